@@ -1,0 +1,116 @@
+import { initContract } from '@ts-rest/core'
+import { z } from 'zod'
+import { text, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { pageOf, pageQuery } from './pagination.ts'
+import { outcome } from './route.ts'
+
+const c = initContract()
+
+const name = text(200).min(1).meta({ description: 'What people call it.', example: 'Newsletter' })
+const description = text(500).nullable().optional().meta({ description: 'What it is for.' })
+
+const audience = z
+  .object({
+    id: idSchema('audience', 'Identifies the audience.'),
+    name: z.string(),
+    description: z.string().nullable(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({
+    id: 'Audience',
+    description: 'A named list of people.',
+    example: {
+      id: exampleId('audience'),
+      name: 'Newsletter',
+      description: null,
+      createdAt: '2026-03-01T09:30:00.000Z',
+      updatedAt: '2026-03-01T09:30:00.000Z',
+    },
+  })
+
+const createAudience = z
+  .strictObject({ name, description })
+  .meta({ id: 'CreateAudience', example: { name: 'Newsletter' } })
+
+const updateAudience = z
+  .strictObject({ name: name.optional(), description })
+  .meta({ id: 'UpdateAudience', description: 'The fields to change.', example: { name: 'Monthly news' } })
+
+const idParam = z.object({ id: idSchema('audience', 'The audience.') })
+
+export type Audience = z.infer<typeof audience>
+export type CreateAudience = z.infer<typeof createAudience>
+export type UpdateAudience = z.infer<typeof updateAudience>
+
+export const audiences = c.router({
+  create: {
+    method: 'POST',
+    path: '/v1/audiences',
+    summary: 'Create an audience',
+    description: 'Adds an empty list.',
+    body: createAudience,
+    ...outcome(
+      {
+        operationId: 'createAudience',
+        tag: 'Audiences',
+        permission: 'audiences:write',
+        hasBody: true,
+        idempotency: 'with-work',
+      },
+      { 201: audience },
+    ),
+  },
+  list: {
+    method: 'GET',
+    path: '/v1/audiences',
+    summary: 'List audiences',
+    description: 'Newest first.',
+    query: z.strictObject(pageQuery),
+    ...outcome(
+      { operationId: 'listAudiences', tag: 'Audiences', permission: 'audiences:read' },
+      { 200: pageOf(audience, 'AudiencePage') },
+    ),
+  },
+  get: {
+    method: 'GET',
+    path: '/v1/audiences/:id',
+    summary: 'Get an audience',
+    description: 'One audience.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'getAudience', tag: 'Audiences', permission: 'audiences:read', errors: ['not_found'] },
+      { 200: audience },
+    ),
+  },
+  update: {
+    method: 'PATCH',
+    path: '/v1/audiences/:id',
+    summary: 'Update an audience',
+    description: 'Changes the fields given.',
+    pathParams: idParam,
+    body: updateAudience,
+    ...outcome(
+      {
+        operationId: 'updateAudience',
+        tag: 'Audiences',
+        permission: 'audiences:write',
+        hasBody: true,
+        errors: ['not_found'],
+      },
+      { 200: audience },
+    ),
+  },
+  delete: {
+    method: 'DELETE',
+    path: '/v1/audiences/:id',
+    summary: 'Delete an audience',
+    description: 'The people stay. Emits `contact.deleted` for each contact.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'deleteAudience', tag: 'Audiences', permission: 'audiences:write', errors: ['not_found'] },
+      { 204: c.noBody() },
+    ),
+  },
+})

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+
+/**
+ * Every error the API can answer: code → status → meaning. The server, the published spec and the
+ * tests read this one table.
+ */
+export const errorTable = {
+  validation_error: {
+    status: 400,
+    meaning: 'A field of the path, query or body is missing, unknown or out of range; `details` names each.',
+  },
+  malformed_json: { status: 400, meaning: 'The body is not JSON.' },
+  malformed_request: { status: 400, meaning: 'The bytes sent are not an HTTP request this server can read.' },
+  authentication_error: {
+    status: 401,
+    meaning:
+      'The key is missing, malformed, unknown, revoked or deleted, lacks the permission, or is a test key where a live key is needed.',
+  },
+  not_found: { status: 404, meaning: 'Nothing is there, or it belongs to another account.' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The path exists, but not with this method; `Allow` lists those it has.',
+  },
+  request_timeout: { status: 408, meaning: 'The request did not arrive in time.' },
+  conflict: { status: 409, meaning: 'The request contradicts what is already there.' },
+  idempotency_conflict: {
+    status: 409,
+    meaning: 'The `Idempotency-Key` was used with another request, or its first request is still running.',
+  },
+  payload_too_large: { status: 413, meaning: 'The body is larger than the limit.' },
+  unsupported_media_type: { status: 415, meaning: 'A body was sent that is not `application/json` in UTF-8.' },
+  webhook_disabled: { status: 422, meaning: 'The webhook is disabled; enable it first.' },
+  subscriber_unsubscribed: {
+    status: 422,
+    meaning: 'The person unsubscribed from everything; set the status of the subscriber to `active` first.',
+  },
+  rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
+  headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },
+  internal_error: { status: 500, meaning: 'A fault of the server. Quote the `requestId` when you report it.' },
+  unavailable: { status: 503, meaning: 'The server cannot answer just now; try again after `Retry-After`.' },
+} as const satisfies Record<string, { status: number; meaning: string }>
+
+export type ErrorCode = keyof typeof errorTable
+export type ErrorStatus = (typeof errorTable)[ErrorCode]['status']
+
+const errorCodes = Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]
+
+/** The body of every answer that is not a success, on every path. */
+export const errorBody = z
+  .object({
+    error: z.object({
+      code: z.enum(errorCodes).meta({ description: 'What went wrong, for programs. New codes may be added.' }),
+      message: z.string().meta({ description: 'What went wrong and what to do, for people.' }),
+      details: z
+        .array(
+          z.object({
+            path: z.string().meta({ description: 'Where: `body.events[1]`, `query.limit`, `path.id`.' }),
+            message: z.string(),
+          }),
+        )
+        .optional()
+        .meta({ description: 'One entry for each fault found.' }),
+      requestId: z.string().meta({ description: 'Identifies the request in the logs; also in `X-Request-Id`.' }),
+    }),
+  })
+  .meta({
+    id: 'Error',
+    description: 'Why a request failed.',
+    example: {
+      error: {
+        code: 'validation_error',
+        message: 'The request is not valid: body.events: at least one event type is needed.',
+        details: [{ path: 'body.events', message: 'at least one event type is needed' }],
+        requestId: 'req_01jqz4x7m8e5v9t2k6r3w0y1ab',
+      },
+    },
+  })
+
+export type ErrorBody = z.infer<typeof errorBody>

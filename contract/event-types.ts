@@ -1,0 +1,249 @@
+import { z } from 'zod'
+import { emailAddress, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+
+/*
+ * Every event type: what it means, the shape of its `data` and an example. The one table: outgoing
+ * bodies are validated against it, the published spec and `GET /v1/event-types` are made from it.
+ */
+
+const at = '2026-03-01T09:30:00.000Z'
+const who = 'ada@example.com'
+const emailId = exampleId('email')
+const subscriberId = exampleId('subscriber')
+const audienceId = exampleId('audience')
+const domainId = exampleId('domain')
+const campaignId = exampleId('campaign')
+
+const oneEmail = {
+  emailId: idSchema('email', 'The message.'),
+  to: emailAddress.meta({ description: 'The recipient this event is about.', example: who }),
+  subject: z.string(),
+}
+const oneEmailExample = { emailId, to: who, subject: 'Welcome' }
+
+const browser = {
+  userAgent: z.string().nullable().meta({ description: 'The `User-Agent` of the request, if there was one.' }),
+  ipAddress: z.string().nullable().meta({ description: 'Where the request came from.' }),
+  automated: z.boolean().meta({ description: "Whether it looks like a machine's doing (a scanner, a prefetcher)." }),
+}
+const browserExample = { userAgent: 'Mozilla/5.0', ipAddress: '203.0.113.7', automated: false }
+
+const onePerson = {
+  subscriberId: idSchema('subscriber', 'The person.'),
+  email: emailAddress,
+  status: z.enum(['active', 'unsubscribed']),
+}
+const oneContact = {
+  subscriberId: idSchema('subscriber', 'The person.'),
+  audienceId: idSchema('audience', 'The list.'),
+}
+const oneDomain = {
+  domainId: idSchema('domain', 'The sending domain.'),
+  domain: z.string().meta({ description: 'Its name.', example: 'example.com' }),
+}
+const oneCampaign = {
+  campaignId: idSchema('campaign', 'The campaign.'),
+  audienceId: idSchema('audience', 'The audience it goes to.'),
+  name: z.string(),
+}
+const oneCampaignExample = { campaignId, audienceId, name: 'Spring news' }
+const count = z.int().min(0)
+
+type Definition = {
+  meaning: string
+  /** The name of the time field of the body: the spec has `timestamp` for email events only. */
+  timeField: 'timestamp' | 'created'
+  data: z.ZodObject
+  example: Record<string, unknown>
+}
+
+const definitions = {
+  'email.sent': {
+    meaning: 'Email was sent',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, sentAt: timestamp }),
+    example: { ...oneEmailExample, sentAt: at },
+  },
+  'email.delivered': {
+    meaning: 'Email was delivered',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, deliveredAt: timestamp }),
+    example: { ...oneEmailExample, deliveredAt: at },
+  },
+  'email.opened': {
+    meaning: 'Email was opened',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, openedAt: timestamp, ...browser }),
+    example: { ...oneEmailExample, openedAt: at, ...browserExample },
+  },
+  'email.clicked': {
+    meaning: 'Link in email was clicked',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, clickedAt: timestamp, link: z.url(), ...browser }),
+    example: { ...oneEmailExample, clickedAt: at, link: 'https://example.com/news', ...browserExample },
+  },
+  'email.bounced': {
+    meaning: 'Email bounced',
+    timeField: 'timestamp',
+    data: z.object({
+      ...oneEmail,
+      bouncedAt: timestamp,
+      bounceType: z.enum(['hard', 'soft']),
+      reason: z.string(),
+      diagnosticCode: z.string().nullable().meta({ description: 'What the receiving server said, as it said it.' }),
+    }),
+    example: {
+      ...oneEmailExample,
+      bouncedAt: at,
+      bounceType: 'hard',
+      reason: 'The mailbox does not exist.',
+      diagnosticCode: '550 5.1.1 user unknown',
+    },
+  },
+  'email.complained': {
+    meaning: 'Recipient marked as spam',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, complainedAt: timestamp, feedbackType: z.string() }),
+    example: { ...oneEmailExample, complainedAt: at, feedbackType: 'abuse' },
+  },
+  'email.failed': {
+    meaning: 'Email failed to send',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, failedAt: timestamp, reason: z.string() }),
+    example: { ...oneEmailExample, failedAt: at, reason: 'The receiving server could not be reached for 72 hours.' },
+  },
+  'email.delivery_delayed': {
+    meaning: 'Delivery delayed by the receiving server',
+    timeField: 'timestamp',
+    data: z.object({ ...oneEmail, delayedAt: timestamp, reason: z.string() }),
+    example: { ...oneEmailExample, delayedAt: at, reason: '451 4.7.1 try again later' },
+  },
+  'subscriber.added': {
+    meaning: 'Subscriber was added',
+    timeField: 'created',
+    data: z.object(onePerson),
+    example: { subscriberId, email: who, status: 'active' },
+  },
+  'subscriber.removed': {
+    meaning: 'Subscriber was removed',
+    timeField: 'created',
+    data: z.object(onePerson),
+    example: { subscriberId, email: who, status: 'active' },
+  },
+  'subscriber.unsubscribed': {
+    meaning: 'Subscriber unsubscribed',
+    timeField: 'created',
+    data: z.object(onePerson),
+    example: { subscriberId, email: who, status: 'unsubscribed' },
+  },
+  'contact.created': {
+    meaning: 'New contact added to an audience',
+    timeField: 'created',
+    data: z.object({ ...oneContact, email: emailAddress, status: z.enum(['active', 'unsubscribed']) }),
+    example: { subscriberId, audienceId, email: who, status: 'active' },
+  },
+  'contact.updated': {
+    meaning: 'Contact details or status updated',
+    timeField: 'created',
+    data: z.object({
+      ...oneContact,
+      email: emailAddress,
+      changes: z
+        .array(z.enum(['email', 'firstName', 'lastName', 'status']))
+        .min(1)
+        .meta({ description: 'The fields that really changed.' }),
+    }),
+    example: { subscriberId, audienceId, email: who, changes: ['firstName', 'status'] },
+  },
+  'contact.deleted': {
+    meaning: 'Contact removed from an audience',
+    timeField: 'created',
+    data: z.object(oneContact),
+    example: { subscriberId, audienceId },
+  },
+  'domain.created': {
+    meaning: 'Sending domain added',
+    timeField: 'created',
+    data: z.object({ ...oneDomain, status: z.enum(['pending']) }),
+    example: { domainId, domain: 'example.com', status: 'pending' },
+  },
+  'domain.verified': {
+    meaning: 'Domain completed DNS verification',
+    timeField: 'created',
+    data: z.object(oneDomain),
+    example: { domainId, domain: 'example.com' },
+  },
+  'domain.deleted': {
+    meaning: 'Sending domain removed',
+    timeField: 'created',
+    data: z.object(oneDomain),
+    example: { domainId, domain: 'example.com' },
+  },
+  'campaign.sent': {
+    meaning: 'Campaign started sending',
+    timeField: 'created',
+    data: z.object({ ...oneCampaign, recipients: z.object({ total: count }) }),
+    example: { ...oneCampaignExample, recipients: { total: 1200 } },
+  },
+  'campaign.completed': {
+    meaning: 'Campaign finished sending',
+    timeField: 'created',
+    data: z.object({ ...oneCampaign, recipients: z.object({ total: count, sent: count, failed: count }) }),
+    example: { ...oneCampaignExample, recipients: { total: 1200, sent: 1198, failed: 2 } },
+  },
+} as const satisfies Record<string, Definition>
+
+export type EventTypeName = keyof typeof definitions
+
+/** The `data` of one event type. */
+export type EventData<T extends EventTypeName> = z.infer<(typeof definitions)[T]['data']>
+
+/** The names of all event types, in the order of the spec. */
+export const eventTypeNames = Object.keys(definitions) as [EventTypeName, ...EventTypeName[]]
+
+export const eventTypeName = z.enum(eventTypeNames).meta({ id: 'EventTypeName', description: 'A type of event.' })
+
+export type EventTypeDefinition = Definition & {
+  name: EventTypeName
+  /** The schema of the whole body of a delivery. */
+  body: z.ZodObject
+  exampleBody: Record<string, unknown>
+}
+
+/** `contact.created` → `ContactCreated`: the name of its component in the published spec. */
+function componentName(name: string): string {
+  return name
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+/** Every event type with the schema and an example of its whole body: `id`, `type`, a time, `data`. */
+export const eventTypes: ReadonlyMap<EventTypeName, EventTypeDefinition> = new Map(
+  eventTypeNames.map((name) => {
+    const definition: Definition = definitions[name]
+    const exampleBody = {
+      id: exampleId('event'),
+      type: name,
+      [definition.timeField]: at,
+      data: definition.example,
+    }
+    const body = z
+      .object({
+        id: idSchema('event', 'Identifies the event; the same on every attempt, for deduplication.'),
+        type: z.literal(name),
+        [definition.timeField]: timestamp,
+        data: definition.data,
+      })
+      .meta({ id: `${componentName(name)}Event`, description: `${definition.meaning}.`, example: exampleBody })
+    return [name, { ...definition, name, body, exampleBody }]
+  }),
+)
+
+/** The definition of one event type. */
+export function eventType(name: EventTypeName): EventTypeDefinition {
+  const definition = eventTypes.get(name)
+  if (definition === undefined) throw new Error(`no such event type: ${name}`)
+  return definition
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+
+/**
+ * The prefix of every kind of identifier. An identifier is a TypeID: prefix, underscore and a
+ * UUIDv7 in 26 characters of base32, so that identifiers of one kind sort by the time they were made.
+ *
+ * Source: TypeID specification 0.3.
+ */
+export const idPrefixes = {
+  account: 'acc',
+  apiKey: 'key',
+  audience: 'aud',
+  campaign: 'cmp',
+  delivery: 'dlv',
+  domain: 'dom',
+  email: 'email',
+  event: 'evt',
+  subscriber: 'sub',
+  webhook: 'wh',
+} as const
+
+export type IdKind = keyof typeof idPrefixes
+
+/** The first character holds only three bits, so it never exceeds `7`. */
+const suffixPattern = '[0-7][0-9a-hjkmnp-tv-z]{25}'
+
+/** The text form of one kind of identifier, as a regular expression without anchors lost. */
+export function idPattern(kind: IdKind): RegExp {
+  return new RegExp(`^${idPrefixes[kind]}_${suffixPattern}$`)
+}
+
+const exampleSuffix = '01jqz4x7m8e5v9t2k6r3w0y1ab'
+
+/** A well-formed identifier of `kind` for examples; it names no object. */
+export function exampleId(kind: IdKind): string {
+  return `${idPrefixes[kind]}_${exampleSuffix}`
+}
+
+/** A schema for one kind of identifier. */
+export function idSchema(kind: IdKind, description: string) {
+  return z
+    .string()
+    .regex(idPattern(kind))
+    .meta({ description, example: exampleId(kind) })
+}

@@ -1,0 +1,10 @@
+import { initContract } from '@ts-rest/core'
+import { audiences } from './audiences.ts'
+import { contacts } from './contacts.ts'
+import { deliveries } from './deliveries.ts'
+import { events } from './events.ts'
+import { subscribers } from './subscribers.ts'
+import { webhooks } from './webhooks.ts'
+
+/** Everything the API can do. The typed server and the published spec are both made from this. */
+export const contract = initContract().router({ webhooks, deliveries, events, subscribers, audiences, contacts })

@@ -1,0 +1,97 @@
+import type { z } from 'zod'
+import { type ErrorCode, errorBody, errorTable } from './errors.ts'
+import type { Permission } from './permissions.ts'
+
+/** What the server and the published spec know of a route beyond its shapes. */
+export type RouteMetadata = {
+  /** The name of the operation in generated clients. */
+  operationId: string
+  /** The heading it stands under in the documentation. */
+  tag: Tag
+  /** What the key must be allowed to do. */
+  permission: Permission
+  /** Whether a test key is refused. */
+  liveKeyOnly: boolean
+  /**
+   * Whether `Idempotency-Key` is accepted, and how the answer is kept: with the work, in its
+   * transaction, or after it, where the work is not a transaction (an HTTP request to somebody else).
+   */
+  idempotency: 'none' | 'with-work' | 'after-work'
+  /** Every error it can answer. */
+  errors: readonly ErrorCode[]
+}
+
+export const tags = {
+  Webhooks: 'URLs that receive events.',
+  Deliveries: 'Events on their way to webhooks, with every attempt.',
+  Events: 'Facts, immutable: what happened, as it was pushed to webhooks.',
+  Subscribers: 'People, once per account and address.',
+  Audiences: 'Named lists of people.',
+  Contacts: 'The membership of a subscriber in an audience.',
+} as const
+
+export type Tag = keyof typeof tags
+
+/** Every authenticated route can answer these. */
+const errorsOfEveryRoute = [
+  'validation_error',
+  'authentication_error',
+  'rate_limit_exceeded',
+  'internal_error',
+  'unavailable',
+] as const satisfies readonly ErrorCode[]
+
+const errorsOfEveryBody = [
+  'malformed_json',
+  'payload_too_large',
+  'unsupported_media_type',
+] as const satisfies readonly ErrorCode[]
+
+type StatusOf<C extends ErrorCode> = (typeof errorTable)[C]['status']
+type ErrorResponses<C extends ErrorCode> = { [S in StatusOf<C>]: typeof errorBody }
+type Always = (typeof errorsOfEveryRoute)[number]
+type WithBody = (typeof errorsOfEveryBody)[number]
+
+type Options<E extends ErrorCode> = {
+  operationId: string
+  tag: Tag
+  permission: Permission
+  liveKeyOnly?: boolean
+  idempotency?: RouteMetadata['idempotency']
+  /** Whether a request body is read: adds the errors of a bad one. */
+  hasBody?: boolean
+  /** The errors beyond those every route has. */
+  errors?: readonly E[]
+}
+
+/**
+ * The error answers and the metadata of a route, from one list of its error codes.
+ *
+ * @example
+ * { method: 'GET', path: '/v1/things/:id', ...outcome({ operationId: 'getThing', …, errors: ['not_found'] }, { 200: thing }) }
+ */
+export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(options: Options<E>, success: R) {
+  const idempotency = options.idempotency ?? 'none'
+  const errors: ErrorCode[] = [
+    ...errorsOfEveryRoute,
+    ...(options.hasBody ? errorsOfEveryBody : []),
+    ...(idempotency === 'none' ? [] : (['idempotency_conflict'] as const)),
+    ...(options.errors ?? []),
+  ]
+  const failures = Object.fromEntries(errors.map((code) => [errorTable[code].status, errorBody]))
+  const metadata: RouteMetadata = {
+    operationId: options.operationId,
+    tag: options.tag,
+    permission: options.permission,
+    liveKeyOnly: options.liveKeyOnly ?? false,
+    idempotency,
+    errors,
+  }
+  return {
+    responses: { ...failures, ...success } as ErrorResponses<Always | WithBody | 'idempotency_conflict' | E> & R,
+    metadata,
+  }
+}
+
+/** The body type a schema parses to. */
+export type Output<T extends z.ZodType> = z.output<T>

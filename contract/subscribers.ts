@@ -1,0 +1,160 @@
+import { initContract } from '@ts-rest/core'
+import { z } from 'zod'
+import { emailAddress, text, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { pageOf, pageQuery } from './pagination.ts'
+import { outcome } from './route.ts'
+
+const c = initContract()
+
+export const personName = text(200)
+
+export const subscriptionStatus = z
+  .enum(['active', 'unsubscribed'])
+  .meta({ id: 'SubscriptionStatus', description: 'Whether mail is wanted.' })
+
+const subscriber = z
+  .object({
+    id: idSchema('subscriber', 'Identifies the person.'),
+    email: emailAddress,
+    firstName: z.string().nullable(),
+    lastName: z.string().nullable(),
+    status: subscriptionStatus,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({
+    id: 'Subscriber',
+    description: 'A person, once per account and address (compared without regard to case).',
+    example: {
+      id: exampleId('subscriber'),
+      email: 'ada@example.com',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      status: 'active',
+      createdAt: '2026-03-01T09:30:00.000Z',
+      updatedAt: '2026-03-01T09:30:00.000Z',
+    },
+  })
+
+const createSubscriber = z
+  .strictObject({
+    email: emailAddress,
+    firstName: personName.nullable().optional(),
+    lastName: personName.nullable().optional(),
+  })
+  .meta({ id: 'CreateSubscriber', example: { email: 'ada@example.com', firstName: 'Ada' } })
+
+const updateSubscriber = z
+  .strictObject({
+    email: emailAddress.optional(),
+    firstName: personName.nullable().optional(),
+    lastName: personName.nullable().optional(),
+    status: subscriptionStatus.optional(),
+  })
+  .meta({ id: 'UpdateSubscriber', description: 'The fields to change.', example: { firstName: 'Augusta' } })
+
+const idParam = z.object({ id: idSchema('subscriber', 'The person.') })
+
+export type Subscriber = z.infer<typeof subscriber>
+export type CreateSubscriber = z.infer<typeof createSubscriber>
+export type UpdateSubscriber = z.infer<typeof updateSubscriber>
+export type SubscriptionStatus = z.infer<typeof subscriptionStatus>
+
+export const subscribers = c.router({
+  create: {
+    method: 'POST',
+    path: '/v1/subscribers',
+    summary: 'Create a subscriber',
+    description: 'Adds a person. Emits `subscriber.added`. 409 when the address is there already.',
+    body: createSubscriber,
+    ...outcome(
+      {
+        operationId: 'createSubscriber',
+        tag: 'Subscribers',
+        permission: 'subscribers:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        errors: ['conflict'],
+      },
+      { 201: subscriber },
+    ),
+  },
+  list: {
+    method: 'GET',
+    path: '/v1/subscribers',
+    summary: 'List subscribers',
+    description: 'Newest first.',
+    query: z.strictObject({
+      ...pageQuery,
+      email: emailAddress.optional().meta({ description: 'Only the person with this address.' }),
+      status: subscriptionStatus.optional(),
+    }),
+    ...outcome(
+      { operationId: 'listSubscribers', tag: 'Subscribers', permission: 'subscribers:read' },
+      { 200: pageOf(subscriber, 'SubscriberPage') },
+    ),
+  },
+  get: {
+    method: 'GET',
+    path: '/v1/subscribers/:id',
+    summary: 'Get a subscriber',
+    description: 'One person.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'getSubscriber', tag: 'Subscribers', permission: 'subscribers:read', errors: ['not_found'] },
+      { 200: subscriber },
+    ),
+  },
+  update: {
+    method: 'PATCH',
+    path: '/v1/subscribers/:id',
+    summary: 'Update a subscriber',
+    description:
+      'Changes the fields given. Emits `contact.updated` for each audience when the address or a name really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again.',
+    pathParams: idParam,
+    body: updateSubscriber,
+    ...outcome(
+      {
+        operationId: 'updateSubscriber',
+        tag: 'Subscribers',
+        permission: 'subscribers:write',
+        hasBody: true,
+        errors: ['not_found', 'conflict'],
+      },
+      { 200: subscriber },
+    ),
+  },
+  delete: {
+    method: 'DELETE',
+    path: '/v1/subscribers/:id',
+    summary: 'Delete a subscriber',
+    description:
+      'Removes the person from everything. Emits `contact.deleted` for each audience, then `subscriber.removed`.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'deleteSubscriber', tag: 'Subscribers', permission: 'subscribers:write', errors: ['not_found'] },
+      { 204: c.noBody() },
+    ),
+  },
+  unsubscribe: {
+    method: 'POST',
+    path: '/v1/subscribers/:id/unsubscribe',
+    summary: 'Unsubscribe a subscriber',
+    description:
+      'From everything. Emits `subscriber.unsubscribed` and `contact.updated` for each audience; nothing when the person was unsubscribed already.',
+    pathParams: idParam,
+    body: z.strictObject({}).optional(),
+    ...outcome(
+      {
+        operationId: 'unsubscribeSubscriber',
+        tag: 'Subscribers',
+        permission: 'subscribers:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        errors: ['not_found'],
+      },
+      { 200: subscriber },
+    ),
+  },
+})

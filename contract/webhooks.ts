@@ -1,0 +1,247 @@
+import { initContract } from '@ts-rest/core'
+import { z } from 'zod'
+import { eventTypeName } from './event-types.ts'
+import { text, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { pageOf, pageQuery } from './pagination.ts'
+import { outcome } from './route.ts'
+
+const c = initContract()
+
+/** What is wrong with `value` as the URL of a webhook, or `null`. Says nothing of where it leads. */
+function faultOfWebhookUrl(value: string): string | null {
+  if (!URL.canParse(value)) return 'must be an absolute URL, such as https://example.com/hooks'
+  const url = new URL(value)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://'
+  if (url.username !== '' || url.password !== '') return 'must not carry a user name or password'
+  if (url.hash !== '') return 'must not carry a fragment (#…)'
+  return null
+}
+
+const webhookUrl = z
+  .string()
+  .min(1)
+  .max(2048)
+  .superRefine((value, context) => {
+    const fault = faultOfWebhookUrl(value)
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault })
+  })
+  .meta({
+    format: 'uri',
+    pattern: '^https?://',
+    description:
+      'Receives the deliveries by POST. `https`, or `http` where the operator allows it; it must lead to a public address unless the operator allows private networks. At most 2,048 characters; no user name, password or fragment.',
+    example: 'https://example.com/hooks',
+  })
+
+const subscribedTypes = z
+  .array(eventTypeName)
+  .min(1, 'at least one event type is needed')
+  .refine((types) => new Set(types).size === types.length, 'each event type may stand only once')
+  .meta({
+    uniqueItems: true,
+    description: 'The event types to receive.',
+    example: ['contact.created', 'contact.updated'],
+  })
+
+const description = text(500).meta({ description: 'A label for people.', example: 'Sync to the CRM' })
+
+const status = z.enum(['enabled', 'disabled']).meta({
+  description: 'A disabled webhook receives nothing. Disabling cancels what is pending; enabling does not resend it.',
+})
+
+const webhookFields = {
+  id: idSchema('webhook', 'Identifies the webhook.'),
+  url: z.string().meta({ format: 'uri', description: 'Where deliveries go.', example: 'https://example.com/hooks' }),
+  events: z.array(eventTypeName).meta({ description: 'The event types it receives.' }),
+  description: z.string().nullable().meta({ description: 'A label for people.' }),
+  status,
+  disabledReason: z.enum(['manual', 'gone', 'failing']).nullable().meta({
+    description:
+      'Why it is disabled: `manual` (by a request), `gone` (the endpoint answered 410), `failing` (five days of nothing but failures).',
+  }),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+}
+
+const webhookExample = {
+  id: exampleId('webhook'),
+  url: 'https://example.com/hooks',
+  events: ['contact.created', 'contact.updated'],
+  description: 'Sync to the CRM',
+  status: 'enabled',
+  disabledReason: null,
+  createdAt: '2026-03-01T09:30:00.000Z',
+  updatedAt: '2026-03-01T09:30:00.000Z',
+}
+
+export const webhook = z
+  .object(webhookFields)
+  .meta({ id: 'Webhook', description: 'A URL that receives events.', example: webhookExample })
+
+export const webhookWithSecret = z
+  .object({
+    ...webhookFields,
+    secret: z
+      .string()
+      .regex(/^whsec_[A-Za-z0-9+/]{43}=$/)
+      .meta({ description: 'Signs the deliveries. Shown here and never again: keep it.' }),
+  })
+  .meta({
+    id: 'WebhookWithSecret',
+    description: 'A webhook with its signing secret, as answered when the secret is made.',
+    example: { ...webhookExample, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwbhHTVPCGfGM=' },
+  })
+
+const createWebhook = z
+  .strictObject({ url: webhookUrl, events: subscribedTypes, description: description.optional() })
+  .meta({
+    id: 'CreateWebhook',
+    example: { url: 'https://example.com/hooks', events: ['contact.created'], description: 'Sync to the CRM' },
+  })
+
+const updateWebhook = z
+  .strictObject({
+    url: webhookUrl.optional(),
+    events: subscribedTypes.optional(),
+    description: description.nullable().optional(),
+    status: status.optional(),
+  })
+  .meta({ id: 'UpdateWebhook', description: 'The fields to change.', example: { events: ['contact.deleted'] } })
+
+const testWebhook = z
+  .strictObject({ type: eventTypeName.optional().meta({ description: 'Default: the first subscribed type.' }) })
+  .optional()
+  .meta({ id: 'TestWebhook', description: 'Which sample to send.', example: { type: 'contact.created' } })
+
+export const webhookTestResult = z
+  .object({
+    success: z.boolean().meta({ description: 'Whether the endpoint answered 2xx within 30 seconds.' }),
+    responseTime: z.number().optional().meta({ description: 'Milliseconds until the answer; present on success.' }),
+    error: z.string().optional().meta({ description: 'What went wrong and what to do; present on failure.' }),
+  })
+  .meta({
+    id: 'WebhookTestResult',
+    description: 'How the endpoint took a test event.',
+    example: { success: true, responseTime: 84 },
+  })
+
+const idParam = z.object({ id: idSchema('webhook', 'The webhook.') })
+
+export type Webhook = z.infer<typeof webhook>
+export type WebhookWithSecret = z.infer<typeof webhookWithSecret>
+export type CreateWebhook = z.infer<typeof createWebhook>
+export type UpdateWebhook = z.infer<typeof updateWebhook>
+export type WebhookTestResult = z.infer<typeof webhookTestResult>
+
+export const webhooks = c.router({
+  create: {
+    method: 'POST',
+    path: '/v1/webhooks',
+    summary: 'Create a webhook',
+    description: 'Registers a URL for event types. The answer carries the signing secret, which is shown only now.',
+    body: createWebhook,
+    ...outcome(
+      {
+        operationId: 'createWebhook',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'with-work',
+      },
+      { 201: webhookWithSecret },
+    ),
+  },
+  list: {
+    method: 'GET',
+    path: '/v1/webhooks',
+    summary: 'List webhooks',
+    description: 'Newest first.',
+    query: z.strictObject(pageQuery),
+    ...outcome(
+      { operationId: 'listWebhooks', tag: 'Webhooks', permission: 'webhooks:read' },
+      { 200: pageOf(webhook, 'WebhookPage') },
+    ),
+  },
+  get: {
+    method: 'GET',
+    path: '/v1/webhooks/:id',
+    summary: 'Get a webhook',
+    description: 'One webhook, without its secret.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'getWebhook', tag: 'Webhooks', permission: 'webhooks:read', errors: ['not_found'] },
+      { 200: webhook },
+    ),
+  },
+  update: {
+    method: 'PATCH',
+    path: '/v1/webhooks/:id',
+    summary: 'Update a webhook',
+    description:
+      'Changes the fields given. A changed URL applies from the next attempt of every delivery; disabling cancels the pending ones.',
+    pathParams: idParam,
+    body: updateWebhook,
+    ...outcome(
+      {
+        operationId: 'updateWebhook',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        errors: ['not_found'],
+      },
+      { 200: webhook },
+    ),
+  },
+  delete: {
+    method: 'DELETE',
+    path: '/v1/webhooks/:id',
+    summary: 'Delete a webhook',
+    description: 'Nothing is sent to it any more; pending deliveries are canceled and its log goes with it.',
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'deleteWebhook', tag: 'Webhooks', permission: 'webhooks:write', errors: ['not_found'] },
+      { 204: c.noBody() },
+    ),
+  },
+  test: {
+    method: 'POST',
+    path: '/v1/webhooks/:id/test',
+    summary: 'Send a test event',
+    description:
+      'Sends a sample of the first subscribed type (or of `type`) at once, signed like any other, tried once, and answers how the endpoint took it. The delivery stands in the log of the webhook.',
+    pathParams: idParam,
+    body: testWebhook,
+    ...outcome(
+      {
+        operationId: 'testWebhook',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'after-work',
+        errors: ['not_found'],
+      },
+      { 200: webhookTestResult },
+    ),
+  },
+  rotateSecret: {
+    method: 'POST',
+    path: '/v1/webhooks/:id/rotate-secret',
+    summary: 'Rotate the signing secret',
+    description:
+      'Makes a new secret and answers it once. `X-Service-Signature` uses it from the next attempt; `webhook-signature` carries a signature of both for 24 hours.',
+    pathParams: idParam,
+    body: z.strictObject({}).optional(),
+    ...outcome(
+      {
+        operationId: 'rotateWebhookSecret',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        errors: ['not_found'],
+      },
+      { 200: webhookWithSecret },
+    ),
+  },
+})

@@ -1,0 +1,60 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import pg from 'pg'
+import type { Database } from './schema.ts'
+
+/** Marks the connections of this service, so that its own transactions can be told from others'. */
+export const applicationName = 'postern'
+
+export type Db = Kysely<Database>
+export type Trx = Transaction<Database>
+/** What a query needs: the database, or a transaction of it. */
+export type Handle = Db | Trx
+
+export type ConnectionOptions = {
+  connectionString: string
+  /** Connections at most. */
+  max: number
+  /** Called when an idle connection breaks; the pool replaces it by itself. */
+  onError: (error: Error) => void
+  /** Statements for every new session, such as the test clock's setting. Default: none. */
+  sessionOptions?: string
+}
+
+/** A pool and Kysely on it. `destroy()` on the latter closes both. */
+export function connect(options: ConnectionOptions): Db {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.max,
+    application_name: applicationName,
+    connectionTimeoutMillis: 5_000,
+    ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
+  })
+  pool.on('error', options.onError)
+  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+}
+
+const commitHooks = new WeakMap<Trx, (() => void)[]>()
+
+/**
+ * Runs `work` in a transaction: the one `handle` already is, or a new one. What `work` does is
+ * committed whole or not at all.
+ */
+export async function inTransaction<T>(handle: Handle, work: (trx: Trx) => Promise<T>): Promise<T> {
+  if (handle.isTransaction) return work(handle as Trx)
+  const hooks: (() => void)[] = []
+  const result = await (handle as Db).transaction().execute((trx) => {
+    commitHooks.set(trx, hooks)
+    return work(trx)
+  })
+  for (const hook of hooks) hook()
+  return result
+}
+
+/**
+ * Has `hook` called once, after `trx` has committed; never if it rolls back. For wake-ups only:
+ * a process that dies between the two calls no hook.
+ */
+export function afterCommit(trx: Trx, hook: () => void): void {
+  const hooks = commitHooks.get(trx)
+  if (hooks !== undefined && !hooks.includes(hook)) hooks.push(hook)
+}

@@ -1,0 +1,16 @@
+/** Every event ever emitted and not yet past retention. Rows are never updated. */
+export type EventsTable = {
+  id: string
+  account_id: string
+  type: string
+  /** The JSON text that is sent and signed: made once. */
+  body: string
+  created_at: Date
+}
+
+/** The events that still await their fan-out. A row lives for milliseconds. */
+export type OutboxTable = {
+  event_id: string
+  account_id: string
+  type: string
+}

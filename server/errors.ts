@@ -1,0 +1,42 @@
+import type { ErrorCode } from '../contract/errors.ts'
+
+export type ErrorDetail = { path: string; message: string }
+
+/**
+ * A refusal a client can understand: a code of the contract's table and a sentence that says what to
+ * do. Everything else that is thrown is a fault of ours and answers `internal_error`.
+ */
+export class DomainError extends Error {
+  override name = 'DomainError'
+  readonly code: ErrorCode
+  readonly details: readonly ErrorDetail[]
+  /** Seconds to wait before trying again, where waiting helps. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: { details?: ErrorDetail[]; retryAfterSeconds?: number } = {}) {
+    super(message)
+    this.code = code
+    this.details = options.details ?? []
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+/** The refusal for an object that is not there, or not this account's. */
+export function notFound(what: string, id: string): DomainError {
+  return new DomainError('not_found', `There is no ${what} with the id "${id}" in this account.`)
+}
+
+/** The refusal of one field, by a rule the contract's schema cannot know. */
+export function invalidField(path: string, message: string): DomainError {
+  return new DomainError('validation_error', `The request is not valid: ${path}: ${message}.`, {
+    details: [{ path, message }],
+  })
+}
+
+/**
+ * A reason the process cannot start or a command cannot run, told to the operator in one line and
+ * without a stack trace. The message says what to do.
+ */
+export class OperatorError extends Error {
+  override name = 'OperatorError'
+}

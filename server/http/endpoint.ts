@@ -1,0 +1,21 @@
+import type { Request } from 'express'
+import type { Handle } from '../database/connection.ts'
+
+/** What a route knows of the request beyond its validated input. */
+export type EndpointContext = {
+  /** The account of the key. Every use case is limited to it. */
+  accountId: string
+  /**
+   * Where the use case works: the database, or, for a request with an `Idempotency-Key`, the
+   * transaction its answer is kept in.
+   */
+  handle: Handle
+}
+
+/**
+ * Turns a use case into a route: finds the caller, and keeps the answer where the route is
+ * idempotent and the request carries a key.
+ */
+export type Endpoint = <Input extends { req: Request }, Answer extends { status: number; body: unknown }>(
+  handler: (input: Input, context: EndpointContext) => Promise<Answer>,
+) => (input: Input) => Promise<Answer>

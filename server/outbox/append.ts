@@ -1,0 +1,58 @@
+import { sql } from 'kysely'
+import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
+import type { Clock } from '../clock.ts'
+import { afterCommit, type Trx } from '../database/connection.ts'
+import { newId } from '../ids.ts'
+
+/** An event about to be appended, of any type. */
+export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]
+
+export type Outbox = {
+  /**
+   * Writes events into the transaction that causes them: they exist if and only if it commits, and
+   * are fanned out in the order given. The body is serialised here, once; it is sent and signed as
+   * stored. Answers the ids.
+   *
+   * Throws a ZodError when `data` does not have the shape the contract publishes, which undoes the
+   * transaction: nothing unpublished is ever sent.
+   */
+  append(trx: Trx, accountId: string, events: readonly NewEvent[]): Promise<string[]>
+}
+
+/** Builds the body of an event: the bytes every receiver gets. Throws as `append` does. */
+export function eventBody(id: string, event: NewEvent, at: Date): string {
+  const definition = eventType(event.type)
+  return JSON.stringify({
+    id,
+    type: event.type,
+    [definition.timeField]: at.toISOString(),
+    data: definition.data.parse(event.data),
+  })
+}
+
+/** @param wake Called after a commit that appended something: there is work for the fan-out. */
+export function createOutbox({ clock, wake }: { clock: Clock; wake: () => void }): Outbox {
+  return {
+    async append(trx, accountId, events) {
+      if (events.length === 0) return []
+      const at = clock.now()
+      const rows = events.map((event) => {
+        const id = newId('event', at)
+        return { id, type: event.type, body: eventBody(id, event, at) }
+      })
+      const ids = rows.map((row) => row.id)
+      const types = rows.map((row) => row.type)
+      await sql`
+        WITH event AS (
+          INSERT INTO events (id, account_id, type, body, created_at)
+          SELECT id, ${accountId}, type, body, ${at}
+          FROM unnest(${ids}::text[], ${types}::text[], ${rows.map((row) => row.body)}::text[]) AS e (id, type, body)
+        )
+        INSERT INTO outbox (event_id, account_id, type)
+        SELECT id, ${accountId}, type FROM unnest(${ids}::text[], ${types}::text[]) AS e (id, type)
+      `.execute(trx)
+      afterCommit(trx, wake)
+      return ids
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+const algorithm = 'aes-256-gcm'
+const ivLength = 12
+const tagLength = 16
+
+/** Encrypts what must not be readable in a copy of the database. */
+export type SecretBox = {
+  /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the ciphertext. Source: NIST SP 800-38D. */
+  seal(plaintext: string): Buffer
+  /** The text that was sealed. Throws when it was sealed with another key or altered. */
+  open(sealed: Buffer): string
+  /** Tells two keys apart without revealing either. */
+  readonly fingerprint: string
+}
+
+/** @param key 32 bytes. */
+export function secretBox(key: Buffer): SecretBox {
+  return {
+    seal(plaintext) {
+      const iv = randomBytes(ivLength)
+      const cipher = createCipheriv(algorithm, key, iv, { authTagLength: tagLength })
+      const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
+      return Buffer.concat([iv, cipher.getAuthTag(), ciphertext])
+    },
+    open(sealed) {
+      const iv = sealed.subarray(0, ivLength)
+      const decipher = createDecipheriv(algorithm, key, iv, { authTagLength: tagLength })
+      decipher.setAuthTag(sealed.subarray(ivLength, ivLength + tagLength))
+      return Buffer.concat([decipher.update(sealed.subarray(ivLength + tagLength)), decipher.final()]).toString('utf8')
+    },
+    fingerprint: createHash('sha256').update('postern encryption key').update(key).digest('hex').slice(0, 16),
+  }
+}
