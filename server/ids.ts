@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { fromString, fromUUIDBytes, toUUID } from 'typeid-js'
+import { fromString, fromUUID, fromUUIDBytes, toUUID } from 'typeid-js'
 import { type IdKind, idPrefixes } from '../contract/ids.ts'
 
 const randomPool = new Uint8Array(8 * 512)
@@ -41,6 +41,11 @@ export function firstIdAt(kind: IdKind, at: Date): string {
 /** The UUID inside an identifier. Throws when `id` is none. */
 export function uuidOf(id: string): string {
   return toUUID(fromString(id))
+}
+
+/** The identifier with `uuid` inside: the inverse of `uuidOf`. */
+export function idOfUuid(kind: IdKind, uuid: string): string {
+  return fromUUID(uuid, idPrefixes[kind])
 }
 
 function format(kind: IdKind, ms: number, seq: number, random: Uint8Array, version = 0x70): string {

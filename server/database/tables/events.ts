@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** Every event ever emitted and not yet past retention. Rows are never updated. */
 export type EventsTable = {
   id: string
@@ -5,6 +7,8 @@ export type EventsTable = {
   type: string
   /** The JSON text that is sent and signed: made once. */
   body: string
+  /** Whether it was made up for a test delivery. */
+  sample: Generated<boolean>
   created_at: Date
 }
 

@@ -1,0 +1,106 @@
+import type { ClaimedDelivery } from '../queue/queue.ts'
+import type { DueDelivery } from './load.ts'
+
+/** A claimed delivery in this process, from the claim until it is settled or handed back. */
+export type Held = {
+  delivery: DueDelivery
+  claimed: ClaimedDelivery
+  lane: Lane
+  /** When it began to wait here. Milliseconds, monotonic. */
+  since: number
+}
+
+/** Requests in flight to each webhook, over all lanes of the process. */
+export type InFlight = Map<string, number>
+
+export type LaneOptions = {
+  /** Requests in flight at most. */
+  budget: number
+  /** Requests in flight to one webhook at most. */
+  webhookCap: number
+  inFlight: InFlight
+  /** Makes one attempt. Never throws. */
+  attempt: (held: Held) => Promise<void>
+}
+
+/**
+ * The part of the process's requests that one kind of deliveries may have. What is claimed beyond
+ * the caps waits here, each webhook's in its own line, and the lines take turns.
+ */
+export type Lane = {
+  readonly budget: number
+  /** How many more may be claimed for this lane. */
+  free(): number
+  add(held: readonly Held[]): void
+  /** Says that one held delivery is settled or handed back. */
+  release(): void
+  /** Starts what may start. */
+  pump(): void
+  /** Takes out what waits, of one webhook or of all. */
+  takeWaiting(webhookId?: string): Held[]
+  /** The webhooks whose line has waited longer than `ms` although only their own cap holds it up. */
+  saturated(ms: number): string[]
+}
+
+export function createLane({ budget, webhookCap, inFlight, attempt }: LaneOptions): Lane {
+  const lines = new Map<string, Held[]>()
+  let running = 0
+  let held = 0
+
+  function mayStart(webhookId: string): boolean {
+    return (inFlight.get(webhookId) ?? 0) < webhookCap
+  }
+
+  function start(one: Held): void {
+    const { webhookId } = one.delivery
+    running += 1
+    inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1)
+    void attempt(one).finally(() => {
+      running -= 1
+      const left = (inFlight.get(webhookId) ?? 1) - 1
+      if (left === 0) inFlight.delete(webhookId)
+      else inFlight.set(webhookId, left)
+      lane.pump()
+    })
+  }
+
+  const lane: Lane = {
+    budget,
+    // As many again as may be in flight are claimed ahead, so that the next request never waits for a claim.
+    free: () => Math.max(0, budget * 2 - held),
+    add(deliveries) {
+      held += deliveries.length
+      for (const one of deliveries) {
+        const line = lines.get(one.delivery.webhookId)
+        if (line === undefined) lines.set(one.delivery.webhookId, [one])
+        else line.push(one)
+      }
+      lane.pump()
+    },
+    release() {
+      held -= 1
+    },
+    pump() {
+      // A line that starts one goes to the end, where this same walk meets it again.
+      for (const [webhookId, line] of lines) {
+        if (running >= budget) return
+        if (!mayStart(webhookId)) continue
+        const next = line.shift()
+        lines.delete(webhookId)
+        if (line.length > 0) lines.set(webhookId, line)
+        if (next !== undefined) start(next)
+      }
+    },
+    takeWaiting(webhookId) {
+      const ids = webhookId === undefined ? [...lines.keys()] : [webhookId]
+      const taken = ids.flatMap((id) => lines.get(id) ?? [])
+      for (const id of ids) lines.delete(id)
+      return taken
+    },
+    saturated(ms) {
+      const before = performance.now() - ms
+      return [...lines].filter(([id, line]) => !mayStart(id) && (line[0]?.since ?? before) < before).map(([id]) => id)
+    },
+  }
+  return lane
+}

@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { type Db, inTransaction } from '../database/connection.ts'
+import { priorityOf } from '../queue/lanes.ts'
+import type { Queue } from '../queue/queue.ts'
+
+const chunkSize = 1_000
+
+type Pending = { id: string; next_attempt_at: Date | null; slow: boolean | null; lane: number | null }
+
+/**
+ * Finds pending deliveries that have no job that will ever run, and gives them one. There should be
+ * none: every write of one goes with the other. Answers how many there were.
+ */
+export async function reconcile({ db, queue }: { db: Db; queue: Queue }): Promise<number> {
+  let mended = 0
+  for (let after = ''; ; ) {
+    const chunk: string[] = (
+      await db
+        .selectFrom('deliveries')
+        .select('id')
+        .where('status', '=', 'pending')
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(chunkSize)
+        .execute()
+    ).map(({ id }) => id)
+    const suspects = await queue.missing(db, chunk)
+    if (suspects.length > 0) mended += await mend({ db, queue }, suspects)
+    if (chunk.length < chunkSize) return mended
+    after = chunk.at(-1) as string
+  }
+}
+
+/** Looks again with the rows locked, since a settlement may have come between. */
+async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
+  return inTransaction(db, async (trx) => {
+    const { rows } = await sql<Pending>`
+      SELECT d.id, d.next_attempt_at, w.slow, w.lane
+      FROM deliveries d LEFT JOIN webhooks w ON w.id = d.webhook_id
+      WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
+      ORDER BY d.id FOR UPDATE OF d
+    `.execute(trx)
+    const missing = new Set(
+      await queue.missing(
+        trx,
+        rows.map(({ id }) => id),
+      ),
+    )
+    const lost = rows.filter(({ id }) => missing.has(id))
+    // A job that came to its end without its delivery may be in the way.
+    await queue.remove(
+      trx,
+      lost.map(({ id }) => id),
+    )
+    await queue.put(
+      trx,
+      lost.map(({ id, next_attempt_at, slow, lane }) => ({
+        deliveryId: id,
+        priority: priorityOf({ slow: slow ?? false, lane: lane ?? 1 }, next_attempt_at),
+        dueAt: next_attempt_at,
+      })),
+    )
+    return lost.length
+  })
+}

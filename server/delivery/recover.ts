@@ -1,0 +1,48 @@
+import { type Db, inTransaction } from '../database/connection.ts'
+import { priorityOf } from '../queue/lanes.ts'
+import type { Queue, Task } from '../queue/queue.ts'
+import { recoverSome } from './queries.ts'
+import { retryDelaysSeconds } from './retry-schedule.ts'
+
+/** Deliveries made due in one transaction. */
+const chunkSize = 1_000
+
+/**
+ * Makes everything of a webhook due that failed or was canceled in a span of time, oldest first, in
+ * small transactions. Stops when the webhook is disabled or gone. Safe to begin again.
+ */
+export async function recover(
+  { db, queue, wake }: { db: Db; queue: Queue; wake: () => void },
+  { webhookId, since, until }: Task['data'],
+): Promise<void> {
+  for (let after = ''; ; ) {
+    const ids = await inTransaction(db, async (trx) => {
+      const webhook = await trx
+        .selectFrom('webhooks')
+        .select(['slow', 'lane'])
+        .where('id', '=', webhookId)
+        .where('status', '=', 'enabled')
+        .forShare()
+        .executeTakeFirst()
+      if (webhook === undefined) return []
+      const due = await recoverSome(trx, {
+        webhookId,
+        since: new Date(since),
+        until: new Date(until),
+        after,
+        limit: chunkSize,
+        lastPosition: retryDelaysSeconds.length,
+      })
+      // None should be in the queue; one left behind must not stop the recovery.
+      await queue.remove(trx, due)
+      await queue.put(
+        trx,
+        due.map((deliveryId) => ({ deliveryId, priority: priorityOf(webhook, null), dueAt: null })),
+      )
+      return due
+    })
+    wake()
+    if (ids.length < chunkSize) return
+    after = ids.at(-1) as string
+  }
+}

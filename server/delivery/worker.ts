@@ -1,0 +1,287 @@
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import { startLoop } from '../loop.ts'
+import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { SecretBox } from '../secrets.ts'
+import { attempt } from './attempt.ts'
+import { claimDue } from './claim.ts'
+import type { Exchange, ExchangeOutcome } from './exchange.ts'
+import { handBack } from './hand-back.ts'
+import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
+import { settle } from './settle.ts'
+import type { Settlement } from './settlement.ts'
+import { createHealthBook, saturationMs } from './slow-lane.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
+
+/** Jobs claimed by one statement at most, and attempts settled in one transaction. */
+const batchSize = 500
+/** Slow lanes looked at in one round. */
+const slowLanesPerRound = 100
+const keepAliveMs = 5_000
+
+export type DeliveryWorkerOptions = {
+  db: Db
+  queue: Queue
+  exchange: Exchange
+  secretBox: SecretBox
+  clock: Clock
+  logger: Logger
+  /** Requests in flight at most, over all lanes; at least 4. */
+  concurrency: number
+  /** Requests in flight to one webhook at most. */
+  webhookConcurrency: number
+  /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
+  pollIntervalMs?: number
+  /** Told of every attempt made. */
+  onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
+}
+
+export type DeliveryWorker = {
+  /** There may be fresh deliveries. */
+  wake(): void
+  /** Milliseconds since it last looked at the queue and settled without an error. */
+  idleMs(): number
+  /**
+   * Claims no more, hands back what waits, and gives what is in flight until the deadline to end;
+   * then breaks it off and hands it back too.
+   */
+  stop(deadlineMs: number): Promise<void>
+}
+
+/**
+ * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
+ * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
+ * none of them can take the place of the others.
+ */
+export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
+  const { db, queue, exchange, clock, logger, concurrency, webhookConcurrency } = options
+  const intervalMs = options.pollIntervalMs ?? 1_000
+  const share = Math.max(1, Math.floor(concurrency / 8))
+  const slowCap = Math.max(1, Math.floor(share / 4))
+
+  const inFlight: InFlight = new Map()
+  const fresh = laneOf(Math.max(1, concurrency - 2 * share), webhookConcurrency)
+  const retries = laneOf(share, webhookConcurrency)
+  const slow = laneOf(share, slowCap)
+
+  const held = new Set<Held>()
+  const running = new Set<Promise<void>>()
+  const unsettled: { held: Held; settlement: Settlement }[] = []
+  const health = createHealthBook()
+  const breakOff = new AbortController()
+  let stopped: Promise<void> | undefined
+
+  function laneOf(budget: number, webhookCap: number): Lane {
+    return createLane({ budget, webhookCap, inFlight, attempt: tracked })
+  }
+
+  function tracked(one: Held): Promise<void> {
+    const attempting = attemptHeld(one).finally(() => running.delete(attempting))
+    running.add(attempting)
+    return attempting
+  }
+
+  async function attemptHeld(one: Held): Promise<void> {
+    const { delivery } = one
+    const outcome = await attempt({ exchange, clock }, { ...delivery, ...delivery.webhook }, breakOff.signal)
+    // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
+    if (breakOff.signal.aborted && outcome.kind === 'failed') return
+    const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
+    health.note(delivery.webhookId, {
+      slow: one.lane === slow,
+      success: verdict.kind === 'succeeded',
+      durationMs: outcome.durationMs,
+    })
+    unsettled.push({ held: one, settlement: { delivery, outcome, verdict } })
+    options.onAttempt?.(outcome, verdict)
+    settling.wake()
+  }
+
+  /** Claims for a lane. Answers whether there may be more. */
+  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<boolean> {
+    const { count, claims } = await claimDue(options, range, limit)
+    const misplaced = lane === slow ? [] : claims.filter(({ delivery }) => delivery.webhook.slow)
+    const since = performance.now()
+    const ready = claims.filter((claim) => !misplaced.includes(claim)).map((claim) => ({ ...claim, lane, since }))
+    for (const one of ready) held.add(one)
+    lane.add(ready)
+    if (misplaced.length > 0) {
+      await handBack(
+        options,
+        misplaced.map(({ delivery }) => delivery),
+      )
+      claimingSlow.wake()
+    }
+    return count === limit
+  }
+
+  function release(ones: Iterable<Held>): void {
+    for (const one of ones) {
+      held.delete(one)
+      one.lane.release()
+    }
+  }
+
+  const settling = startLoop({
+    intervalMs,
+    onError: report('settling attempts'),
+    async run() {
+      const batch = unsettled.slice(0, batchSize)
+      if (batch.length === 0) return false
+      await settle(
+        options,
+        batch.map(({ settlement }) => settlement),
+      )
+      unsettled.splice(0, batch.length)
+      release(batch.map((entry) => entry.held))
+      const lanes = new Set(batch.map((entry) => entry.held.lane))
+      if (lanes.has(fresh)) claimingFresh.wake()
+      if (lanes.has(retries)) claimingRetries.wake()
+      if (lanes.has(slow)) claimingSlow.wake()
+      return unsettled.length > 0
+    },
+  })
+
+  const claimingFresh = startLoop({
+    intervalMs,
+    onError: report('claiming fresh deliveries'),
+    async run() {
+      const limit = Math.min(fresh.free(), batchSize)
+      // A claim of a handful costs as much as one of hundreds: wait for room.
+      if (limit < fresh.budget / 2) return false
+      return claimFor(fresh, freshRange, limit)
+    },
+  })
+
+  const claimingRetries = startLoop({
+    intervalMs,
+    onError: report('claiming retries'),
+    async run() {
+      const limit = Math.min(retries.free(), batchSize)
+      if (limit < retries.budget / 2) return false
+      return claimFor(retries, rangeOfDueRetries(await queue.now()), limit)
+    },
+  })
+
+  let lastSlowLane = 0
+  const claimingSlow = startLoop({
+    intervalMs,
+    onError: report('claiming for slow webhooks'),
+    async run() {
+      const lanes = await queue.slowLanes(lastSlowLane, slowLanesPerRound)
+      const heldByLane = Map.groupBy(
+        [...held].filter((one) => one.lane === slow),
+        (one) => one.delivery.webhook.lane,
+      )
+      for (const lane of lanes) {
+        const limit = Math.min(slow.free(), slowCap - (heldByLane.get(lane)?.length ?? 0))
+        if (slow.free() === 0) return false
+        lastSlowLane = lane
+        if (limit > 0) await claimFor(slow, rangeOfSlow(lane), limit)
+      }
+      // The round is complete: the next one begins with the first lane.
+      if (lanes.length < slowLanesPerRound) lastSlowLane = 0
+      return false
+    },
+  })
+
+  const watching = startLoop({
+    intervalMs: Math.min(intervalMs, saturationMs / 4),
+    onError: report('watching the lanes'),
+    async run() {
+      const saturated = [...fresh.saturated(saturationMs), ...retries.saturated(saturationMs)]
+      await moveToSlowLane([...new Set([...saturated, ...health.failing()])])
+      await moveOutOfSlowLane(health.recovered())
+      return false
+    },
+  })
+
+  /** Moves webhooks into the slow lane, with all of theirs that waits here. */
+  async function moveToSlowLane(webhookIds: readonly string[]): Promise<void> {
+    if (webhookIds.length === 0) return
+    await setSlow(webhookIds, true)
+    health.forget(webhookIds)
+    const waiting = webhookIds.flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)])
+    for (const { delivery } of waiting) delivery.webhook.slow = true
+    await handBack(
+      options,
+      waiting.map(({ delivery }) => delivery),
+    ).finally(() => release(waiting))
+    claimingSlow.wake()
+  }
+
+  async function moveOutOfSlowLane(webhookIds: readonly string[]): Promise<void> {
+    if (webhookIds.length === 0) return
+    await setSlow(webhookIds, false)
+    health.forget(webhookIds)
+  }
+
+  async function setSlow(webhookIds: readonly string[], value: boolean): Promise<void> {
+    const { rows } = await sql<{ id: string }>`
+      UPDATE webhooks SET slow = ${value} WHERE id = ANY(${webhookIds.toSorted()}::text[]) AND slow <> ${value}
+      RETURNING id
+    `.execute(db)
+    if (rows.length > 0) logger.info({ webhookIds: rows.map(({ id }) => id), slow: value }, 'webhooks changed lanes')
+  }
+
+  let keptAliveAt = performance.now()
+  const keepingAlive = startLoop({
+    intervalMs: keepAliveMs,
+    onError: report('keeping claims alive'),
+    async run() {
+      // What was claimed since the last time needs nothing yet.
+      const older = [...held].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
+      keptAliveAt = performance.now()
+      await queue.keepAlive(older)
+      return false
+    },
+  })
+
+  function report(doing: string): (error: unknown) => void {
+    return (error) => logger.error({ err: error }, `${doing} failed; trying again`)
+  }
+
+  async function stop(deadlineMs: number): Promise<void> {
+    const deadline = performance.now() + deadlineMs
+    await Promise.all([claimingFresh, claimingRetries, claimingSlow, watching].map((loop) => loop.stop()))
+    await handBackHeld([fresh, retries, slow].flatMap((lane) => lane.takeWaiting()))
+    await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
+    breakOff.abort()
+    await Promise.all(running)
+    // Ends when all is settled, or when the database does not let it before the deadline: then the
+    // claims lapse, and the deliveries are made again.
+    while (unsettled.length > 0 && performance.now() < deadline + 1_000) {
+      settling.wake()
+      await timeout(20)
+    }
+    await settling.stop()
+    await keepingAlive.stop()
+    await handBackHeld([...held].filter((one) => !unsettled.some((entry) => entry.held === one)))
+  }
+
+  async function handBackHeld(ones: readonly Held[]): Promise<void> {
+    await handBack(
+      options,
+      ones.map(({ delivery }) => delivery),
+    )
+    release(ones)
+  }
+
+  return {
+    wake: () => claimingFresh.wake(),
+    idleMs: () => Math.max(claimingFresh.idleMs(), claimingRetries.idleMs(), settling.idleMs()),
+    stop(deadlineMs) {
+      stopped ??= stop(deadlineMs)
+      return stopped
+    },
+  }
+}
+
+function timeout(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, Math.max(0, ms))
+  })
+}

@@ -1,0 +1,98 @@
+import { sql } from 'kysely'
+import type { Clock } from '../clock.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { newId } from '../ids.ts'
+import { priorityOf } from '../queue/lanes.ts'
+import type { Queue } from '../queue/queue.ts'
+
+/** Events taken in one transaction at most. */
+const maxEvents = 500
+/** Deliveries made in one transaction, beyond which no further event is begun. */
+const maxDeliveries = 5_000
+/** Rows written by one statement. */
+const chunkSize = 2_500
+
+type Waiting = { event_id: string; account_id: string; type: string }
+type Target = { id: string; account_id: string; events: string[]; slow: boolean; lane: number }
+type NewDelivery = { id: string; event: Waiting; target: Target }
+
+export type FanOut = { events: number; deliveries: number }
+
+/**
+ * Turns one batch of waiting events into deliveries with their jobs, in one transaction: an event
+ * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
+ * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
+ */
+export async function fanOutBatch({ db, queue, clock }: { db: Db; queue: Queue; clock: Clock }): Promise<FanOut> {
+  return inTransaction(db, async (trx) => {
+    const waiting = await takeWaiting(trx)
+    if (waiting.length === 0) return { events: 0, deliveries: 0 }
+    const targets = await targetsOf(trx, waiting)
+    const now = clock.now()
+
+    const done: string[] = []
+    let made = 0
+    let chunk: NewDelivery[] = []
+    for (const event of waiting) {
+      if (made >= maxDeliveries) break
+      for (const target of targets.get(event.account_id) ?? []) {
+        if (!target.events.includes(event.type)) continue
+        chunk.push({ id: newId('delivery', now), event, target })
+        made += 1
+        if (chunk.length === chunkSize) {
+          await write(trx, queue, chunk, now)
+          chunk = []
+        }
+      }
+      done.push(event.event_id)
+    }
+    await write(trx, queue, chunk, now)
+    await trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${done}::text[])`).execute()
+    return { events: done.length, deliveries: made }
+  })
+}
+
+async function takeWaiting(trx: Trx): Promise<Waiting[]> {
+  return trx
+    .selectFrom('outbox')
+    .select(['event_id', 'account_id', 'type'])
+    .orderBy('event_id')
+    .limit(maxEvents)
+    .forUpdate()
+    .skipLocked()
+    .execute()
+}
+
+/** The enabled webhooks of the accounts concerned, by account. */
+async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<string, Target[]>> {
+  const accountIds = [...new Set(waiting.map((event) => event.account_id))]
+  const types = [...new Set(waiting.map((event) => event.type))]
+  const webhooks = await trx
+    .selectFrom('webhooks')
+    .select(['id', 'account_id', 'events', 'slow', 'lane'])
+    .where('account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
+    .where('status', '=', 'enabled')
+    .where('events', '&&', sql<string[]>`${types}::text[]`)
+    .orderBy('id')
+    .execute()
+  return Map.groupBy(webhooks, (webhook) => webhook.account_id)
+}
+
+async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date): Promise<void> {
+  if (deliveries.length === 0) return
+  await sql`
+    INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
+    SELECT id, account_id, webhook_id, event_id, event_type, ${now}, ${now}
+    FROM unnest(
+      ${deliveries.map(({ id }) => id)}::text[],
+      ${deliveries.map(({ event }) => event.account_id)}::text[],
+      ${deliveries.map(({ target }) => target.id)}::text[],
+      ${deliveries.map(({ event }) => event.event_id)}::text[],
+      ${deliveries.map(({ event }) => event.type)}::text[]
+    ) AS d (id, account_id, webhook_id, event_id, event_type)
+  `.execute(trx)
+  await queue.put(
+    trx,
+    deliveries.map(({ id, target }) => ({ deliveryId: id, priority: priorityOf(target, null), dueAt: null })),
+  )
+}

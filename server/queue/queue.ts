@@ -1,0 +1,222 @@
+import { sql } from 'kysely'
+import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
+import type { Db, Handle, Trx } from '../database/connection.ts'
+import { idOfUuid, uuidOf } from '../ids.ts'
+import type { PriorityRange } from './lanes.ts'
+
+/** A delivery that this process has claimed and must settle, requeue or drop. */
+export type ClaimedDelivery = {
+  deliveryId: string
+  /** Names this claim: a claim that lapsed and was made again by another worker has another. */
+  claim: { id: string; retryCount: number }
+}
+
+/** A delivery to be put in the queue. */
+export type QueuedDelivery = {
+  deliveryId: string
+  priority: number
+  /** Not before this time. Null: at once. */
+  dueAt: Date | null
+}
+
+/** Work in the background that is not a delivery. `data` is JSON. */
+export type Task = { name: 'recover'; data: { webhookId: string; since: string; until: string } }
+
+/**
+ * The jobs, in pg-boss. A delivery has at most one job, whose id is the UUID inside the id of the
+ * delivery, so that nothing can put it into the queue twice.
+ */
+export type Queue = {
+  /** Puts deliveries in, in the transaction that makes them due. Throws if one is in already. */
+  put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
+  /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
+  remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
+  /** Claims up to `limit` due deliveries of a range of lanes, the highest priority first. */
+  claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
+  /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
+  slowLanes(after: number, limit: number): Promise<number[]>
+  /** Says that claimed deliveries are still being worked on; needed every few seconds. */
+  keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
+  /** Of `deliveryIds`, those whose jobs are claimed at present. */
+  claimed(handle: Handle, deliveryIds: readonly string[]): Promise<Set<string>>
+  /** Of `deliveryIds`, those that have no job that will ever run. */
+  missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
+  /** What the queue takes for now: the time of the database, which all processes share. */
+  now(): Promise<Date>
+  /** Counts of the deliveries in the queue; as of the last monitoring pass, at most a minute old. */
+  depth(): Promise<{ ready: number; scheduled: number; claimed: number }>
+  /** Puts a task in, in the transaction that causes it. */
+  addTask(trx: Trx, task: Task): Promise<void>
+  /** Works on tasks of a name, one at a time; one that throws is tried again, with pauses. */
+  onTask(name: Task['name'], work: (data: Task['data']) => Promise<void>): Promise<void>
+  /** Has `work` done about once a minute by one process of all. */
+  everyMinute(name: string, work: () => Promise<void>): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The database's time in SQL; in tests, the moved one. */
+export const queueNow = sql<Date>`pgboss.job_now()`
+
+const deliveryQueue = 'deliveries'
+
+/** A worker that does not report for this long is taken for dead and its deliveries are claimed again. */
+const heartbeatSeconds = 20
+
+const queueOptions = {
+  partition: true,
+  heartbeatSeconds,
+  // A bound for a worker that reports but never ends, far above the 30 s of an exchange.
+  expireInSeconds: 3_600,
+  // pg-boss retries are only for a worker that died, as often as that happens.
+  retryLimit: 1_000_000,
+  retryDelay: 0,
+  // A job may wait as long as its delivery does.
+  retentionSeconds: 365 * 24 * 3_600,
+} as const
+
+const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
+
+export type QueueOptions = {
+  connectionString: string
+  /** Whether this process works (monitors, schedules) or only puts jobs in. */
+  works: boolean
+  onError: (error: Error) => void
+  /** Moves time in tests. Default: the real one. */
+  clock?: AttachableClock
+  /** Statements' settings for every session, needed by a test clock. */
+  sessionOptions?: string
+}
+
+/** Starts pg-boss; installs or migrates its schema if needed. */
+export async function startQueue(options: QueueOptions): Promise<Queue> {
+  const boss = new PgBoss({
+    connectionString: options.connectionString,
+    application_name: 'postern queue',
+    max: options.works ? 4 : 2,
+    schedule: options.works,
+    supervise: options.works,
+    superviseIntervalSeconds: 15,
+    monitorIntervalSeconds: 15,
+    cronWorkerIntervalSeconds: 5,
+    cronMonitorIntervalSeconds: 15,
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
+  })
+  boss.on('error', options.onError)
+  await boss.start()
+  await boss.createQueue(deliveryQueue, queueOptions)
+  await boss.createQueue('recover', taskOptions)
+  const table = (await boss.getQueue(deliveryQueue))?.table
+  if (table === undefined) throw new Error('the queue of deliveries has no table')
+  const jobs = sql.table(`pgboss.${table}`)
+
+  return {
+    async put(trx, deliveries) {
+      if (deliveries.length === 0) return
+      const inserted = await boss.insert(
+        deliveryQueue,
+        deliveries.map(({ deliveryId, priority, dueAt }) => ({
+          id: uuidOf(deliveryId),
+          priority,
+          ...(dueAt === null ? {} : { startAfter: dueAt }),
+        })),
+        { db: inside(trx), returnId: true },
+      )
+      if (inserted?.length !== deliveries.length) {
+        throw new Error(`the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`)
+      }
+    },
+    async remove(trx, deliveryIds) {
+      if (deliveryIds.length === 0) return
+      await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
+    },
+    async claim(range, limit) {
+      const claimedJobs: Job[] = await boss.fetch(deliveryQueue, {
+        batchSize: limit,
+        minPriority: range.min,
+        maxPriority: range.max,
+      })
+      return claimedJobs.map(({ id, retryCount }) => ({
+        deliveryId: idOfUuid('delivery', id),
+        claim: { id, retryCount },
+      }))
+    },
+    async slowLanes(after, limit) {
+      // A walk from lane to lane along the index the claims use: one step each, however much waits in it.
+      const waiting = `FROM pgboss.${table} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
+      const { rows } = await boss.getDb().executeSql(
+        `WITH RECURSIVE lane AS (
+          (SELECT priority ${waiting} AND priority < $1 ORDER BY priority DESC LIMIT 1)
+          UNION ALL
+          SELECT (SELECT priority ${waiting} AND priority < lane.priority ORDER BY priority DESC LIMIT 1)
+          FROM lane WHERE lane.priority IS NOT NULL
+        )
+        SELECT -priority AS lane FROM lane WHERE priority IS NOT NULL LIMIT $2`,
+        [-after, limit],
+      )
+      return rows.map((row) => row.lane)
+    },
+    async keepAlive(claimed) {
+      if (claimed.length === 0) return
+      await boss.touch(
+        deliveryQueue,
+        claimed.map(({ claim }) => claim),
+      )
+    },
+    async claimed(handle, deliveryIds) {
+      const ids = deliveryIds.map(uuidOf)
+      const { rows } = await sql<{ id: string }>`
+        SELECT id FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) AND state = 'active'
+      `.execute(handle)
+      return new Set(rows.map((row) => idOfUuid('delivery', row.id)))
+    },
+    async missing(handle, deliveryIds) {
+      const ids = deliveryIds.map(uuidOf)
+      const { rows } = await sql<{ id: string }>`
+        SELECT id FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) AND state <= 'active'
+      `.execute(handle)
+      const present = new Set(rows.map((row) => row.id))
+      return deliveryIds.filter((_, index) => !present.has(ids[index] as string))
+    },
+    async now() {
+      const { rows } = await boss.getDb().executeSql('SELECT pgboss.job_now() AS now')
+      return rows[0].now
+    },
+    async depth() {
+      const counts = await boss.getQueue(deliveryQueue)
+      return {
+        ready: counts?.readyCount ?? 0,
+        scheduled: counts?.deferredCount ?? 0,
+        claimed: counts?.activeCount ?? 0,
+      }
+    },
+    async addTask(trx, { name, data }) {
+      const id = await boss.send(name, data, { db: inside(trx) })
+      if (id === null) throw new Error(`the queue dropped a task "${name}"`)
+    },
+    async onTask(name, work) {
+      await boss.work<Task['data']>(name, { pollingIntervalSeconds: 1 }, async ([job]) => {
+        if (job !== undefined) await work(job.data)
+      })
+    },
+    async everyMinute(name, work) {
+      await boss.createQueue(name, { policy: 'stately', retryLimit: 0, expireInSeconds: 3_600 })
+      await boss.schedule(name, '* * * * *')
+      await boss.work(name, { pollingIntervalSeconds: 5 }, work)
+    },
+    async stop() {
+      await boss.stop({ graceful: true, timeout: 5_000 })
+    },
+  }
+}
+
+/** Installs or migrates the schema of the queue, and starts nothing. */
+export async function installQueue(connectionString: string, onError: (error: Error) => void): Promise<void> {
+  const queue = await startQueue({ connectionString, works: false, onError })
+  await queue.stop()
+}
+
+/** Has a call of pg-boss work inside our transaction. */
+function inside(trx: Trx | Db): BossConnection {
+  return fromKysely(trx)
+}
