@@ -32,7 +32,7 @@ const audience = z
 
 const createAudience = z
   .strictObject({ name, description })
-  .meta({ id: 'CreateAudience', example: { name: 'Newsletter' } })
+  .meta({ id: 'CreateAudience', description: 'The list to add.', example: { name: 'Newsletter' } })
 
 const updateAudience = z
   .strictObject({ name: name.optional(), description })

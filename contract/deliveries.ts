@@ -40,6 +40,15 @@ export const delivery = z
   .object(deliveryFields)
   .meta({ id: 'Delivery', description: 'One event on its way to one webhook.', example: deliveryExample })
 
+const attemptExample = {
+  number: 1,
+  startedAt: '2026-03-01T09:30:00.020Z',
+  durationMs: 100,
+  responseStatus: 500,
+  responseBody: 'Internal Server Error',
+  error: 'The endpoint answered 500.',
+}
+
 const attempt = z
   .object({
     number: z.int().min(1).meta({ description: 'Counted from 1.' }),
@@ -55,22 +64,13 @@ const attempt = z
       .meta({ description: 'The first 4 KiB of the answer as text; null without an answer.' }),
     error: z.string().nullable().meta({ description: 'Why the attempt failed; null when it succeeded.' }),
   })
-  .meta({
-    id: 'Attempt',
-    description: 'One HTTP exchange of a delivery.',
-    example: {
-      number: 1,
-      startedAt: '2026-03-01T09:30:00.020Z',
-      durationMs: 100,
-      responseStatus: 500,
-      responseBody: 'Internal Server Error',
-      error: 'The endpoint answered 500.',
-    },
-  })
+  .meta({ id: 'Attempt', description: 'One HTTP exchange of a delivery.', example: attemptExample })
 
-export const deliveryWithAttempts = z
-  .object({ ...deliveryFields, attempts: z.array(attempt) })
-  .meta({ id: 'DeliveryWithAttempts', description: 'A delivery with all its attempts, first to last.' })
+export const deliveryWithAttempts = z.object({ ...deliveryFields, attempts: z.array(attempt) }).meta({
+  id: 'DeliveryWithAttempts',
+  description: 'A delivery with all its attempts, first to last.',
+  example: { ...deliveryExample, attempts: [attemptExample] },
+})
 
 const recovery = z
   .object({ count: z.int().min(0).meta({ description: 'How many deliveries will be sent again.' }) })
@@ -148,7 +148,11 @@ export const deliveries = c.router({
     pathParams: webhookParam,
     body: z
       .strictObject({ since: timeInput })
-      .meta({ id: 'RecoverDeliveries', example: { since: '2026-03-01T00:00:00Z' } }),
+      .meta({
+        id: 'RecoverDeliveries',
+        description: 'What to send again.',
+        example: { since: '2026-03-01T00:00:00Z' },
+      }),
     ...outcome(
       {
         operationId: 'recoverDeliveries',

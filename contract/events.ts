@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { eventTypeName, eventTypes } from './event-types.ts'
+import { eventType, eventTypeName, eventTypes } from './event-types.ts'
 import { timeInput } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
@@ -11,9 +11,11 @@ const c = initContract()
 const bodies = [...eventTypes.values()].map((type) => type.body)
 
 /** An event as it is pushed: one shape for each type. */
-export const event = z
-  .discriminatedUnion('type', bodies as [z.ZodObject, ...z.ZodObject[]])
-  .meta({ id: 'Event', description: 'A fact, exactly as it is pushed to webhooks.' })
+export const event = z.discriminatedUnion('type', bodies as [z.ZodObject, ...z.ZodObject[]]).meta({
+  id: 'Event',
+  description: 'A fact, exactly as it is pushed to webhooks.',
+  example: eventType('contact.created').exampleBody,
+})
 
 const eventTypeDescription = z
   .object({
@@ -23,6 +25,10 @@ const eventTypeDescription = z
     example: z.record(z.string(), z.unknown()).meta({ description: 'A body of this type.' }),
   })
   .meta({ id: 'EventType', description: 'A type of event: its meaning, schema and an example.' })
+
+const eventTypeList = z
+  .object({ data: z.array(eventTypeDescription) })
+  .meta({ id: 'EventTypeList', description: 'Every type of event there is.' })
 
 const listQuery = z.strictObject({
   ...pageQuery,
@@ -68,9 +74,6 @@ export const events = c.router({
     path: '/v1/event-types',
     summary: 'List event types',
     description: 'Every type of event: its meaning, the JSON Schema of its body and an example.',
-    ...outcome(
-      { operationId: 'listEventTypes', tag: 'Events', permission: 'events:read' },
-      { 200: z.object({ data: z.array(eventTypeDescription) }).meta({ id: 'EventTypeList' }) },
-    ),
+    ...outcome({ operationId: 'listEventTypes', tag: 'Events', permission: 'events:read' }, { 200: eventTypeList }),
   },
 })

@@ -21,6 +21,7 @@ export const pageQuery = {
 
 /** The answer of every list: one page, and where the next begins (`null` at the end). */
 export function pageOf<T extends z.ZodType>(item: T, id: string) {
+  const example = { data: [item.meta()?.example], nextCursor: 'MDFqcXo0eDdtOGU1djl0Mms2cjN3MHkxYWI' }
   return z
     .object({
       data: z.array(item),
@@ -29,7 +30,7 @@ export function pageOf<T extends z.ZodType>(item: T, id: string) {
         .nullable()
         .meta({ description: 'Give it as `cursor` to get the next page; null on the last.' }),
     })
-    .meta({ id, description: 'One page of a list, and where the next one begins.' })
+    .meta({ id, description: 'One page of a list, and where the next one begins.', example })
 }
 
 /** One page as the services hand it over. */

@@ -43,7 +43,7 @@ const createSubscriber = z
     firstName: personName.nullable().optional(),
     lastName: personName.nullable().optional(),
   })
-  .meta({ id: 'CreateSubscriber', example: { email: 'ada@example.com', firstName: 'Ada' } })
+  .meta({ id: 'CreateSubscriber', description: 'Who to add.', example: { email: 'ada@example.com', firstName: 'Ada' } })
 
 const updateSubscriber = z
   .strictObject({

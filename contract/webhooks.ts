@@ -97,6 +97,7 @@ const createWebhook = z
   .strictObject({ url: webhookUrl, events: subscribedTypes, description: description.optional() })
   .meta({
     id: 'CreateWebhook',
+    description: 'Where to push which events.',
     example: { url: 'https://example.com/hooks', events: ['contact.created'], description: 'Sync to the CRM' },
   })
 

@@ -1,0 +1,68 @@
+import type { LinkObject, LinksObject } from 'openapi3-ts/oas31'
+
+/*
+ * What can be done next with what an operation answered, for people who browse the API and for
+ * programs that walk it.
+ */
+
+type Source = {
+  /** The operation whose answer is followed. */
+  from: string
+  /** Path parameters of the operations linked to, as runtime expressions (OpenAPI 3.1 §4.8.20.4). */
+  parameters: Record<string, string>
+  to: readonly string[]
+}
+
+const webhookOperations = [
+  'getWebhook',
+  'updateWebhook',
+  'deleteWebhook',
+  'testWebhook',
+  'rotateWebhookSecret',
+  'listDeliveries',
+  'recoverDeliveries',
+]
+const deliveryOperations = ['getDelivery', 'resendDelivery']
+const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
+const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
+const contactListOperations = ['addContact', 'listContacts']
+const contactOperations = ['getContact', 'updateContact', 'removeContact']
+
+const own = '$response.body#/id'
+const first = '$response.body#/data/0/id'
+const contact = { audienceId: '$response.body#/audienceId', subscriberId: '$response.body#/subscriberId' }
+
+const sources: readonly Source[] = [
+  { from: 'createWebhook', parameters: { id: own }, to: webhookOperations },
+  { from: 'listWebhooks', parameters: { id: first }, to: webhookOperations },
+  {
+    from: 'listDeliveries',
+    parameters: { id: '$request.path.id', deliveryId: first },
+    to: deliveryOperations,
+  },
+  { from: 'resendDelivery', parameters: { id: '$request.path.id', deliveryId: own }, to: deliveryOperations },
+  { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
+  { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
+  { from: 'listSubscribers', parameters: { id: first }, to: subscriberOperations },
+  { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
+  { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
+  { from: 'listAudiences', parameters: { id: first }, to: audienceOperations },
+  { from: 'listAudiences', parameters: { audienceId: first }, to: contactListOperations },
+  { from: 'addContact', parameters: contact, to: contactOperations },
+  { from: 'addContact', parameters: { id: contact.subscriberId }, to: subscriberOperations },
+]
+
+function linkOf(operationId: string, parameters: Record<string, string>): LinkObject {
+  const given = Object.entries(parameters).map(([name, expression]) => `\`${name}\` from \`${expression}\``)
+  return { operationId, parameters, description: `Gives ${given.join(' and ')} to \`${operationId}\`.` }
+}
+
+/** The links of the answer of `operationId` to the operations that are there. */
+export function linksOf(operationId: string, operationIds: ReadonlySet<string>): LinksObject {
+  return Object.fromEntries(
+    sources
+      .filter((source) => source.from === operationId)
+      .flatMap(({ parameters, to }) => to.map((target) => [target, linkOf(target, parameters)] as const))
+      .filter(([target]) => operationIds.has(target)),
+  )
+}

@@ -1,0 +1,97 @@
+import type {
+  MediaTypeObject,
+  OperationObject,
+  ParameterObject,
+  ReferenceObject,
+  RequestBodyObject,
+  ResponseObject,
+  ResponsesObject,
+} from 'openapi3-ts/oas31'
+import type { z } from 'zod'
+import { errorAnswers, errorResponseRef } from './errors.ts'
+import { successHeaders } from './headers.ts'
+import { linksOf } from './links.ts'
+import { bearer, idempotencyKeyRef } from './parameters.ts'
+import type { Route } from './routes.ts'
+import type { SchemaWriter } from './schemas.ts'
+
+/** What an operation needs to know of the document it stands in. */
+export type Surroundings = { schemas: SchemaWriter; operationIds: ReadonlySet<string> }
+
+function descriptionOf({ description, metadata }: Route): string {
+  const needed = `Needs the permission \`${metadata.permission}\`${metadata.liveKeyOnly ? ' and a live key' : ''}.`
+  return `${description}\n\n${needed}`
+}
+
+function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | ReferenceObject)[] {
+  const write = (place: 'path' | 'query', shape: Record<string, z.ZodType>): ParameterObject[] =>
+    Object.entries(shape).map(([name, schema]) => ({
+      name,
+      in: place,
+      required: place === 'path',
+      ...(schema.description && { description: schema.description }),
+      schema: schemas.input(schema, `${route.metadata.operationId} ${place} ${name}`),
+    }))
+  return [
+    ...write('path', route.pathParams),
+    ...write('query', route.query),
+    ...(route.metadata.idempotency === 'none' ? [] : [idempotencyKeyRef]),
+  ]
+}
+
+function json(schema: MediaTypeObject['schema']): { 'application/json': MediaTypeObject } {
+  return { 'application/json': schema === undefined ? {} : { schema } }
+}
+
+function requestBodyOf(route: Route, schemas: SchemaWriter): RequestBodyObject | null {
+  if (route.body === null) return null
+  return {
+    required: !route.body.safeParse(undefined).success,
+    content: json(schemas.input(route.body, `${route.metadata.operationId} body`)),
+  }
+}
+
+const meaningOfSuccess: Record<number, string> = {
+  200: 'Done.',
+  201: 'Created.',
+  202: 'Accepted: the work goes on in the background.',
+  204: 'Done; there is no body.',
+}
+
+function successOf(route: Route, [status, body]: Route['successes'][number], around: Surroundings): ResponseObject {
+  const { operationId, idempotency } = route.metadata
+  const links = linksOf(operationId, around.operationIds)
+  return {
+    description: body?.description ?? meaningOfSuccess[status] ?? 'Done.',
+    headers: successHeaders({ idempotent: idempotency !== 'none' }),
+    ...(body && { content: json(around.schemas.output(body, `${operationId} ${status}`)) }),
+    ...(Object.keys(links).length > 0 && { links }),
+  }
+}
+
+function responsesOf(route: Route, around: Surroundings): ResponsesObject {
+  return {
+    ...Object.fromEntries(route.successes.map((success) => [success[0], successOf(route, success, around)])),
+    ...Object.fromEntries(
+      errorAnswers(route.metadata.errors).map((answer) => [answer.status, errorResponseRef(answer)]),
+    ),
+  }
+}
+
+/** The operation of the document that describes `route`. */
+export function operationOf(route: Route, around: Surroundings): OperationObject {
+  const { operationId, tag, permission } = route.metadata
+  const parameters = parametersOf(route, around.schemas)
+  const requestBody = requestBodyOf(route, around.schemas)
+  return {
+    operationId,
+    tags: [tag],
+    summary: route.summary,
+    description: descriptionOf(route),
+    security: [{ [bearer]: [permission] }],
+    'x-required-permission': permission,
+    ...(parameters.length > 0 && { parameters }),
+    ...(requestBody && { requestBody }),
+    responses: responsesOf(route, around),
+  }
+}

@@ -1,0 +1,67 @@
+import type { ParameterObject, SecuritySchemeObject } from 'openapi3-ts/oas31'
+
+/** The name of the security scheme of every operation. */
+export const bearer = 'bearer'
+
+export const securityScheme: SecuritySchemeObject = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'An API key, `postern_test_…` or `postern_live_…`. The names in the security of an operation are the permissions its key needs.',
+}
+
+export const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to send again: for 24 hours the same key with the same request is answered as the first time, with `Idempotent-Replayed: true`, and with another request is refused. 1 to 255 printable ASCII characters, such as a UUID.',
+  schema: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+    // Space at either end would be lost on the way (RFC 9110 §5.5).
+    pattern: '^[!-~]([ -~]*[!-~])?$',
+    examples: ['8f14e45f-ceea-467f-a9d2-3c1a5d6b7e80'],
+  },
+} as const satisfies ParameterObject
+
+export const idempotencyKeyRef = { $ref: '#/components/parameters/IdempotencyKey' }
+
+/** The headers of every delivery, by the name of their component. */
+export const deliveryHeaders = {
+  XServiceSignature: {
+    name: 'X-Service-Signature',
+    in: 'header',
+    required: true,
+    description:
+      'The lowercase hexadecimal HMAC-SHA-256 of the raw body, keyed with the `secret` of the webhook, prefix included. Compare it in constant time before parsing the body.',
+    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+  },
+  WebhookId: {
+    name: 'webhook-id',
+    in: 'header',
+    required: true,
+    description: 'The id of the event; the same on every attempt, for deduplication (Standard Webhooks).',
+    schema: { type: 'string' },
+  },
+  WebhookTimestamp: {
+    name: 'webhook-timestamp',
+    in: 'header',
+    required: true,
+    description: 'When this attempt was signed: Unix time in seconds. Refuse old ones to refuse replays.',
+    schema: { type: 'string', pattern: '^[0-9]+$' },
+  },
+  WebhookSignature: {
+    name: 'webhook-signature',
+    in: 'header',
+    required: true,
+    description:
+      '`v1,` and the base64 of the HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes the `secret` encodes after `whsec_` (Standard Webhooks). For 24 hours after a rotation there are two, separated by a space: accept either.',
+    schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
+  },
+} as const satisfies Record<string, ParameterObject>
+
+export const deliveryHeaderRefs = Object.keys(deliveryHeaders).map((name) => ({
+  $ref: `#/components/parameters/${name}`,
+}))
