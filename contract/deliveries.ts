@@ -146,13 +146,11 @@ export const deliveries = c.router({
     description:
       'Sends every delivery created since `since` that failed or was canceled again, in the background, oldest first.',
     pathParams: webhookParam,
-    body: z
-      .strictObject({ since: timeInput })
-      .meta({
-        id: 'RecoverDeliveries',
-        description: 'What to send again.',
-        example: { since: '2026-03-01T00:00:00Z' },
-      }),
+    body: z.strictObject({ since: timeInput }).meta({
+      id: 'RecoverDeliveries',
+      description: 'What to send again.',
+      example: { since: '2026-03-01T00:00:00Z' },
+    }),
     ...outcome(
       {
         operationId: 'recoverDeliveries',
