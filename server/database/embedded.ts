@@ -1,0 +1,135 @@
+import { access, constants, mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { OperatorError } from '../errors.ts'
+import { findBinaries } from './embedded-binaries.ts'
+import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster } from './embedded-cluster.ts'
+import { type DataDirLock, type LockOwner, readLockOwner, tryLockDataDir } from './embedded-lock.ts'
+import { connectionStringOf, findServer, startServer } from './embedded-server.ts'
+
+/** A PostgreSQL of our own, for use without installing one. */
+export type EmbeddedDatabase = AsyncDisposable & {
+  connectionString: string
+  /** Ends the server, if this process owns it, and waits for its end. Calling it again does nothing. */
+  stop(): Promise<void>
+}
+
+export type EmbeddedDatabaseOptions = {
+  /** Everything is kept here; made if it is missing. */
+  dataDir: string
+  /** Settings of PostgreSQL beside its defaults, for a server that is started, not found running. */
+  settings?: Record<string, string>
+  /** Given each line of the server's log. Default: nowhere, but the last lines stand in errors. */
+  onLog?: (line: string) => void
+  /** Told when the server ends and nobody asked it to. Default: nobody; queries fail. */
+  onUnexpectedExit?: (error: OperatorError) => void
+}
+
+const pollMs = 100
+/** How long to wait for somebody else's command to end, or for a service to have started its server. */
+const patienceMs = 30_000
+
+/**
+ * Starts the PostgreSQL of `dataDir`, made on first use, for the service: this process owns it until
+ * `stop()`. A server that outlived a killed owner is taken over. It listens on 127.0.0.1 only, lets
+ * nobody in without its random password, and is as durable as PostgreSQL is by default.
+ *
+ * Throws OperatorError, with what to do, when another process has the directory, it cannot be
+ * written, another version made it, or PostgreSQL does not run here.
+ */
+export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
+  const dataDir = await prepare(options.dataDir)
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const lock = await tryLockDataDir(dataDir, 'service')
+    if (lock !== null) return own({ ...options, dataDir }, lock)
+    const owner = await readLockOwner(dataDir)
+    // A command is done in a moment.
+    if (owner?.purpose !== 'command' || performance.now() > deadline) throw inUse(dataDir, owner)
+    await delay(pollMs)
+  }
+}
+
+/**
+ * The PostgreSQL of `dataDir` for a command: the one a running service has started, or, when none
+ * runs, one of its own until `stop()`. Leaves a running service's server alone.
+ *
+ * Throws OperatorError as `startEmbeddedDatabase` does.
+ */
+export async function joinEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
+  const dataDir = await prepare(options.dataDir)
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const lock = await tryLockDataDir(dataDir, 'command')
+    if (lock !== null) return own({ ...options, dataDir }, lock)
+    const owner = await readLockOwner(dataDir)
+    if (owner?.purpose === 'service') {
+      const cluster = await readCluster(dataDir, await chooseRunAs(dataDir))
+      const server = cluster === null ? null : await findServer(cluster)
+      if (cluster !== null && server !== null) return guest(cluster, server.port)
+    }
+    if (performance.now() > deadline) throw inUse(dataDir, owner)
+    await delay(pollMs)
+  }
+}
+
+async function prepare(dataDir: string): Promise<string> {
+  const absolute = resolve(dataDir)
+  try {
+    await mkdir(absolute, { recursive: true, mode: 0o700 })
+    await access(absolute, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new OperatorError(
+      `the data directory ${absolute} cannot be written (${reason}); make it writable for this user, or set DATA_DIR to another directory`,
+    )
+  }
+  return absolute
+}
+
+async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {
+  try {
+    const { dataDir } = options
+    const runAs = await chooseRunAs(dataDir)
+    const existing = await readCluster(dataDir, runAs)
+    const running = existing === null ? null : await findServer(existing)
+    if (existing !== null && running !== null) {
+      return owned(connectionStringOf(existing, running.port), running.stop, lock)
+    }
+    const binaries = await findBinaries(runAs)
+    const cluster = existing ?? (await createCluster({ dataDir, binaries, runAs }))
+    await assertVersion(cluster, binaries)
+    const server = await startServer({
+      cluster,
+      binaries,
+      runAs,
+      settings: options.settings ?? {},
+      onLog: options.onLog ?? (() => undefined),
+      onUnexpectedExit: options.onUnexpectedExit ?? (() => undefined),
+    })
+    return owned(connectionStringOf(cluster, server.port), server.stop, lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function owned(connectionString: string, stopServer: () => Promise<void>, lock: DataDirLock): EmbeddedDatabase {
+  async function stop(): Promise<void> {
+    await stopServer()
+    lock.release()
+  }
+  return { connectionString, stop, [Symbol.asyncDispose]: stop }
+}
+
+function guest(cluster: Cluster, port: number): EmbeddedDatabase {
+  const stop = async () => undefined
+  return { connectionString: connectionStringOf(cluster, port), stop, [Symbol.asyncDispose]: stop }
+}
+
+function inUse(dataDir: string, owner: LockOwner | null): OperatorError {
+  const by = owner === null ? 'another process' : `process ${owner.pid}`
+  return new OperatorError(
+    `the data directory ${dataDir} is in use by ${by}; stop that one first, or set DATA_DIR to another directory`,
+  )
+}
