@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { pageOf, positionOf } from '../pagination.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { SecretBox } from '../secrets.ts'
@@ -73,14 +73,14 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
   return {
     async list(handle, accountId, webhookId, query) {
       await mustExist(handle, accountId, webhookId)
-      const before = positionOf('delivery', query.cursor)
+      const before = decodeCursor('delivery', query.cursor)
       const rows = await listDeliveries(handle, {
         webhookId,
         query,
         limit: query.limit + 1,
         ...(before === undefined ? {} : { before }),
       })
-      return pageOf(rows, query.limit, { present: toDelivery, idOf: (row) => row.id })
+      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toDelivery })
     },
 
     async get(handle, accountId, webhookId, deliveryId) {

@@ -1,0 +1,87 @@
+import { sql } from 'kysely'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Db } from './database/connection.ts'
+import type { ExchangeOutcome } from './delivery/exchange.ts'
+import type { Verdict } from './delivery/verdict.ts'
+import type { Queue } from './queue/queue.ts'
+
+export type DeliveryMetrics = {
+  /** Counts one attempt. */
+  onAttempt(outcome: ExchangeOutcome, verdict: Verdict): void
+}
+
+/** A registry with the figures of the process. Those of requests are added by the HTTP room. */
+export function createRegistry(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}
+
+/** Figures of deliveries: counted as they happen, or read from the database when they are asked for. */
+export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: Db; queue: Queue }): DeliveryMetrics {
+  const registers = [registry]
+  const attempts = new Counter({
+    name: 'postern_delivery_attempts_total',
+    help: 'Attempts made by this process, by what came of them.',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'postern_delivery_attempt_duration_seconds',
+    help: 'Seconds from the start of an attempt to its answer or failure.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  new Gauge({
+    name: 'postern_outbox_events',
+    help: 'Committed events that await their fan-out.',
+    registers,
+    async collect() {
+      this.set(await countOutbox(db))
+    },
+  })
+  new Gauge({
+    name: 'postern_queue_deliveries',
+    help: 'Deliveries in the queue by state, as of the last monitoring pass.',
+    labelNames: ['state'] as const,
+    registers,
+    async collect() {
+      for (const [state, count] of Object.entries(await queue.depth())) this.set({ state }, count)
+    },
+  })
+  new Gauge({
+    name: 'postern_oldest_undelivered_event_age_seconds',
+    help: 'Age of the oldest event that awaits its fan-out or has a pending delivery; 0 when there is none.',
+    registers,
+    async collect() {
+      this.set(await oldestUndeliveredAge(db))
+    },
+  })
+  return {
+    onAttempt(outcome, verdict) {
+      attempts.inc({ outcome: verdict.kind })
+      duration.observe(outcome.durationMs / 1000)
+    },
+  }
+}
+
+/** Counted no further than this: beyond it, only that there are so many matters. */
+const countLimit = 100_000
+
+async function countOutbox(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (SELECT 1 FROM outbox LIMIT ${countLimit}) waiting
+  `.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+async function oldestUndeliveredAge(db: Db): Promise<number> {
+  const { rows } = await sql<{ age: number }>`
+    SELECT COALESCE(EXTRACT(EPOCH FROM now() - min(e.created_at)), 0)::float8 AS age FROM events e WHERE e.id IN (
+      (SELECT event_id FROM outbox ORDER BY event_id LIMIT 1)
+      UNION ALL
+      (SELECT event_id FROM deliveries WHERE status = 'pending' ORDER BY id LIMIT 1)
+    )
+  `.execute(db)
+  return Math.max(0, rows[0]?.age ?? 0)
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { createLane, type Held, type InFlight, type Lane } from '../../server/delivery/lane.ts'
+
+/** A lane whose attempts end when the test says so. */
+function laneWith({ budget, webhookCap }: { budget: number; webhookCap: number }) {
+  const inFlight: InFlight = new Map()
+  const started: Held[] = []
+  const ends = new Map<Held, () => void>()
+  const lane = createLane({
+    budget,
+    webhookCap,
+    inFlight,
+    attempt(one) {
+      started.push(one)
+      return new Promise((resolve) => ends.set(one, resolve))
+    },
+  })
+  async function end(one: Held): Promise<void> {
+    ends.get(one)?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { lane, started, end, inFlight }
+}
+
+function held(lane: Lane, webhookId: string, since = performance.now()): Held {
+  return { lane, since, delivery: { webhookId }, claimed: {} } as unknown as Held
+}
+
+describe('a lane', () => {
+  it('starts no more than its budget, and the next when one ends', async () => {
+    const { lane, started, end } = laneWith({ budget: 2, webhookCap: 10 })
+    lane.add([held(lane, 'a'), held(lane, 'b'), held(lane, 'c')])
+    expect(started).toHaveLength(2)
+    await end(started[0] as Held)
+    expect(started).toHaveLength(3)
+  })
+
+  it('starts no more for one webhook than its cap, while others go on', () => {
+    const { lane, started } = laneWith({ budget: 10, webhookCap: 2 })
+    lane.add([...Array(5)].map(() => held(lane, 'busy')))
+    lane.add([held(lane, 'other')])
+    expect(started.map((one) => one.delivery.webhookId)).toEqual(['busy', 'busy', 'other'])
+  })
+
+  it('lets webhooks take turns', () => {
+    const { lane, started } = laneWith({ budget: 4, webhookCap: 4 })
+    const deliveries = ['a', 'a', 'a', 'a', 'b', 'b'].map((id) => held(lane, id))
+    lane.add(deliveries)
+    expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'b', 'a', 'b'])
+  })
+
+  it('counts what is held, not what runs, against what may be claimed', async () => {
+    const { lane, started, end } = laneWith({ budget: 2, webhookCap: 2 })
+    lane.add([held(lane, 'a'), held(lane, 'a'), held(lane, 'a')])
+    expect(lane.free()).toBe(1)
+    await end(started[0] as Held)
+    expect(lane.free()).toBe(1)
+    lane.release()
+    expect(lane.free()).toBe(2)
+  })
+
+  it('names a webhook as saturated only when its own cap has held it up', () => {
+    const { lane } = laneWith({ budget: 3, webhookCap: 2 })
+    const longAgo = performance.now() - 5_000
+    lane.add(['hung', 'hung', 'hung'].map((id) => held(lane, id, longAgo)))
+    lane.add(['fine', 'fine'].map((id) => held(lane, id, longAgo)))
+    expect(lane.saturated(1_000)).toEqual(['hung'])
+    expect(lane.saturated(60_000)).toEqual([])
+  })
+})
