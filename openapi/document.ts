@@ -1,5 +1,5 @@
 import type { AppRouter } from '@ts-rest/core'
-import { OpenApiBuilder, type OpenAPIObject, type PathItemObject } from 'openapi3-ts/oas31'
+import { type OpenAPIObject, OpenApiBuilder, type PathItemObject } from 'openapi3-ts/oas31'
 import { type ErrorCode, errorBody } from '../contract/errors.ts'
 import { eventTypes } from '../contract/event-types.ts'
 import { tags } from '../contract/route.ts'

@@ -43,7 +43,7 @@ export const headerComponents = {
   },
 } as const satisfies Record<string, HeaderObject>
 
-export type HeaderName = keyof typeof headerComponents
+type HeaderName = keyof typeof headerComponents
 
 const rateLimit = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
 
