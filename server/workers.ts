@@ -1,0 +1,69 @@
+import type { Logger } from 'pino'
+import type { Clock } from './clock.ts'
+import type { Db } from './database/connection.ts'
+import { reconcile } from './delivery/reconcile.ts'
+import { recover } from './delivery/recover.ts'
+import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
+import { type Loop, startLoop } from './loop.ts'
+import { fanOutBatch } from './outbox/fan-out.ts'
+import type { Queue } from './queue/queue.ts'
+import { deleteExpired } from './retention.ts'
+
+export type Workers = {
+  /** There may be events to fan out. */
+  wakeFanOut(): void
+  /** There may be deliveries to make. */
+  wakeDelivery(): void
+  /** Whether all of them have lately looked for work without an error. */
+  alive(): boolean
+  /** Ends them: nothing is claimed any more, what is in flight is finished or handed back. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+export type WorkersOptions = DeliveryWorkerOptions & {
+  queue: Queue
+  db: Db
+  clock: Clock
+  logger: Logger
+  retentionMs: number
+  /** Deletes what the HTTP room keeps for a time. */
+  deleteExpiredAnswers: () => Promise<unknown>
+}
+
+/** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
+const silenceLimitMs = 30_000
+
+/** Starts everything that happens off the request's path. */
+export async function startWorkers(options: WorkersOptions): Promise<Workers> {
+  const { db, queue, clock, logger } = options
+  const delivery: DeliveryWorker = startDeliveryWorker(options)
+  const fanOut: Loop = startLoop({
+    intervalMs: options.pollIntervalMs ?? 1_000,
+    onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
+    async run() {
+      const { events, deliveries } = await fanOutBatch({ db, queue, clock })
+      if (deliveries > 0) delivery.wake()
+      return events > 0
+    },
+  })
+
+  await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
+  await queue.everyMinute('retention', async () => {
+    const expired = await deleteExpired({ db, clock }, options)
+    await options.deleteExpiredAnswers()
+    if (expired.events + expired.deliveries > 0) logger.info(expired, 'deleted what is past its retention')
+  })
+  await queue.everyMinute('reconciliation', async () => {
+    const mended = await reconcile({ db, queue })
+    if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
+  })
+
+  return {
+    wakeFanOut: () => fanOut.wake(),
+    wakeDelivery: () => delivery.wake(),
+    alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
+    async stop(deadlineMs) {
+      await Promise.all([fanOut.stop(), delivery.stop(deadlineMs)])
+    },
+  }
+}
