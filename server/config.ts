@@ -1,0 +1,122 @@
+import type { z } from 'zod'
+import { OperatorError } from './errors.ts'
+import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
+
+/** Where the data is: a PostgreSQL of the operator's, or the one that comes with the service. */
+export type DatabaseConfig = { readonly poolSize: number } & (
+  | { readonly kind: 'external'; readonly url: string }
+  | { readonly kind: 'embedded'; readonly dataDir: string }
+)
+
+/** The settings of one process, checked and with their defaults. */
+export type Config = {
+  readonly http: {
+    readonly host: string
+    /** 0: any free port. */
+    readonly port: number
+    /** How clients reach the service, without a slash at the end; null: at the address it listens on. */
+    readonly publicUrl: string | null
+    readonly maxBodyBytes: number
+    /** How many proxies in front of the service are believed in what they say of the client's address. */
+    readonly trustProxy: number
+    /** Per client address. */
+    readonly authFailuresPerMinute: number
+  }
+  readonly database: DatabaseConfig
+  /** 32 bytes; null: kept in the data directory of the embedded database. */
+  readonly encryptionKey: Buffer | null
+  readonly roles: { readonly api: boolean; readonly worker: boolean }
+  /** Requests per minute of each plan. */
+  readonly rateLimits: Readonly<Record<string, number>>
+  /** Events and attempts older than this go. May be a fraction. */
+  readonly retentionDays: number
+  readonly webhooks: { readonly allowPrivateNetworks: boolean; readonly allowHttp: boolean }
+  readonly delivery: {
+    /** Requests in flight in this process. */
+    readonly concurrency: number
+    /** Requests in flight to one webhook. */
+    readonly concurrencyPerWebhook: number
+  }
+  readonly logLevel: SettingValues['LOG_LEVEL']
+  readonly shutdownTimeoutSeconds: number
+}
+
+/** What a command needs: where the data is, and which plans there are. */
+export type CommandConfig = Pick<Config, 'database' | 'rateLimits'>
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * The settings of a process from its environment. An empty variable counts as not set.
+ *
+ * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
+ */
+export function readConfig(env: Env = process.env): Config {
+  const values = parse(settingsSchema, env, missingKeyOf(env))
+  const isEmbedded = values.DATABASE_URL === null
+  return {
+    http: {
+      host: values.HOST,
+      port: values.PORT,
+      publicUrl: values.PUBLIC_URL,
+      maxBodyBytes: values.MAX_BODY_BYTES,
+      trustProxy: values.TRUST_PROXY,
+      authFailuresPerMinute: values.AUTH_FAILURES_PER_MINUTE,
+    },
+    database: databaseOf(values),
+    encryptionKey: values.ENCRYPTION_KEY,
+    roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
+    rateLimits: values.RATE_LIMITS,
+    retentionDays: values.RETENTION_DAYS,
+    webhooks: {
+      allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? isEmbedded,
+      allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,
+    },
+    delivery: {
+      concurrency: values.DELIVERY_CONCURRENCY,
+      concurrencyPerWebhook: values.WEBHOOK_CONCURRENCY,
+    },
+    logLevel: values.LOG_LEVEL,
+    shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
+  }
+}
+
+/** The settings a command needs; those of the server are not looked at. Throws as `readConfig` does. */
+export function readCommandConfig(env: Env = process.env): CommandConfig {
+  const needed = { DATABASE_URL: true, DATA_DIR: true, DATABASE_POOL_SIZE: true, RATE_LIMITS: true } as const
+  const values = parse(settingsSchema.pick(needed), env, [])
+  return { database: databaseOf(values), rateLimits: values.RATE_LIMITS }
+}
+
+function databaseOf(values: Pick<SettingValues, 'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE'>): DatabaseConfig {
+  const poolSize = values.DATABASE_POOL_SIZE
+  return values.DATABASE_URL === null
+    ? { kind: 'embedded', dataDir: values.DATA_DIR, poolSize }
+    : { kind: 'external', url: values.DATABASE_URL, poolSize }
+}
+
+function missingKeyOf(env: Env): string[] {
+  if (!env.DATABASE_URL || env.ENCRYPTION_KEY) return []
+  return [
+    'ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32" and keep it, since the secrets of the webhooks cannot be read without it',
+  ]
+}
+
+/** Values that must not stand in a terminal or a log. */
+const secretSettings: readonly string[] = ['ENCRYPTION_KEY', 'DATABASE_URL']
+
+function parse<T extends z.ZodType>(schema: T, env: Env, faults: readonly string[]): z.output<T> {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const result = schema.safeParse(given)
+  if (result.success && faults.length === 0) return result.data
+
+  const badNames = new Set(result.error?.issues.map((issue) => issue.path[0]))
+  const bad = settingsTable
+    .filter(({ name }) => badNames.has(name))
+    .map(({ name, allowed }) =>
+      secretSettings.includes(name)
+        ? `${name} must be ${allowed}`
+        : `${name} is ${JSON.stringify(given[name])}, but must be ${allowed}`,
+    )
+  throw new OperatorError([...bad, ...faults].join('; '))
+}

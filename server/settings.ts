@@ -1,0 +1,255 @@
+import { z } from 'zod'
+
+/** What people are told of a setting. */
+export type SettingInfo = {
+  unit: string
+  /** As it would be written; null when there is none. */
+  default: string | null
+  meaning: string
+  /** Ends the sentence "must be …". */
+  allowed: string
+}
+
+const about = z.registry<SettingInfo>()
+
+/** A setting with a default, which is read like a value given. */
+function setting<T>(info: SettingInfo & { default: string }, schema: z.ZodType<T, string>) {
+  return schema.prefault(info.default).register(about, info)
+}
+
+/** A setting that may be missing, read as null; `info.default` then tells what that means. */
+function optionalSetting<T>(info: SettingInfo, schema: z.ZodType<T, string>) {
+  return schema
+    .optional()
+    .transform((value) => value ?? null)
+    .register(about, info)
+}
+
+function wholeNumber({ min, max }: { min: number; max: number }) {
+  return z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max))
+}
+
+function numberSetting(info: { unit: string; default: number; min: number; max: number; meaning: string }) {
+  const { unit, min, max, meaning } = info
+  const allowed = `a whole number from ${text(min)} to ${text(max)}`
+  return setting({ unit, default: String(info.default), meaning, allowed }, wholeNumber({ min, max }))
+}
+
+function text(number: number): string {
+  return number.toLocaleString('en')
+}
+
+const list = z
+  .string()
+  .transform((value) => value.split(',').map((item) => item.trim()))
+  .pipe(z.array(z.string().min(1)))
+
+const yesOrNo = z.enum(['true', 'false']).transform((value) => value === 'true')
+
+const defaultRateLimits = 'free=120,pro=3000,scale=30000'
+
+const rateLimits = list.pipe(
+  z.array(
+    z
+      .string()
+      .regex(/^[a-z][a-z0-9_-]*=\d+$/)
+      .transform((item) => item.split('='))
+      .pipe(z.tuple([z.string(), wholeNumber({ min: 1, max: 1_000_000_000 })])),
+  ),
+)
+
+const databaseUrl = z
+  .string()
+  .refine((value) => URL.canParse(value) && ['postgres:', 'postgresql:'].includes(new URL(value).protocol))
+
+const publicUrl = z
+  .string()
+  .refine((value) => {
+    if (!URL.canParse(value)) return false
+    const { protocol, search, hash, username } = new URL(value)
+    return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '' && username === ''
+  })
+  .transform((value) => value.replace(/\/+$/, ''))
+
+const encryptionKey = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/)
+  .transform((value) => Buffer.from(value, 'base64'))
+
+/** Every setting: the environment variable, how it is read, and what people are told of it. */
+export const settingsSchema = z.object({
+  HOST: setting(
+    {
+      unit: 'address',
+      default: '127.0.0.1',
+      meaning: 'Where the service listens. `0.0.0.0` is every address of the machine.',
+      allowed: 'an address or a host name of this machine',
+    },
+    z.string().regex(/^[\w.:%-]+$/),
+  ),
+  PORT: numberSetting({
+    unit: 'port',
+    default: 3000,
+    min: 0,
+    max: 65_535,
+    meaning: 'The port the service listens on. 0 takes any that is free.',
+  }),
+  PUBLIC_URL: optionalSetting(
+    {
+      unit: 'URL',
+      default: 'http://HOST:PORT',
+      meaning: 'How clients reach the service; stands in the published spec.',
+      allowed: 'a URL such as https://mail.example.com',
+    },
+    publicUrl,
+  ),
+  DATABASE_URL: optionalSetting(
+    {
+      unit: 'URL',
+      default: null,
+      meaning: 'A PostgreSQL from version 14. Without it the embedded one is started.',
+      allowed: 'a URL such as postgres://user:password@host:5432/database',
+    },
+    databaseUrl,
+  ),
+  DATA_DIR: setting(
+    {
+      unit: 'directory',
+      default: '.postern/',
+      meaning: 'Where the embedded database and its encryption key are kept.',
+      allowed: 'a directory',
+    },
+    z.string(),
+  ),
+  ENCRYPTION_KEY: optionalSetting(
+    {
+      unit: 'base64 of 32 bytes',
+      default: 'made and kept in DATA_DIR',
+      meaning: "Encrypts the webhooks' secrets in the database. Needed with DATABASE_URL.",
+      allowed: '32 bytes in base64, as "openssl rand -base64 32" makes them',
+    },
+    encryptionKey,
+  ),
+  ROLES: setting(
+    {
+      unit: 'list',
+      default: 'api,worker',
+      meaning: 'What this process does: answer requests (`api`), deliver (`worker`), or both.',
+      allowed: '"api", "worker" or "api,worker"',
+    },
+    list.pipe(z.array(z.enum(['api', 'worker']))),
+  ),
+  RATE_LIMITS: setting(
+    {
+      unit: 'requests per minute',
+      default: defaultRateLimits,
+      meaning: 'The limit of each plan. A plan that is not named keeps its default; new names make new plans.',
+      allowed: `plans with their requests per minute, such as ${defaultRateLimits}`,
+    },
+    rateLimits.transform((given) => ({
+      ...Object.fromEntries(rateLimits.parse(defaultRateLimits)),
+      ...Object.fromEntries(given),
+    })),
+  ),
+  AUTH_FAILURES_PER_MINUTE: numberSetting({
+    unit: 'requests per minute',
+    default: 60,
+    min: 1,
+    max: 1_000_000,
+    meaning: 'How often one client address may fail to authenticate.',
+  }),
+  TRUST_PROXY: numberSetting({
+    unit: 'proxies',
+    default: 0,
+    min: 0,
+    max: 16,
+    meaning: 'How many proxies stand in front and are believed in `X-Forwarded-For`.',
+  }),
+  MAX_BODY_BYTES: numberSetting({
+    unit: 'bytes',
+    default: 1_048_576,
+    min: 1024,
+    max: 104_857_600,
+    meaning: 'The largest request body that is read.',
+  }),
+  RETENTION_DAYS: setting(
+    {
+      unit: 'days',
+      default: '30',
+      meaning: 'Events and attempts older than this are deleted. Fractions are allowed.',
+      allowed: 'a number of days above 0, up to 36,500, such as 30 or 0.5',
+    },
+    z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .transform(Number)
+      .pipe(z.number().positive().max(36_500)),
+  ),
+  WEBHOOK_ALLOW_PRIVATE_NETWORKS: optionalSetting(
+    {
+      unit: 'true or false',
+      default: 'true with the embedded database, else false',
+      meaning: 'Whether webhooks may lead to loopback, private and other special addresses.',
+      allowed: '"true" or "false"',
+    },
+    yesOrNo,
+  ),
+  WEBHOOK_ALLOW_HTTP: optionalSetting(
+    {
+      unit: 'true or false',
+      default: 'true with the embedded database, else false',
+      meaning: 'Whether webhooks may be `http:`, not only `https:`.',
+      allowed: '"true" or "false"',
+    },
+    yesOrNo,
+  ),
+  DELIVERY_CONCURRENCY: numberSetting({
+    unit: 'requests',
+    default: 256,
+    min: 1,
+    max: 10_000,
+    meaning: 'Deliveries in flight at once in this process.',
+  }),
+  WEBHOOK_CONCURRENCY: numberSetting({
+    unit: 'requests',
+    default: 32,
+    min: 1,
+    max: 10_000,
+    meaning: 'Deliveries in flight at once to one webhook.',
+  }),
+  DATABASE_POOL_SIZE: numberSetting({
+    unit: 'connections',
+    default: 10,
+    min: 2,
+    max: 1000,
+    meaning: 'Connections to the database at most.',
+  }),
+  LOG_LEVEL: setting(
+    {
+      unit: 'level',
+      default: 'info',
+      meaning: 'The least serious messages that are logged.',
+      allowed: '"fatal", "error", "warn", "info", "debug", "trace" or "silent"',
+    },
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+  ),
+  SHUTDOWN_TIMEOUT_SECONDS: numberSetting({
+    unit: 'seconds',
+    default: 30,
+    min: 1,
+    max: 35,
+    meaning: 'How long a stopping process waits for deliveries in flight before it hands them back.',
+  }),
+})
+
+/** What the settings are read as. */
+export type SettingValues = z.output<typeof settingsSchema>
+export type SettingName = keyof SettingValues
+
+/** The settings for people, in the order to show them: the README's table is made from this. */
+export const settingsTable: readonly (SettingInfo & { name: string })[] = Object.entries(settingsSchema.shape).flatMap(
+  ([name, schema]) => {
+    const info = about.get(schema)
+    return info === undefined ? [] : [{ name, ...info }]
+  },
+)
