@@ -1,0 +1,177 @@
+import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
+import type { LinkObject, OperationObject, ParameterObject, ReferenceObject, ResponseObject } from 'openapi3-ts/oas31'
+import { describe, expect, test } from 'vitest'
+import { type ErrorCode, errorTable } from '../../contract/errors.ts'
+import { eventTypeNames } from '../../contract/event-types.ts'
+import { contract } from '../../contract/index.ts'
+import { permissions } from '../../contract/permissions.ts'
+import type { RouteMetadata } from '../../contract/route.ts'
+import { createDocument } from '../../openapi/document.ts'
+import { publishedDocument } from '../../openapi/published.ts'
+import { objectsOf, resolve } from './walk.ts'
+
+const document = publishedDocument()
+
+function routesOf(router: AppRouter): AppRoute[] {
+  return Object.values(router).flatMap((entry) => (isAppRoute(entry) ? [entry] : routesOf(entry)))
+}
+
+const routes = routesOf(contract).map((route) => {
+  const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+  const operation = resolve(document, `#/paths/${path.replaceAll('/', '~1')}/${route.method.toLowerCase()}`)
+  return { route, name: `${route.method} ${path}`, operation: operation as OperationObject }
+})
+
+function metadataOf(route: AppRoute): RouteMetadata {
+  return route.metadata as RouteMetadata
+}
+
+/** The object itself, or what it refers to. */
+function follow<T>(entry: T): Exclude<T, ReferenceObject> {
+  const isReference = typeof entry === 'object' && entry !== null && '$ref' in entry
+  return (isReference ? resolve(document, String(entry.$ref)) : entry) as Exclude<T, ReferenceObject>
+}
+
+function responsesOf(operation: OperationObject): [status: string, response: ResponseObject][] {
+  return Object.entries(operation.responses ?? {}).map(([status, response]) => [status, follow(response)])
+}
+
+function parametersOf(operation: OperationObject, place: string): ParameterObject[] {
+  return (operation.parameters ?? []).map((entry) => follow(entry)).filter((parameter) => parameter.in === place)
+}
+
+test('every reference leads somewhere', () => {
+  const references = [...objectsOf(document)].flatMap(({ value }) => ('$ref' in value ? [String(value.$ref)] : []))
+  expect(references.length).toBeGreaterThan(100)
+  expect(references.filter((reference) => resolve(document, reference) === undefined)).toEqual([])
+})
+
+test('every component is used', () => {
+  const text = JSON.stringify(document)
+  const names = Object.entries(document.components ?? {}).flatMap(([kind, group]) =>
+    kind === 'securitySchemes' ? [] : Object.keys(group).map((name) => `#/components/${kind}/${name}`),
+  )
+  expect(names.filter((name) => !text.includes(`"${name}"`))).toEqual([])
+})
+
+describe.each(routes)('$name', ({ route, operation }) => {
+  const metadata = metadataOf(route)
+
+  test('is there, with the statuses of the contract and no others', () => {
+    expect(Object.keys(operation.responses ?? {})).toEqual(Object.keys(route.responses))
+    expect(operation.operationId).toBe(metadata.operationId)
+  })
+
+  test('has a summary, a description, a tag and the permission it needs', () => {
+    expect(operation.summary).toBeTruthy()
+    expect(operation.description).toContain(`\`${metadata.permission}\``)
+    expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0])
+    expect(operation.security).toEqual([{ bearer: [metadata.permission] }])
+    expect(permissions).toContain(operation['x-required-permission'])
+  })
+
+  test('describes every error it can answer, with an example', () => {
+    for (const code of metadata.errors) {
+      const response = follow<ResponseObject>(operation.responses?.[errorTable[code].status])
+      expect(response.description).toContain(`\`${code}\``)
+      const example = follow(response.content?.['application/json']?.examples?.[code] ?? {})
+      expect(example).toMatchObject({ value: { error: { code } } })
+    }
+  })
+
+  test('names the headers of its answers', () => {
+    for (const [status, response] of responsesOf(operation)) {
+      const headers = Object.keys(response.headers ?? {})
+      expect(headers).toContain('X-Request-Id')
+      expect(headers.includes('X-RateLimit-Remaining')).toBe(status !== '401')
+      expect(headers.includes('WWW-Authenticate')).toBe(status === '401')
+      expect(headers.includes('Retry-After')).toBe(status === '429' || status === '503')
+      expect(headers.includes('Idempotent-Replayed')).toBe(status < '300' && metadata.idempotency !== 'none')
+    }
+  })
+
+  test('takes the parameters of its path, and the idempotency key where it is kept', () => {
+    const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
+    expect(parametersOf(operation, 'path').map((parameter) => parameter.name)).toEqual(inPath)
+    const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
+    expect(headers).toEqual(metadata.idempotency === 'none' ? [] : ['Idempotency-Key'])
+  })
+
+  test('has a body where one belongs', () => {
+    expect(operation.requestBody !== undefined).toBe('body' in route)
+    expect(responsesOf(operation).find(([status]) => status === '204')?.[1].content).toBeUndefined()
+  })
+})
+
+test('objects that are read are closed, objects that are sent are open', () => {
+  const closed = (place: unknown) => [...objectsOf(place)].filter(({ value }) => value.additionalProperties === false)
+  for (const { route, operation, name } of routes) {
+    const body = follow(operation.requestBody)
+    const schema = body && follow(body.content['application/json']?.schema)
+    if ('body' in route) expect(schema, name).toMatchObject({ type: 'object', additionalProperties: false })
+    for (const [status, response] of responsesOf(operation)) {
+      expect(closed(follow(response.content?.['application/json']?.schema)), `${name} ${status}`).toEqual([])
+    }
+  }
+})
+
+test('every link names an operation and all parameters of its path', () => {
+  const operations = new Map(routes.map(({ operation }) => [operation.operationId, operation]))
+  const links = routes.flatMap(({ operation }) =>
+    responsesOf(operation).flatMap(([, response]) => Object.values(response.links ?? {}) as LinkObject[]),
+  )
+  expect(links.length).toBeGreaterThan(30)
+  for (const link of links) {
+    const target = operations.get(link.operationId)
+    if (target === undefined) throw new Error(`no operation ${link.operationId}`)
+    const needed = parametersOf(target, 'path').map((parameter) => parameter.name)
+    expect(Object.keys(link.parameters ?? {}).sort(), link.operationId).toEqual(needed.sort())
+  }
+})
+
+test('every operation on one thing can be reached by a link', () => {
+  const text = JSON.stringify(document.paths)
+  const onOne = routes.filter(({ route }) => route.path.includes(':')).map(({ operation }) => operation.operationId)
+  expect(onOne.filter((id) => !text.includes(`"operationId":"${id}","parameters":{`))).toEqual([])
+})
+
+test('all nineteen event types are webhooks, signed and described', () => {
+  expect(Object.keys(document.webhooks ?? {})).toEqual(eventTypeNames)
+  expect(eventTypeNames).toHaveLength(19)
+  for (const [type, item] of Object.entries(document.webhooks ?? {})) {
+    const operation = item.post ?? {}
+    const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
+    expect(headers).toEqual(['X-Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    const schema = follow(follow(operation.requestBody)?.content['application/json']?.schema)
+    expect(schema).toMatchObject({ properties: { type: { const: type } }, examples: [{ type }] })
+    expect(Object.keys(operation.responses ?? {}).sort()).toEqual(['2XX', '410', 'default'])
+  }
+})
+
+test('the union of events is told apart by its type', () => {
+  const event = document.components?.schemas?.Event
+  expect(event).toMatchObject({ discriminator: { propertyName: 'type' } })
+  const mapping = event && 'discriminator' in event ? event.discriminator?.mapping : {}
+  expect(Object.keys(mapping ?? {})).toEqual(eventTypeNames)
+})
+
+test('every code of the error table is in the document', () => {
+  const text = JSON.stringify(document)
+  const codes = Object.keys(errorTable) as ErrorCode[]
+  expect(codes.filter((code) => !text.includes(`\`${code}\``))).toEqual([])
+})
+
+test('the same contract gives the same document, a changed one another', () => {
+  const version = document.info.version
+  expect(JSON.stringify(createDocument({ contract, version }))).toBe(JSON.stringify(document))
+  const get = { ...contract.webhooks.get, summary: 'Look at a webhook' }
+  const changed = { ...contract, webhooks: { ...contract.webhooks, get } }
+  expect(JSON.stringify(createDocument({ contract: changed, version }))).not.toBe(JSON.stringify(document))
+})
+
+test('a route without what the document needs is refused by name', () => {
+  const { metadata: _, ...bare } = contract.webhooks.get
+  expect(() => createDocument({ contract: { bare }, version: '1' })).toThrow('GET /v1/webhooks/:id has no metadata')
+  const undescribed = { ...contract.webhooks.get, description: '' }
+  expect(() => createDocument({ contract: { undescribed }, version: '1' })).toThrow('no description')
+})
