@@ -3,6 +3,7 @@ import { chmod, cp, lstat, mkdir, mkdtemp, readdir, rename, rm, stat } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { hasCode, messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import { type RunAs, runProgram } from './embedded-run.ts'
 
@@ -40,10 +41,10 @@ async function importPackage(name: string): Promise<z.infer<typeof packageExport
   try {
     return packageExports.parse(await import(name))
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND'
-    if (!missing) throw error
+    if (!hasCode(error, 'ERR_MODULE_NOT_FOUND')) throw error
     throw new OperatorError(
       `the embedded PostgreSQL is not installed for ${process.platform}-${process.arch} (package ${name}); ${useAnotherDatabase}, or install with optional dependencies`,
+      { cause: error },
     )
   }
 }
@@ -56,8 +57,8 @@ async function versionOf(postgres: string, runAs: RunAs | undefined): Promise<nu
     return Number(major)
   } catch (error) {
     if (error instanceof OperatorError) throw error
-    if (runAs !== undefined && error instanceof Error && 'code' in error && error.code === 'EACCES') return 'unreadable'
-    throw doesNotRun(error instanceof Error ? error.message : String(error))
+    if (runAs !== undefined && hasCode(error, 'EACCES')) return 'unreadable'
+    throw doesNotRun(messageOf(error))
   }
 }
 
@@ -79,7 +80,7 @@ async function copyForOthers(source: string): Promise<string> {
       failure = error
     }
   }
-  throw doesNotRun(`no place for a copy of its programs: ${failure instanceof Error ? failure.message : failure}`)
+  throw doesNotRun(`no place for a copy of its programs: ${messageOf(failure)}`)
 }
 
 async function copyInto(source: string, parent: string, name: string): Promise<string> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import type { Binaries } from './embedded-binaries.ts'
 import { type RunAs, runProgram } from './embedded-run.ts'
@@ -47,7 +48,7 @@ export async function readCluster(dataDir: string, runAs: RunAs | undefined): Pr
     const password = (await readFile(join(root, 'password'), 'utf8')).trim()
     return { ...placeOf(root, runAs), user, password }
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (hasCode(error, 'ENOENT')) return null
     throw error
   }
 }

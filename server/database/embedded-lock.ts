@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 
 const ownerSchema = z.object({ pid: z.int().positive(), purpose: z.enum(['service', 'command']) })
@@ -68,8 +69,8 @@ function isBusy(error: unknown): boolean {
 }
 
 function lockError(path: string, error: unknown): OperatorError {
-  const reason = error instanceof Error ? error.message : String(error)
   return new OperatorError(
-    `the data directory cannot be locked with ${path} (${reason}); make it writable for this user, or set DATA_DIR to a directory on a local disk`,
+    `the data directory cannot be locked with ${path} (${messageOf(error)}); make it writable for this user, or set DATA_DIR to a directory on a local disk`,
+    { cause: error },
   )
 }

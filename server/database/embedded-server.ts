@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { hasCode } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import type { Binaries } from './embedded-binaries.ts'
 import type { Cluster } from './embedded-cluster.ts'
@@ -76,7 +77,7 @@ async function startOnPort(
   const pid = child.pid
   if (pid === undefined) throw new Error('the embedded database has no process id')
   let stopping: Promise<void> | undefined
-  ended.then(({ code, lines }) => {
+  void ended.then(({ code, lines }) => {
     if (stopping !== undefined) return
     stopping = Promise.resolve()
     const reason = lines.slice(-3).join(' ') || `exit code ${code}`
@@ -156,9 +157,7 @@ async function isServerOf(pid: number, cluster: Cluster): Promise<'yes' | 'no' |
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.directory)) ? 'yes' : 'no'
   } catch (error) {
     // A process of somebody else, whose directory is not for us to see; ours would be.
-    return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'ENOENT')
-      ? 'no'
-      : 'unknown'
+    return hasCode(error, 'EACCES', 'ENOENT') ? 'no' : 'unknown'
   }
 }
 
@@ -167,7 +166,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+    return hasCode(error, 'EPERM')
   }
 }
 
@@ -185,7 +184,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
     process.kill(pid, name)
   } catch (error) {
     // Gone already.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    if (!hasCode(error, 'ESRCH')) throw error
   }
 }
 

@@ -1,6 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import { findBinaries } from './embedded-binaries.ts'
 import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster } from './embedded-cluster.ts'
@@ -79,9 +80,9 @@ async function prepare(dataDir: string): Promise<string> {
     await mkdir(absolute, { recursive: true, mode: 0o700 })
     await access(absolute, constants.W_OK | constants.X_OK)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
     throw new OperatorError(
-      `the data directory ${absolute} cannot be written (${reason}); make it writable for this user, or set DATA_DIR to another directory`,
+      `the data directory ${absolute} cannot be written (${messageOf(error)}); make it writable for this user, or set DATA_DIR to another directory`,
+      { cause: error },
     )
   }
   return absolute
