@@ -54,6 +54,8 @@ const updateContact = z
   })
   .meta({ id: 'UpdateContact', description: 'The fields to change.', example: { status: 'unsubscribed' } })
 
+const listQuery = z.strictObject({ ...pageQuery, status: subscriptionStatus.optional() })
+
 const audienceParam = z.object({ audienceId: idSchema('audience', 'The audience.') })
 const contactParams = z.object({
   audienceId: idSchema('audience', 'The audience.'),
@@ -62,6 +64,7 @@ const contactParams = z.object({
 
 export type Contact = z.infer<typeof contact>
 export type AddContact = z.infer<typeof addContact>
+export type ContactListQuery = z.infer<typeof listQuery>
 export type UpdateContact = z.infer<typeof updateContact>
 
 export const contacts = c.router({
@@ -91,7 +94,7 @@ export const contacts = c.router({
     summary: 'List the contacts of an audience',
     description: 'Newest subscribers first.',
     pathParams: audienceParam,
-    query: z.strictObject({ ...pageQuery, status: subscriptionStatus.optional() }),
+    query: listQuery,
     ...outcome(
       { operationId: 'listContacts', tag: 'Contacts', permission: 'contacts:read', errors: ['not_found'] },
       { 200: pageOf(contact, 'ContactPage') },

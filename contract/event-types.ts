@@ -202,6 +202,11 @@ export type EventData<T extends EventTypeName> = z.infer<(typeof definitions)[T]
 /** The names of all event types, in the order of the spec. */
 export const eventTypeNames = Object.keys(definitions) as [EventTypeName, ...EventTypeName[]]
 
+/** Whether `name` is an event type of this version. */
+export function isEventTypeName(name: string): name is EventTypeName {
+  return Object.hasOwn(definitions, name)
+}
+
 export const eventTypeName = z.enum(eventTypeNames).meta({ id: 'EventTypeName', description: 'A type of event.' })
 
 export type EventTypeDefinition = Definition & {

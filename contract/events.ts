@@ -43,6 +43,8 @@ const listQuery = z.strictObject({
     .meta({ description: 'Newest first (`desc`, the default) or oldest first (`asc`, the default with `after`).' }),
 })
 
+export type Event = z.infer<typeof event>
+export type EventTypeDescription = z.infer<typeof eventTypeDescription>
 export type EventListQuery = z.infer<typeof listQuery>
 
 export const events = c.router({

@@ -19,6 +19,8 @@ export const pageQuery = {
     .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.' }),
 }
 
+export type PageQuery = { limit: number; cursor?: string | undefined }
+
 /** The answer of every list: one page, and where the next begins (`null` at the end). */
 export function pageOf<T extends z.ZodType>(item: T, id: string) {
   const example = { data: [item.meta()?.example], nextCursor: 'MDFqcXo0eDdtOGU1djl0Mms2cjN3MHkxYWI' }

@@ -54,11 +54,18 @@ const updateSubscriber = z
   })
   .meta({ id: 'UpdateSubscriber', description: 'The fields to change.', example: { firstName: 'Augusta' } })
 
+const listQuery = z.strictObject({
+  ...pageQuery,
+  email: emailAddress.optional().meta({ description: 'Only the person with this address.' }),
+  status: subscriptionStatus.optional(),
+})
+
 const idParam = z.object({ id: idSchema('subscriber', 'The person.') })
 
 export type Subscriber = z.infer<typeof subscriber>
 export type CreateSubscriber = z.infer<typeof createSubscriber>
 export type UpdateSubscriber = z.infer<typeof updateSubscriber>
+export type SubscriberListQuery = z.infer<typeof listQuery>
 export type SubscriptionStatus = z.infer<typeof subscriptionStatus>
 
 export const subscribers = c.router({
@@ -85,11 +92,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers',
     summary: 'List subscribers',
     description: 'Newest first.',
-    query: z.strictObject({
-      ...pageQuery,
-      email: emailAddress.optional().meta({ description: 'Only the person with this address.' }),
-      status: subscriptionStatus.optional(),
-    }),
+    query: listQuery,
     ...outcome(
       { operationId: 'listSubscribers', tag: 'Subscribers', permission: 'subscribers:read' },
       { 200: pageOf(subscriber, 'SubscriberPage') },

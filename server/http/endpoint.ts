@@ -1,4 +1,5 @@
-import type { Request } from 'express'
+import type { IncomingMessage } from 'node:http'
+import type { Request, Response } from 'express'
 import type { Handle } from '../database/connection.ts'
 
 /** What a route knows of the request beyond its validated input. */
@@ -12,10 +13,16 @@ export type EndpointContext = {
   handle: Handle
 }
 
+/** What the input of every route has. Not the whole `Request`: the query is of another type in each. */
+export type RouteInput = {
+  req: IncomingMessage & Pick<Request, 'body' | 'get' | 'method' | 'originalUrl'>
+  res: Response
+}
+
 /**
  * Turns a use case into a route: finds the caller, and keeps the answer where the route is
  * idempotent and the request carries a key.
  */
-export type Endpoint = <Input extends { req: Request }, Answer extends { status: number; body: unknown }>(
+export type Endpoint = <Input extends RouteInput, Answer extends { status: number; body: unknown }>(
   handler: (input: Input, context: EndpointContext) => Promise<Answer>,
 ) => (input: Input) => Promise<Answer>
