@@ -124,7 +124,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       updated_at timestamptz(3) NOT NULL DEFAULT now(),
       PRIMARY KEY (audience_id, subscriber_id)
     );
-    CREATE INDEX contacts_by_subscriber ON contacts (subscriber_id);
+    CREATE INDEX contacts_by_subscriber ON contacts (subscriber_id, audience_id);
 
     CREATE TABLE idempotency_keys (
       account_id text COLLATE "C" NOT NULL REFERENCES accounts ON DELETE CASCADE,

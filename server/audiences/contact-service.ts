@@ -1,0 +1,119 @@
+import type { AddContact, Contact, ContactListQuery, UpdateContact } from '../../contract/contacts.ts'
+import type { Page } from '../../contract/pagination.ts'
+import type { Clock } from '../clock.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { DomainError, notFound } from '../errors.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
+import { changePerson, findOrAddPerson, lockPerson } from '../subscribers/people.ts'
+import {
+  type ContactKey,
+  type ContactRow,
+  deleteContact,
+  findContact,
+  insertContact,
+  selectContacts,
+} from './contact-queries.ts'
+import { findAudience, holdAudience } from './queries.ts'
+
+export type { ContactKey } from './contact-queries.ts'
+
+/** Use cases around the people on a list. Throws DomainErrors; every call is limited to one account. */
+export type ContactService = {
+  /**
+   * Emits `subscriber.added` if the person is new, then `contact.created`. Names are taken for a new
+   * person only; one who unsubscribed from everything is added as `unsubscribed`. `conflict` when the
+   * person is on the list already.
+   */
+  add(handle: Handle, accountId: string, audienceId: string, contact: AddContact): Promise<Contact>
+  /** Newest subscribers first. */
+  list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
+  get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
+  /**
+   * Names change the person and emit `contact.updated` for every audience of theirs; the status is
+   * this contact's own. Nothing is emitted when nothing changed. `subscriber_unsubscribed` for the
+   * status `active` when the person unsubscribed from everything.
+   */
+  update(handle: Handle, accountId: string, key: ContactKey, patch: UpdateContact): Promise<Contact>
+  /** The subscriber stays. Emits `contact.deleted`. */
+  remove(handle: Handle, accountId: string, key: ContactKey): Promise<void>
+}
+
+export function createContactService(dependencies: { clock: Clock; outbox: Outbox }): ContactService {
+  const { clock, outbox } = dependencies
+
+  async function get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact> {
+    const row = await findContact(handle, accountId, key)
+    if (row === undefined) throw noContact(key)
+    return toContact(row)
+  }
+
+  return {
+    async add(handle, accountId, audienceId, contact) {
+      return inTransaction(handle, async (trx) => {
+        const audience = await holdAudience(trx, accountId, audienceId)
+        if (audience === undefined) throw notFound('audience', audienceId)
+        const person = await findOrAddPerson(trx, dependencies, accountId, contact)
+        const key = { audienceId, subscriberId: person.id }
+        const { status } = person
+        const added = await insertContact(trx, { ...key, accountId, status, at: clock.now() })
+        if (added === undefined) {
+          throw new DomainError('conflict', `"${contact.email}" is on the list already, as the contact "${person.id}".`)
+        }
+        await outbox.append(trx, accountId, [
+          { type: 'contact.created', data: { ...key, email: person.email, status } },
+        ])
+        return toContact({ ...person, ...added, status, audience_id: audienceId, subscriber_id: person.id })
+      })
+    },
+    async list(handle, accountId, audienceId, { status, limit, cursor }) {
+      const after = decodeCursor('subscriber', cursor)
+      const audience = await findAudience(handle, accountId, audienceId)
+      if (audience === undefined) throw notFound('audience', audienceId)
+      const rows = await selectContacts(handle, accountId, { audienceId, status, after, limit: limit + 1 })
+      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact })
+    },
+    get,
+    async update(handle, accountId, key, { firstName, lastName, status }) {
+      return inTransaction(handle, async (trx) => {
+        const person = await lockPerson(trx, accountId, key.subscriberId)
+        if (person === undefined) throw noContact(key)
+        const before = await get(trx, accountId, key)
+        if (status === 'active' && person.status === 'unsubscribed') {
+          throw new DomainError(
+            'subscriber_unsubscribed',
+            `The subscriber "${person.id}" unsubscribed from everything. Set the status of the subscriber to "active" first.`,
+          )
+        }
+        await changePerson(trx, dependencies, person, {
+          patch: { firstName, lastName },
+          contact: { audienceId: key.audienceId, status: status ?? before.status },
+        })
+        return get(trx, accountId, key)
+      })
+    },
+    async remove(handle, accountId, key) {
+      await inTransaction(handle, async (trx) => {
+        if (!(await deleteContact(trx, accountId, key))) throw noContact(key)
+        await outbox.append(trx, accountId, [{ type: 'contact.deleted', data: key }])
+      })
+    },
+  }
+}
+
+function noContact({ audienceId, subscriberId }: ContactKey): DomainError {
+  return new DomainError('not_found', `There is no contact "${subscriberId}" in the audience "${audienceId}".`)
+}
+
+function toContact(row: ContactRow): Contact {
+  return {
+    audienceId: row.audience_id,
+    subscriberId: row.subscriber_id,
+    email: row.email,
+    firstName: row.first_name,
+    lastName: row.last_name,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}

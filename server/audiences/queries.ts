@@ -1,0 +1,104 @@
+import { type Selectable, sql } from 'kysely'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { AudiencesTable } from '../database/tables/people.ts'
+
+export type AudienceRow = Selectable<AudiencesTable>
+
+export async function insertAudience(
+  handle: Handle,
+  audience: { id: string; accountId: string; name: string; description: string | null; at: Date },
+): Promise<AudienceRow> {
+  return handle
+    .insertInto('audiences')
+    .values({
+      id: audience.id,
+      account_id: audience.accountId,
+      name: audience.name,
+      description: audience.description,
+      created_at: audience.at,
+      updated_at: audience.at,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function oneAudience(handle: Handle, accountId: string, id: string) {
+  return handle.selectFrom('audiences').selectAll().where('account_id', '=', accountId).where('id', '=', id)
+}
+
+export async function findAudience(handle: Handle, accountId: string, id: string): Promise<AudienceRow | undefined> {
+  return oneAudience(handle, accountId, id).executeTakeFirst()
+}
+
+/** Finds an audience and keeps it from being deleted until the transaction ends. */
+export async function holdAudience(trx: Trx, accountId: string, id: string): Promise<AudienceRow | undefined> {
+  return oneAudience(trx, accountId, id).forKeyShare().executeTakeFirst()
+}
+
+/** Finds an audience that this transaction is about to change or to delete. */
+export async function lockAudience(
+  trx: Trx,
+  accountId: string,
+  id: string,
+  purpose: 'change' | 'delete',
+): Promise<AudienceRow | undefined> {
+  const query = oneAudience(trx, accountId, id)
+  return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
+}
+
+/** @param page.after The row the page begins behind, newest first. */
+export async function selectAudiences(
+  handle: Handle,
+  accountId: string,
+  page: { after?: string | undefined; limit: number },
+): Promise<AudienceRow[]> {
+  let query = handle.selectFrom('audiences').selectAll().where('account_id', '=', accountId)
+  if (page.after !== undefined) query = query.where('id', '<', page.after)
+  return query.orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+export async function updateAudience(
+  trx: Trx,
+  id: string,
+  { name, description, at }: { name: string; description: string | null; at: Date },
+): Promise<AudienceRow> {
+  return trx
+    .updateTable('audiences')
+    .set({ name, description, updated_at: at })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function deleteAudience(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('audiences').where('id', '=', id).execute()
+}
+
+/**
+ * Deletes the next contacts of an audience and answers whose they were. Locks them in the order of
+ * their subscribers, as everything does that locks several contacts of one audience.
+ *
+ * @param page.after The subscriber to go on behind; empty at the start.
+ */
+export async function deleteContacts(
+  trx: Trx,
+  audienceId: string,
+  page: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await trx
+    .selectFrom('contacts')
+    .select('subscriber_id')
+    .where('audience_id', '=', audienceId)
+    .where('subscriber_id', '>', page.after)
+    .orderBy('subscriber_id')
+    .limit(page.limit)
+    .forUpdate()
+    .execute()
+  const subscriberIds = rows.map((row) => row.subscriber_id)
+  await trx
+    .deleteFrom('contacts')
+    .where('audience_id', '=', audienceId)
+    .where('subscriber_id', '=', sql<string>`ANY(${subscriberIds}::text[])`)
+    .execute()
+  return subscriberIds
+}

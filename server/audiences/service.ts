@@ -1,0 +1,91 @@
+import type { Audience, CreateAudience, UpdateAudience } from '../../contract/audiences.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { Clock } from '../clock.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { notFound } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
+import {
+  type AudienceRow,
+  deleteAudience,
+  deleteContacts,
+  findAudience,
+  insertAudience,
+  lockAudience,
+  selectAudiences,
+  updateAudience,
+} from './queries.ts'
+
+/** Contacts deleted, and events appended, at a time: bounds the memory of deleting a large audience. */
+const chunkSize = 1_000
+
+/** Use cases around lists of people. Throws DomainErrors; every call is limited to one account. */
+export type AudienceService = {
+  create(handle: Handle, accountId: string, audience: CreateAudience): Promise<Audience>
+  /** Newest first. */
+  list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Audience>>
+  get(handle: Handle, accountId: string, id: string): Promise<Audience>
+  update(handle: Handle, accountId: string, id: string, patch: UpdateAudience): Promise<Audience>
+  /** The people stay. Emits `contact.deleted` for each contact. */
+  delete(handle: Handle, accountId: string, id: string): Promise<void>
+}
+
+export function createAudienceService({ clock, outbox }: { clock: Clock; outbox: Outbox }): AudienceService {
+  return {
+    async create(handle, accountId, { name, description = null }) {
+      const at = clock.now()
+      return toAudience(await insertAudience(handle, { id: newId('audience', at), accountId, name, description, at }))
+    },
+    async list(handle, accountId, { limit, cursor }) {
+      const rows = await selectAudiences(handle, accountId, {
+        after: decodeCursor('audience', cursor),
+        limit: limit + 1,
+      })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toAudience })
+    },
+    async get(handle, accountId, id) {
+      const row = await findAudience(handle, accountId, id)
+      if (row === undefined) throw notFound('audience', id)
+      return toAudience(row)
+    },
+    async update(handle, accountId, id, patch) {
+      return inTransaction(handle, async (trx) => {
+        const before = await lockAudience(trx, accountId, id, 'change')
+        if (before === undefined) throw notFound('audience', id)
+        const { name = before.name, description = before.description } = patch
+        if (name === before.name && description === before.description) return toAudience(before)
+        return toAudience(await updateAudience(trx, id, { name, description, at: clock.now() }))
+      })
+    },
+    async delete(handle, accountId, id) {
+      await inTransaction(handle, async (trx) => {
+        // From here on nobody can be added.
+        const audience = await lockAudience(trx, accountId, id, 'delete')
+        if (audience === undefined) throw notFound('audience', id)
+        let chunk: string[]
+        let after = ''
+        do {
+          chunk = await deleteContacts(trx, id, { after, limit: chunkSize })
+          await outbox.append(
+            trx,
+            accountId,
+            chunk.map((subscriberId) => ({ type: 'contact.deleted', data: { subscriberId, audienceId: id } })),
+          )
+          after = chunk.at(-1) ?? after
+        } while (chunk.length === chunkSize)
+        await deleteAudience(trx, id)
+      })
+    },
+  }
+}
+
+function toAudience(row: AudienceRow): Audience {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}

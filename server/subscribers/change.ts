@@ -1,0 +1,39 @@
+import type { EventData } from '../../contract/event-types.ts'
+import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+
+/** What a request may change about a person. A field that is absent stays. */
+export type SubscriberPatch = {
+  email?: string | undefined
+  firstName?: string | null | undefined
+  lastName?: string | null | undefined
+  status?: SubscriptionStatus | undefined
+}
+
+/** The fields a person is compared by. */
+export type SubscriberState = {
+  email: string
+  firstName: string | null
+  lastName: string | null
+  status: SubscriptionStatus
+}
+
+export type ChangedField = EventData<'contact.updated'>['changes'][number]
+
+export type SubscriberChange = {
+  after: SubscriberState
+  /** What really changed, in the order of the published schema. */
+  changed: readonly ChangedField[]
+}
+
+const fields = ['email', 'firstName', 'lastName', 'status'] as const satisfies readonly ChangedField[]
+
+/** Compares what is asked for with what is there. */
+export function changeOf(before: SubscriberState, patch: SubscriberPatch): SubscriberChange {
+  const after: SubscriberState = {
+    email: patch.email ?? before.email,
+    firstName: patch.firstName === undefined ? before.firstName : patch.firstName,
+    lastName: patch.lastName === undefined ? before.lastName : patch.lastName,
+    status: patch.status ?? before.status,
+  }
+  return { after, changed: fields.filter((field) => after[field] !== before[field]) }
+}

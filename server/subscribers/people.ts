@@ -1,0 +1,116 @@
+import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import type { Clock } from '../clock.ts'
+import type { Trx } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { changeOf, type SubscriberPatch } from './change.ts'
+import { changeMemberships } from './memberships.ts'
+import { holdByAddress, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
+
+/*
+ * What may be done to a person from outside this feature too: contacts are people. A person's row is
+ * always locked before their contacts.
+ */
+
+export type PeopleDependencies = { clock: Clock; outbox: Outbox }
+
+export type Person = SubscriberRow
+
+export type NewPerson = {
+  email: string
+  firstName?: string | null | undefined
+  lastName?: string | null | undefined
+}
+
+/** Adds a person and emits `subscriber.added`. Undefined when the account has the address already. */
+export async function addPerson(
+  trx: Trx,
+  { clock, outbox }: PeopleDependencies,
+  accountId: string,
+  { email, firstName = null, lastName = null }: NewPerson,
+): Promise<Person | undefined> {
+  const at = clock.now()
+  const id = newId('subscriber', at)
+  const person = await insertSubscriber(trx, { id, accountId, email, firstName, lastName, at })
+  if (person !== undefined) {
+    await outbox.append(trx, accountId, [
+      { type: 'subscriber.added', data: { subscriberId: person.id, email: person.email, status: person.status } },
+    ])
+  }
+  return person
+}
+
+/**
+ * The person with an address, added if new. Stays as answered until the transaction ends. The names
+ * of a person who is there already are left alone.
+ */
+export async function findOrAddPerson(
+  trx: Trx,
+  dependencies: PeopleDependencies,
+  accountId: string,
+  newPerson: NewPerson,
+): Promise<Person> {
+  for (;;) {
+    const known = await holdByAddress(trx, accountId, newPerson.email)
+    if (known !== undefined) return known
+    const added = await addPerson(trx, dependencies, accountId, newPerson)
+    if (added !== undefined) return added
+    // Somebody else has added the person between the two statements: now the first one finds them.
+  }
+}
+
+/** Finds a person whom this transaction is about to change, and keeps everybody else from doing so. */
+export async function lockPerson(trx: Trx, accountId: string, id: string): Promise<Person | undefined> {
+  return lockSubscriber(trx, accountId, id, 'change')
+}
+
+/**
+ * Changes a locked person, with all that follows: `subscriber.unsubscribed` when they become
+ * unsubscribed, and `contact.updated` for each audience where something changed by it. Nothing
+ * happens when nothing really changes.
+ *
+ * @param contact The status one contact shall get by the same request, told in the same event.
+ */
+export async function changePerson(
+  trx: Trx,
+  dependencies: PeopleDependencies,
+  person: Person,
+  { patch, contact }: { patch: SubscriberPatch; contact?: { audienceId: string; status: SubscriptionStatus } },
+): Promise<Person> {
+  const { after, changed } = changeOf(
+    { email: person.email, firstName: person.first_name, lastName: person.last_name, status: person.status },
+    patch,
+  )
+  const updated =
+    changed.length === 0 ? person : await updateSubscriber(trx, person.id, after, dependencies.clock.now())
+  if (updated === 'taken') throw addressTaken(after.email)
+
+  const unsubscribes = changed.includes('status') && after.status === 'unsubscribed'
+  if (unsubscribes) {
+    await dependencies.outbox.append(trx, person.account_id, [
+      {
+        type: 'subscriber.unsubscribed',
+        data: { subscriberId: person.id, email: updated.email, status: updated.status },
+      },
+    ])
+  }
+  const details = changed.filter((field) => field !== 'status')
+  const everywhere = details.length > 0 || unsubscribes
+  if (everywhere || contact !== undefined) {
+    await changeMemberships(trx, dependencies, updated, {
+      changed: details,
+      statusOf: (membership) => {
+        if (unsubscribes) return 'unsubscribed'
+        return membership.audience_id === contact?.audienceId ? contact.status : membership.status
+      },
+      only: everywhere ? undefined : contact?.audienceId,
+    })
+  }
+  return updated
+}
+
+/** The refusal of an address another person of the account has. */
+export function addressTaken(email: string): DomainError {
+  return new DomainError('conflict', `There is a subscriber with the address "${email}" in this account already.`)
+}

@@ -1,0 +1,82 @@
+import type { Page } from '../../contract/pagination.ts'
+import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscriber } from '../../contract/subscribers.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { notFound } from '../errors.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
+import { removeMemberships } from './memberships.ts'
+import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
+import { deleteSubscriber, findSubscriber, lockSubscriber, type SubscriberRow, selectSubscribers } from './queries.ts'
+
+/** Use cases around people. Throws DomainErrors; every call is limited to one account. */
+export type SubscriberService = {
+  /** Emits `subscriber.added`. `conflict` when the address is there already, in whatever letter case. */
+  create(handle: Handle, accountId: string, subscriber: CreateSubscriber): Promise<Subscriber>
+  /** Newest first. */
+  list(handle: Handle, accountId: string, query: SubscriberListQuery): Promise<Page<Subscriber>>
+  get(handle: Handle, accountId: string, id: string): Promise<Subscriber>
+  /**
+   * Emits `contact.updated` for each audience with what really changed; with the status
+   * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are.
+   */
+  update(handle: Handle, accountId: string, id: string, patch: UpdateSubscriber): Promise<Subscriber>
+  /** Emits `contact.deleted` for each audience, then `subscriber.removed`. */
+  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  /**
+   * From everything: emits `subscriber.unsubscribed`, then `contact.updated` for each contact that
+   * was active. Nothing when the person is unsubscribed already.
+   */
+  unsubscribe(handle: Handle, accountId: string, id: string): Promise<Subscriber>
+}
+
+export function createSubscriberService(dependencies: PeopleDependencies): SubscriberService {
+  async function update(handle: Handle, accountId: string, id: string, patch: UpdateSubscriber): Promise<Subscriber> {
+    return inTransaction(handle, async (trx) => {
+      const person = await lockPerson(trx, accountId, id)
+      if (person === undefined) throw notFound('subscriber', id)
+      return toSubscriber(await changePerson(trx, dependencies, person, { patch }))
+    })
+  }
+
+  return {
+    async create(handle, accountId, subscriber) {
+      const added = await inTransaction(handle, (trx) => addPerson(trx, dependencies, accountId, subscriber))
+      if (added === undefined) throw addressTaken(subscriber.email)
+      return toSubscriber(added)
+    },
+    async list(handle, accountId, { email, status, limit, cursor }) {
+      const after = decodeCursor('subscriber', cursor)
+      const rows = await selectSubscribers(handle, accountId, { email, status, after, limit: limit + 1 })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSubscriber })
+    },
+    async get(handle, accountId, id) {
+      const row = await findSubscriber(handle, accountId, id)
+      if (row === undefined) throw notFound('subscriber', id)
+      return toSubscriber(row)
+    },
+    update,
+    async delete(handle, accountId, id) {
+      await inTransaction(handle, async (trx) => {
+        const person = await lockSubscriber(trx, accountId, id, 'delete')
+        if (person === undefined) throw notFound('subscriber', id)
+        await removeMemberships(trx, dependencies, person)
+        await deleteSubscriber(trx, id)
+        await dependencies.outbox.append(trx, accountId, [
+          { type: 'subscriber.removed', data: { subscriberId: id, email: person.email, status: person.status } },
+        ])
+      })
+    },
+    unsubscribe: (handle, accountId, id) => update(handle, accountId, id, { status: 'unsubscribed' }),
+  }
+}
+
+function toSubscriber(row: SubscriberRow): Subscriber {
+  return {
+    id: row.id,
+    email: row.email,
+    firstName: row.first_name,
+    lastName: row.last_name,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
