@@ -1,0 +1,36 @@
+import { initServer } from '@ts-rest/express'
+import { contract } from '../../../contract/index.ts'
+import type { ContactService } from '../../audiences/contact-service.ts'
+import type { AudienceService } from '../../audiences/service.ts'
+import type { DeliveryService } from '../../delivery/service.ts'
+import type { EventService } from '../../events/service.ts'
+import type { SubscriberService } from '../../subscribers/service.ts'
+import type { WebhookService } from '../../webhooks/service.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { audienceRoutes } from './audiences.ts'
+import { contactRoutes } from './contacts.ts'
+import { deliveryRoutes } from './deliveries.ts'
+import { eventRoutes } from './events.ts'
+import { subscriberRoutes } from './subscribers.ts'
+import { webhookRoutes } from './webhooks.ts'
+
+export type Services = {
+  webhooks: WebhookService
+  deliveries: DeliveryService
+  events: EventService
+  subscribers: SubscriberService
+  audiences: AudienceService
+  contacts: ContactService
+}
+
+/** The whole contract, each route one call of a service. */
+export function createRoutes(services: Services, endpoint: Endpoint) {
+  return initServer().router(contract, {
+    webhooks: webhookRoutes(services.webhooks, endpoint),
+    deliveries: deliveryRoutes(services.deliveries, endpoint),
+    events: eventRoutes(services.events, endpoint),
+    subscribers: subscriberRoutes(services.subscribers, endpoint),
+    audiences: audienceRoutes(services.audiences, endpoint),
+    contacts: contactRoutes(services.contacts, endpoint),
+  })
+}
