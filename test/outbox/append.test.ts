@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../server/clock.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { newId } from '../../server/ids.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+const accountId = newId('account', new Date())
+const data = { subscriberId: newId('subscriber', new Date()), audienceId: newId('audience', new Date()) }
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+async function counts() {
+  const events = await database.db.selectFrom('events').select('id').execute()
+  const outbox = await database.db.selectFrom('outbox').select('event_id').execute()
+  return [events.length, outbox.length]
+}
+
+describe('appending to the outbox', () => {
+  it('leaves neither event nor wake-up when the transaction rolls back', async () => {
+    let woken = 0
+    const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
+    const work = inTransaction(database.db, async (trx) => {
+      await outbox.append(trx, accountId, [{ type: 'contact.deleted', data }])
+      throw new Error('second thoughts')
+    })
+    await expect(work).rejects.toThrow('second thoughts')
+    expect(await counts()).toEqual([0, 0])
+    expect(woken).toBe(0)
+  })
+
+  it('refuses data that has not the published shape, and undoes the transaction', async () => {
+    const outbox = createOutbox({ clock: systemClock, wake: () => {} })
+    const wrong = { ...data, subscriberId: 'nobody' }
+    await expect(
+      inTransaction(database.db, (trx) => outbox.append(trx, accountId, [{ type: 'contact.deleted', data: wrong }])),
+    ).rejects.toThrow(/subscriberId/)
+    expect(await counts()).toEqual([0, 0])
+  })
+
+  it('writes events in order, each with a body that is never made again', async () => {
+    let woken = 0
+    const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
+    const ids = await inTransaction(database.db, (trx) =>
+      outbox.append(trx, accountId, [
+        { type: 'contact.deleted', data },
+        { type: 'contact.created', data: { ...data, email: 'ada@example.com', status: 'active' } },
+      ]),
+    )
+    const rows = await database.db.selectFrom('events').selectAll().orderBy('id').execute()
+    expect(rows.map((row) => row.id)).toEqual(ids)
+    expect(rows.map((row) => row.type)).toEqual(['contact.deleted', 'contact.created'])
+    expect(JSON.parse(rows[0]?.body ?? '')).toEqual({
+      id: ids[0],
+      type: 'contact.deleted',
+      created: rows[0]?.created_at.toISOString(),
+      data,
+    })
+    expect(woken).toBe(1)
+  })
+})
