@@ -8,7 +8,7 @@ import { pushedTag, webhookOf } from './events.ts'
 import { headerComponents } from './headers.ts'
 import { introduction } from './introduction.ts'
 import { operationOf } from './operation.ts'
-import { bearer, deliveryHeaders, idempotencyKey, securityScheme } from './parameters.ts'
+import { bearer, idempotencyKey, securityScheme } from './parameters.ts'
 import { type Route, routesOf } from './routes.ts'
 import { createSchemaWriter, type SchemaWriter } from './schemas.ts'
 
@@ -33,25 +33,32 @@ function addErrors(builder: OpenApiBuilder, routes: Route[], schemas: SchemaWrit
   for (const code of codes) builder.addExample(code, errorExample(code))
 }
 
+export type DocumentOptions = {
+  contract: AppRouter
+  version: string
+  /** How clients reach the service. Default `/`: where the document came from. */
+  serverUrl?: string
+}
+
 /**
  * The OpenAPI 3.1 document of a contract. Pure: the same contract and version give the same
  * document, key for key.
  *
  * Throws for a route that lacks what the document needs (metadata, summary, description).
  */
-export function createDocument(options: { contract: AppRouter; version: string }): OpenAPIObject {
-  const routes = routesOf(options.contract)
+export function createDocument({ contract, version, serverUrl = '/' }: DocumentOptions): OpenAPIObject {
+  const routes = routesOf(contract)
   const schemas = createSchemaWriter()
   const builder = OpenApiBuilder.create({
     openapi: '3.1.0',
     info: {
       title: 'Postern',
-      version: options.version,
+      version,
       description: introduction,
       contact: { name: 'Whoever runs this service' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'The service that serves this document.' }],
+    servers: [{ url: serverUrl, description: 'The service that serves this document.' }],
     tags: [...Object.entries(tags).map(([name, description]) => ({ name, description })), pushedTag],
   })
   addPaths(builder, routes, schemas)
@@ -59,7 +66,6 @@ export function createDocument(options: { contract: AppRouter; version: string }
   addErrors(builder, routes, schemas)
   for (const [name, header] of Object.entries(headerComponents)) builder.addHeader(name, header)
   builder.addParameter('IdempotencyKey', idempotencyKey)
-  for (const [name, header] of Object.entries(deliveryHeaders)) builder.addParameter(name, header)
   builder.addSecurityScheme(bearer, securityScheme)
   for (const [name, schema] of schemas.components()) builder.addSchema(name, schema)
   return builder.getSpec()

@@ -1,6 +1,6 @@
 import type { PathItemObject } from 'openapi3-ts/oas31'
 import type { EventTypeDefinition } from '../contract/event-types.ts'
-import { deliveryHeaderRefs } from './parameters.ts'
+import { deliveryHeaders } from './parameters.ts'
 import type { SchemaWriter } from './schemas.ts'
 
 /** `contact.created` → `onContactCreated`. */
@@ -24,7 +24,7 @@ export function webhookOf(type: EventTypeDefinition, schemas: SchemaWriter): Pat
       description: `Sent to every enabled webhook that lists \`${type.name}\` in its \`events\`. Verify the signature over the raw body first; an event may come more than once, with the same \`id\`.`,
       // The receiver knows the sender by the signature; there is no key.
       security: [],
-      parameters: deliveryHeaderRefs,
+      parameters: deliveryHeaders,
       requestBody: {
         required: true,
         content: { 'application/json': { schema: schemas.output(type.body, `webhook ${type.name}`) } },

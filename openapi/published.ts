@@ -6,7 +6,10 @@ import { createDocument } from './document.ts'
 /**
  * The document of this version of the service, made from the contract it runs with (some 20 ms):
  * what is served cannot differ from what is answered. `openapi.json` is the same document, committed.
+ *
+ * `serverUrl` is how clients reach the service, where that is known; by default the address the
+ * document came from.
  */
-export function publishedDocument(): OpenAPIObject {
-  return createDocument({ contract, version: manifest.version })
+export function publishedDocument(options: { serverUrl?: string } = {}): OpenAPIObject {
+  return createDocument({ contract, version: manifest.version, ...options })
 }

@@ -1,0 +1,31 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isThere, run } from './run.ts'
+
+const bin = process.platform === 'win32' ? 'Scripts' : 'bin'
+
+/** The path of a program inside a virtual environment. */
+export function programOf(environment: string, name: string): string {
+  return join(environment, bin, name)
+}
+
+/** The Python of this machine that can make virtual environments with pip; null when there is none. */
+export async function findPython(): Promise<string | null> {
+  for (const name of ['python3', 'python']) {
+    if (await isThere(name, '-c', 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))')) return name
+  }
+  return null
+}
+
+/**
+ * Makes a virtual environment with the packages of a requirements file, kept between runs in the
+ * cache of node_modules. Returns its directory.
+ */
+export async function virtualEnvironment(python: string, options: { name: string; requirements: string }) {
+  const directory = join('node_modules', '.cache', 'postern', options.name)
+  await mkdir(directory, { recursive: true })
+  await run(python, ['-m', 'venv', directory], { quiet: true })
+  const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', options.requirements]
+  await run(programOf(directory, 'python'), install)
+  return directory
+}
