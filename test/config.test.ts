@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import { readCommandConfig, readConfig } from '../server/config.ts'
+import { OperatorError } from '../server/errors.ts'
+import { settingsTable } from '../server/settings.ts'
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+function faultOf(env: Record<string, string>): string {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message
+    throw error
+  }
+  throw new Error('the settings were accepted')
+}
+
+describe('an empty environment', () => {
+  test('runs everything on the embedded database', () => {
+    expect(readConfig({})).toEqual({
+      http: {
+        host: '127.0.0.1',
+        port: 3000,
+        publicUrl: null,
+        maxBodyBytes: 1_048_576,
+        trustProxy: 0,
+        authFailuresPerMinute: 60,
+      },
+      database: { kind: 'embedded', dataDir: '.postern/', poolSize: 10 },
+      encryptionKey: null,
+      roles: { api: true, worker: true },
+      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+      retentionDays: 30,
+      webhooks: { allowPrivateNetworks: true, allowHttp: true },
+      delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
+      logLevel: 'info',
+      shutdownTimeoutSeconds: 30,
+    })
+  })
+
+  test('is the same as one of empty variables', () => {
+    const empty = Object.fromEntries(settingsTable.map(({ name }) => [name, '']))
+    expect(readConfig(empty)).toEqual(readConfig({}))
+  })
+
+  test('is the same as one that gives the defaults of the table', () => {
+    const written = settingsTable.filter(({ default: value }) => value !== null && /^[\w.,=/-]+$/.test(value))
+    const given = Object.fromEntries(written.map(({ name, default: value }) => [name, value ?? '']))
+    expect(written.length).toBeGreaterThan(10)
+    expect(readConfig(given)).toEqual(readConfig({}))
+  })
+})
+
+describe('a database of the operator', () => {
+  const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
+
+  test('closes private networks and http to webhooks, unless they are opened', () => {
+    expect(readConfig(env).webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false })
+    const opened = { WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true', WEBHOOK_ALLOW_HTTP: 'true' }
+    expect(readConfig({ ...env, ...opened }).webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: true })
+  })
+
+  test('needs an encryption key, and is told how to make one', () => {
+    expect(readConfig(env).encryptionKey).toEqual(Buffer.alloc(32, 7))
+    expect(faultOf({ DATABASE_URL: env.DATABASE_URL })).toMatch(
+      /^ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32"/,
+    )
+  })
+
+  test('is all a command needs', () => {
+    expect(readCommandConfig({ DATABASE_URL: env.DATABASE_URL, PORT: 'none of its business' })).toEqual({
+      database: { kind: 'external', url: env.DATABASE_URL, poolSize: 10 },
+      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+    })
+  })
+})
+
+describe('what is given', () => {
+  test('is read', () => {
+    const config = readConfig({
+      HOST: '::1',
+      PORT: '0',
+      PUBLIC_URL: 'https://mail.example.com/postern/',
+      DATA_DIR: '/var/lib/my data',
+      ENCRYPTION_KEY: key,
+      ROLES: ' worker ',
+      RATE_LIMITS: 'scale=5, tiny=1',
+      RETENTION_DAYS: '0.5',
+      WEBHOOK_ALLOW_HTTP: 'false',
+      TRUST_PROXY: '2',
+    })
+    expect(config.http).toMatchObject({
+      host: '::1',
+      port: 0,
+      publicUrl: 'https://mail.example.com/postern',
+      trustProxy: 2,
+    })
+    expect(config.database).toMatchObject({ dataDir: '/var/lib/my data' })
+    expect(config.roles).toEqual({ api: false, worker: true })
+    expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
+    expect(config.retentionDays).toBe(0.5)
+    expect(config.webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: false })
+  })
+
+  test.each([
+    ['HOST', 'two words'],
+    ['PORT', '65536'],
+    ['PORT', '80a'],
+    ['PORT', '-1'],
+    ['PORT', '1e3'],
+    ['PUBLIC_URL', 'mail.example.com'],
+    ['PUBLIC_URL', 'https://mail.example.com/?a=b'],
+    ['ROLES', 'api,mailer'],
+    ['ROLES', ','],
+    ['RATE_LIMITS', 'free'],
+    ['RATE_LIMITS', 'free=0'],
+    ['RATE_LIMITS', 'free=1.5'],
+    ['RETENTION_DAYS', '0'],
+    ['RETENTION_DAYS', 'forever'],
+    ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
+    ['WEBHOOK_ALLOW_HTTP', '1'],
+    ['DELIVERY_CONCURRENCY', '0'],
+    ['WEBHOOK_CONCURRENCY', '0'],
+    ['DATABASE_POOL_SIZE', '1'],
+    ['MAX_BODY_BYTES', '1 MiB'],
+    ['LOG_LEVEL', 'loud'],
+    ['TRUST_PROXY', 'true'],
+    ['AUTH_FAILURES_PER_MINUTE', '0'],
+    ['SHUTDOWN_TIMEOUT_SECONDS', '36'],
+  ])('%s=%s is refused, with what is allowed', (name, value) => {
+    const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
+    expect(faultOf({ [name]: value })).toBe(`${name} is "${value}", but must be ${allowed}`)
+  })
+
+  test('is told in one line, however many faults and lines it has', () => {
+    const fault = faultOf({ PORT: '1\n2', LOG_LEVEL: 'loud' })
+    expect(fault).toMatch(/^PORT is "1\\n2", but must be .*; LOG_LEVEL is "loud", but must be /)
+    expect(fault).not.toContain('\n')
+  })
+
+  test('is not told when it is a secret', () => {
+    const fault = faultOf({ DATABASE_URL: 'mysql://ann:hush@db.example/mail', ENCRYPTION_KEY: 'c2hvcnQ=' })
+    expect(fault).toContain('DATABASE_URL must be a URL such as postgres://')
+    expect(fault).toContain('ENCRYPTION_KEY must be 32 bytes in base64')
+    expect(fault).not.toMatch(/hush|c2hvcnQ/)
+  })
+})
