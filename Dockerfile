@@ -1,0 +1,25 @@
+# The service alone: the database is another container (see compose.yaml), so the embedded one stays out.
+FROM node:24-slim
+
+ENV NODE_ENV=production
+WORKDIR /app
+
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+
+COPY contract contract
+COPY openapi openapi
+COPY server server
+
+# Of the image; owns nothing in it.
+USER node
+
+ENV HOST=0.0.0.0
+EXPOSE 3000
+
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD [ \
+  "node", "-e", \
+  "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/healthz`).then((a) => process.exit(a.ok ? 0 : 1), () => process.exit(1))" ]
+
+# Without npm in between, so that signals reach the process that stops in order.
+CMD ["node", "server/main.ts"]
