@@ -1,0 +1,63 @@
+import { sql } from 'kysely'
+import { createContactService } from '../../server/audiences/contact-service.ts'
+import { createAudienceService } from '../../server/audiences/service.ts'
+import type { Clock } from '../../server/clock.ts'
+import { createEventService } from '../../server/events/service.ts'
+import { newId } from '../../server/ids.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { createSubscriberService } from '../../server/subscribers/service.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+export type World = Awaited<ReturnType<typeof createWorld>>
+
+/** People, lists and events over a database of their own, with two accounts and a clock that is moved by hand. */
+export async function createWorld() {
+  const database = await createTestDatabase()
+  const { db } = database
+  let now = Date.now()
+  const clock: Clock = { now: () => new Date(now) }
+  const outbox = createOutbox({ clock, wake: () => undefined })
+  let lastSeen = ''
+
+  async function addAccount(name: string): Promise<string> {
+    const id = newId('account', clock.now())
+    await db.insertInto('accounts').values({ id, name, plan: 'scale' }).execute()
+    return id
+  }
+
+  return {
+    db,
+    connectionString: database.connectionString,
+    clock,
+    outbox,
+    moveClock(ms: number): void {
+      now += ms
+    },
+    account: await addAccount('Ours'),
+    stranger: await addAccount('Theirs'),
+    subscribers: createSubscriberService({ clock, outbox }),
+    audiences: createAudienceService({ clock, outbox }),
+    contacts: createContactService({ clock, outbox }),
+    events: createEventService({ clock }),
+    /** The events committed since it was last asked, in order, each as its type and data. */
+    async emitted(): Promise<[type: string, data: unknown][]> {
+      const rows = await db
+        .selectFrom('events')
+        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
+        .where('id', '>', lastSeen)
+        .orderBy('id')
+        .execute()
+      lastSeen = rows.at(-1)?.id ?? lastSeen
+      return rows.map(({ type, body }) => [type, body.data])
+    },
+    end: database.drop,
+  }
+}
+
+/** The code of the DomainError a promise is refused with. */
+export async function refusal(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => 'not refused',
+    (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error),
+  )
+}
