@@ -1,46 +1,92 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { connect, type Db } from '../../server/database/connection.ts'
+import { dropDatabase } from './database-names.ts'
 import { withDatabase } from './database-url.ts'
 
 export type TestDatabase = AsyncDisposable & {
   connectionString: string
   db: Db
-  /** Ends all connections and drops the database. */
+  /**
+   * Closes `db` and drops the database. Throws when a connection of `db` broke meanwhile, or when
+   * somebody else is still connected: a service that was not stopped, a pool that was not closed.
+   */
   drop(): Promise<void>
+}
+
+export type TestDatabaseOptions = {
+  /** Settings for the sessions of `db`, such as those of a test clock. Default: none. */
+  sessionOptions?: string
+  /** Told when a connection of `db` breaks while idle. Default: `drop()` throws it. */
+  onError?: (error: Error) => void
 }
 
 /**
  * A database of its own for a test or a file, with the whole schema and nothing in it.
  *
- * @param sessionOptions Settings for the sessions of `db`, such as a test clock's.
+ * @example
+ * beforeAll(async () => { database = await createTestDatabase() })
+ * afterAll(() => database.drop())
  */
-export async function createTestDatabase({ sessionOptions }: { sessionOptions?: string } = {}): Promise<TestDatabase> {
-  const server = inject('databaseServer')
+export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const { sessionOptions } = options
   const name = `${inject('databasePrefix')}_${randomBytes(6).toString('hex')}`
-  await administer(server, `CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`)
-  const connectionString = withDatabase(server, name)
+  const connectionString = withDatabase(inject('databaseServer'), name)
+  const errors: Error[] = []
+  await administer((admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`))
   const db = connect({
     connectionString,
     max: 10,
-    onError: () => {},
+    onError: options.onError ?? ((error) => errors.push(error)),
     ...(sessionOptions === undefined ? {} : { sessionOptions }),
   })
-  async function drop(): Promise<void> {
+  let dropping: Promise<void> | undefined
+
+  async function dropOnce(): Promise<void> {
     await db.destroy()
-    await administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+    const left = await administer(async (admin) => {
+      const connections = await remainingConnections(admin, name)
+      await dropDatabase(admin, name)
+      return connections
+    })
+    if (left.length > 0) errors.push(new Error(`connections were left open to the test database: ${left.join(', ')}`))
+    if (errors.length > 0) throw new AggregateError(errors, errors.map((error) => error.message).join('; '))
   }
+
+  function drop(): Promise<void> {
+    dropping ??= dropOnce()
+    return dropping
+  }
+
   return { connectionString, db, drop, [Symbol.asyncDispose]: drop }
 }
 
-/** Runs one statement on the server that may not stand in a transaction. */
-export async function administer(server: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: server })
-  await client.connect()
+/** Does something on the server of the tests that does not belong to one database. */
+export async function administer<T>(work: (admin: pg.Client) => Promise<T>): Promise<T> {
+  const admin = new pg.Client({ connectionString: inject('databaseServer'), application_name: 'postern tests' })
+  await admin.connect()
   try {
-    await client.query(statement)
+    return await work(admin)
   } finally {
-    await client.end()
+    await admin.end()
+  }
+}
+
+const patienceMs = 3_000
+const pollMs = 20
+
+/** Who is still connected to `database`, after those who just left had time to be gone. */
+async function remainingConnections(admin: pg.Client, database: string): Promise<string[]> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const { rows } = await admin.query<{ name: string }>(
+      `SELECT format('%s (%s: %s)', application_name, state, left(query, 80)) AS name FROM pg_stat_activity
+       WHERE datname = $1 AND backend_type = 'client backend'`,
+      [database],
+    )
+    if (rows.length === 0 || performance.now() > deadline) return rows.map((row) => row.name)
+    await delay(pollMs)
   }
 }

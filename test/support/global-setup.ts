@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +7,11 @@ import { connect } from '../../server/database/connection.ts'
 import { startEmbeddedDatabase } from '../../server/database/embedded.ts'
 import { migrateToLatest } from '../../server/database/migrate.ts'
 import { installQueue } from '../../server/queue/queue.ts'
+import { dropDatabase, dropLeftovers, holdPrefix, listDatabases } from './database-names.ts'
 import { withDatabase } from './database-url.ts'
 
 declare module 'vitest' {
+  // biome-ignore lint/style/useConsistentTypeDefinitions: only an interface can be added to
   interface ProvidedContext {
     /** A server to make databases on. */
     databaseServer: string
@@ -21,55 +22,71 @@ declare module 'vitest' {
   }
 }
 
+type Server = { url: string; stop: () => Promise<void> }
+
 /** A server for all tests: `TEST_DATABASE_URL`, or an embedded one made for this run. */
-async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
-  // biome-ignore lint/style/noProcessEnv: a setting of the tests, not of the service
-  const url = process.env.TEST_DATABASE_URL
-  if (url !== undefined && url !== '') return { url, stop: async () => {} }
+async function startServer(): Promise<Server> {
+  const url = process.env.TEST_DATABASE_URL ?? ''
+  if (url !== '') return { url, stop: async () => undefined }
   const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
   const server = await startEmbeddedDatabase({
     dataDir,
-    // What is lost in a crash of the machine is of no use here.
-    settings: {
-      fsync: 'off',
-      synchronous_commit: 'off',
-      full_page_writes: 'off',
-      max_connections: '300',
-    },
+    // Nothing here must outlive a crash of the machine. Each file has a service with its own pools.
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
   })
   return {
     url: server.connectionString,
-    stop: async () => {
+    async stop() {
       await server.stop()
       await rm(dataDir, { recursive: true, force: true })
     },
   }
 }
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startServer()
-  const prefix = `postern_test_${randomBytes(4).toString('hex')}`
-  const template = `${prefix}_template`
-  const admin = new pg.Client({ connectionString: server.url })
-  await admin.connect()
-  await admin.query(`CREATE DATABASE ${template}`)
-  const url = withDatabase(server.url, template)
-  const db = connect({ connectionString: url, max: 2, onError: () => {} })
+async function administrate(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: 'postern tests' })
+  try {
+    await client.connect()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `The tests cannot connect to their database server (${reason}). TEST_DATABASE_URL must name a PostgreSQL from version 14 where databases may be created; without it the tests start one of their own.`,
+      { cause: error },
+    )
+  }
+  return client
+}
+
+/** Makes the database that every other is cloned from: the schema of the service and of the queue. */
+async function createTemplate(admin: pg.Client, url: string): Promise<void> {
+  await admin.query(`CREATE DATABASE ${new URL(url).pathname.slice(1)}`)
+  const errors: Error[] = []
+  const db = connect({ connectionString: url, max: 2, onError: (error) => errors.push(error) })
   await migrateToLatest(db)
   await db.destroy()
-  await installQueue(url, (error) => {
-    throw error
+  await installQueue(url, (error) => errors.push(error))
+  if (errors.length > 0) throw new AggregateError(errors, 'the template database could not be made')
+}
+
+/** Called by the runner before the first test; what it answers is called after the last. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await using ending = new AsyncDisposableStack()
+  const server = await startServer()
+  ending.defer(() => server.stop())
+  const admin = await administrate(server.url)
+  ending.defer(() => admin.end())
+  const dropped = await dropLeftovers(admin)
+  if (dropped.length > 0) console.warn(`Dropped ${dropped.length} test databases of runs that were killed.`)
+  const prefix = await holdPrefix(admin)
+  ending.defer(async () => {
+    for (const name of await listDatabases(admin, `${prefix}_`)) await dropDatabase(admin, name)
   })
+  const template = `${prefix}_template`
+  await createTemplate(admin, withDatabase(server.url, template))
   project.provide('databaseServer', server.url)
   project.provide('templateDatabase', template)
   project.provide('databasePrefix', prefix)
 
-  return async () => {
-    const left = await admin.query<{ datname: string }>(`SELECT datname FROM pg_database WHERE datname LIKE $1`, [
-      `${prefix}%`,
-    ])
-    for (const { datname } of left.rows) await admin.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
-    await admin.end()
-    await server.stop()
-  }
+  const teardown = ending.move()
+  return () => teardown.disposeAsync()
 }
