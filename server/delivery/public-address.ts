@@ -1,0 +1,48 @@
+import ipaddr from 'ipaddr.js'
+
+/*
+ * Which addresses are public: may be reached from the whole Internet and belong to somebody else.
+ * Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), beyond what
+ * ipaddr.js calls unicast.
+ */
+
+/** IPv6 allocates its public unicast addresses from here alone; all else is special or not in use. */
+const globalUnicastV6 = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/** Special-purpose blocks inside 2000::/3 that ipaddr.js takes for ordinary. */
+const specialV6 = ['2001::/23', '2001:db8::/32', '3fff::/20', '2620:4f:8000::/48'].map((block) =>
+  ipaddr.IPv6.parseCIDR(block),
+)
+
+/** Where the bits of an IPv4 address stand in an IPv6 address that leads to it, in bytes from the left. */
+const embeddings: { block: [ipaddr.IPv6, number]; offset: number }[] = [
+  // Mapped (RFC 4291 §2.5.5.2) and the deprecated compatible form.
+  { block: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), offset: 12 },
+  { block: ipaddr.IPv6.parseCIDR('::/96'), offset: 12 },
+  // NAT64, well-known prefix (RFC 6052).
+  { block: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), offset: 12 },
+  // 6to4 (RFC 3056).
+  { block: ipaddr.IPv6.parseCIDR('2002::/16'), offset: 2 },
+]
+
+/** Whether `address`, an IPv4 or IPv6 address in text, is public. False for what is no address. */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.parse(address)
+  return parsed.kind() === 'ipv4' ? isPublicV4(parsed as ipaddr.IPv4) : isPublicV6(parsed as ipaddr.IPv6)
+}
+
+function isPublicV4(address: ipaddr.IPv4): boolean {
+  return address.range() === 'unicast'
+}
+
+function isPublicV6(address: ipaddr.IPv6): boolean {
+  // A zone names an interface of this machine.
+  if (address.zoneId !== undefined && address.zoneId !== null) return false
+  for (const { block, offset } of embeddings) {
+    if (!address.match(block)) continue
+    const bytes = address.toByteArray().slice(offset, offset + 4)
+    return isPublicV4(new ipaddr.IPv4(bytes))
+  }
+  return address.match(globalUnicastV6) && !specialV6.some((block) => address.match(block))
+}
