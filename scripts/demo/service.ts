@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { initClient } from '@ts-rest/core'
+import { z } from 'zod'
+import { contract } from '../../contract/index.ts'
+
+/** A reason the demonstration cannot go on, told in one line. */
+export class DemoError extends Error {
+  override name = 'DemoError'
+}
+
+export type Service = ReturnType<typeof clientOf>
+
+/** A typed client of the service at `baseUrl`, made from the contract. */
+export function clientOf(baseUrl: string, key: string) {
+  return initClient(contract, { baseUrl, baseHeaders: { authorization: `Bearer ${key}` } })
+}
+
+/** Throws DemoError when no service answers at `baseUrl`. */
+export async function assertRunning(baseUrl: string): Promise<void> {
+  try {
+    await fetch(`${baseUrl}/healthz`)
+  } catch (error) {
+    throw new DemoError(
+      `no service answers at ${baseUrl}; start it with "npm start" in another terminal, or set POSTERN_URL to where it runs`,
+      { cause: error },
+    )
+  }
+}
+
+export type DemoKey = AsyncDisposable & { key: string }
+
+const created = z.object({ id: z.string(), key: z.string() })
+
+/** A key made on the command line, as an operator would, and revoked in the end. */
+export async function makeKey(): Promise<DemoKey> {
+  const output = await postern(['keys', 'create', '--mode', 'test', '--name', 'npm run demo', '--json'])
+  const { id, key } = created.parse(JSON.parse(output))
+  return {
+    key,
+    async [Symbol.asyncDispose]() {
+      await postern(['keys', 'revoke', id])
+    },
+  }
+}
+
+async function postern(args: string[]): Promise<string> {
+  const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
+  try {
+    return (await promisify(execFile)(process.execPath, [program, ...args])).stdout
+  } catch (error) {
+    const told = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : String(error)
+    throw new DemoError(`no key could be made: ${told}; or set POSTERN_API_KEY to one`, { cause: error })
+  }
+}
+
+const refusal = z.object({ error: z.object({ message: z.string() }) })
+
+/** What the service said when it did not do `what`. */
+export function refused(what: string, answer: { status: number; body: unknown }): DemoError {
+  const parsed = refusal.safeParse(answer.body)
+  return new DemoError(`${what}: the service answered ${answer.status}: ${parsed.data?.error.message ?? 'no reason'}`)
+}
