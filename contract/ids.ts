@@ -24,12 +24,15 @@ export type IdKind = keyof typeof idPrefixes
 /** The first character holds only three bits, so it never exceeds `7`. */
 const suffixPattern = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
+/** What stands after the prefix of an identifier of any kind. */
+export const idSuffix = new RegExp(`^${suffixPattern}$`)
+
 /** The text form of one kind of identifier, as a regular expression without anchors lost. */
 export function idPattern(kind: IdKind): RegExp {
   return new RegExp(`^${idPrefixes[kind]}_${suffixPattern}$`)
 }
 
-const exampleSuffix = '01jqz4x7m8e5v9t2k6r3w0y1ab'
+export const exampleSuffix = '01jqz4x7m8e5v9t2k6r3w0y1ab'
 
 /** A well-formed identifier of `kind` for examples; it names no object. */
 export function exampleId(kind: IdKind): string {

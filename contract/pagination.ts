@@ -1,29 +1,33 @@
 import { z } from 'zod'
+import { exampleSuffix, idSuffix } from './ids.ts'
 
 export const pageSize = { default: 20, max: 100 } as const
 
+export const cursorFault = 'must be the `nextCursor` of a page of this list'
+
+/** Text of a query as a number, if it is digits: coercing would take ` 5`, `0x5` and `5e0` for one too. */
+function digits(value: unknown): unknown {
+  return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+}
+
 /** The query fields of every list. */
 export const pageQuery = {
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(pageSize.max)
+  limit: z
+    .preprocess(digits, z.int().min(1).max(pageSize.max))
     .default(pageSize.default)
-    .meta({ description: 'How many to answer at most.', example: 20 }),
+    .meta({ description: 'How many to answer at most.', default: pageSize.default, example: pageSize.default }),
   cursor: z
     .string()
-    .min(1)
-    .max(200)
+    .regex(idSuffix, cursorFault)
     .optional()
-    .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.' }),
+    .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.', example: exampleSuffix }),
 }
 
 export type PageQuery = { limit: number; cursor?: string | undefined }
 
 /** The answer of every list: one page, and where the next begins (`null` at the end). */
 export function pageOf<T extends z.ZodType>(item: T, id: string) {
-  const example = { data: [item.meta()?.example], nextCursor: 'MDFqcXo0eDdtOGU1djl0Mms2cjN3MHkxYWI' }
+  const example = { data: [item.meta()?.example], nextCursor: exampleSuffix }
   return z
     .object({
       data: z.array(item),
