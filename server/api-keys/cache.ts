@@ -1,0 +1,81 @@
+import type { Clock } from '../clock.ts'
+import { hashOfKey } from './key-format.ts'
+import type { AuthenticatedKey, FoundKey } from './service.ts'
+
+const lifeMs = 2_000
+const defaultMaxKeys = 10_000
+
+/**
+ * The keys this process has authenticated lately, so that a request costs no look into the database.
+ * Holds valid keys only, by the hash of their secret.
+ */
+export type KeyCache = {
+  /** The key that is `secret`, if it was authenticated less than two seconds ago. */
+  get(secret: string): AuthenticatedKey | undefined
+  /** What `read` answers for `secret`, kept if it is a valid key. Calls at once for one secret share one `read`. */
+  read(secret: string, read: () => Promise<FoundKey | null>): Promise<FoundKey | null>
+  /** Forgets a key, also one that is just being read. */
+  invalidate(keyId: string): void
+  /** Forgets all. */
+  clear(): void
+}
+
+/** @param maxKeys Keys held at most; beyond it the one read longest ago goes. Default 10,000. */
+export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clock; maxKeys?: number }): KeyCache {
+  type Entry = { key: AuthenticatedKey; readAt: number }
+  const entries = new Map<string, Entry>()
+  let reading = new Map<string, Promise<FoundKey | null>>()
+
+  function keep(name: string, key: AuthenticatedKey, readAt: number): void {
+    entries.delete(name)
+    entries.set(name, { key, readAt })
+    for (const oldest of entries.keys()) {
+      if (entries.size <= maxKeys) break
+      entries.delete(oldest)
+    }
+  }
+
+  /** What is being read was perhaps read before the change: it is answered to those who wait, but not kept. */
+  function disownReads(): void {
+    reading = new Map()
+  }
+
+  return {
+    get(secret) {
+      const name = nameOf(secret)
+      const entry = entries.get(name)
+      if (entry === undefined) return undefined
+      const age = clock.now().getTime() - entry.readAt
+      if (age >= 0 && age < lifeMs) return entry.key
+      entries.delete(name)
+      return undefined
+    },
+    read(secret, read) {
+      const name = nameOf(secret)
+      const shared = reading.get(name)
+      if (shared !== undefined) return shared
+      const reads = reading
+      const readAt = clock.now().getTime()
+      const result = read()
+        .then((found) => {
+          if (reads === reading && found !== null && !found.isRevoked) keep(name, found, readAt)
+          return found
+        })
+        .finally(() => reads.delete(name))
+      reads.set(name, result)
+      return result
+    },
+    invalidate(keyId) {
+      disownReads()
+      for (const [name, { key }] of entries) if (key.id === keyId) entries.delete(name)
+    },
+    clear() {
+      disownReads()
+      entries.clear()
+    },
+  }
+}
+
+function nameOf(secret: string): string {
+  return hashOfKey(secret).toString('base64')
+}

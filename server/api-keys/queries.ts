@@ -1,0 +1,119 @@
+import { type Selectable, sql } from 'kysely'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { AccountsTable } from '../database/tables/accounts.ts'
+import type { ApiKeysTable } from '../database/tables/api-keys.ts'
+import type { KeyMode } from './key-format.ts'
+
+export type AccountRow = Selectable<AccountsTable>
+export type KeyRow = Pick<Selectable<ApiKeysTable>, (typeof keyColumns)[number]>
+
+const keyColumns = ['id', 'account_id', 'mode', 'name', 'permissions', 'last_four', 'created_at', 'revoked_at'] as const
+
+/** Processes that start at once make the first account one after the other. */
+const firstAccountLock = 'postern first account'
+
+export async function lockFirstAccount(trx: Trx): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${firstAccountLock}, 0))`.execute(trx)
+}
+
+export async function insertAccount(
+  handle: Handle,
+  account: { id: string; name: string; plan: string; at: Date },
+): Promise<AccountRow> {
+  return handle
+    .insertInto('accounts')
+    .values({ id: account.id, name: account.name, plan: account.plan, created_at: account.at })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** Oldest first. */
+export async function selectAccounts(handle: Handle): Promise<AccountRow[]> {
+  return handle.selectFrom('accounts').selectAll().orderBy('id').execute()
+}
+
+export async function hasAccount(handle: Handle, id?: string): Promise<boolean> {
+  const row = await handle
+    .selectFrom('accounts')
+    .select('id')
+    .$if(id !== undefined, (query) => query.where('id', '=', id ?? ''))
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function insertKey(
+  handle: Handle,
+  key: {
+    id: string
+    accountId: string
+    mode: KeyMode
+    name: string
+    permissions: readonly string[]
+    hash: Buffer
+    lastFour: string
+    at: Date
+  },
+): Promise<void> {
+  await handle
+    .insertInto('api_keys')
+    .values({
+      id: key.id,
+      account_id: key.accountId,
+      mode: key.mode,
+      name: key.name,
+      permissions: [...key.permissions],
+      secret_hash: key.hash,
+      last_four: key.lastFour,
+      created_at: key.at,
+      revoked_at: null,
+    })
+    .execute()
+}
+
+/** Oldest first. */
+export async function selectKeys(handle: Handle, accountId?: string): Promise<KeyRow[]> {
+  return handle
+    .selectFrom('api_keys')
+    .select(keyColumns)
+    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+    .orderBy('id')
+    .execute()
+}
+
+export async function findKeyByHash(
+  handle: Handle,
+  hash: Buffer,
+): Promise<(Pick<KeyRow, 'id' | 'account_id' | 'mode' | 'permissions' | 'revoked_at'> & StoredHash) | undefined> {
+  return handle
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .select([
+      'api_keys.id',
+      'api_keys.account_id',
+      'api_keys.mode',
+      'api_keys.permissions',
+      'api_keys.revoked_at',
+      'api_keys.secret_hash',
+      'accounts.plan',
+    ])
+    .where('api_keys.secret_hash', '=', hash)
+    .executeTakeFirst()
+}
+
+type StoredHash = { secret_hash: Buffer; plan: string }
+
+/** A key that is revoked already keeps its time. */
+export async function revokeKey(handle: Handle, id: string, at: Date): Promise<KeyRow | undefined> {
+  return handle
+    .updateTable('api_keys')
+    .set({ revoked_at: sql<Date>`coalesce(revoked_at, ${at})` })
+    .where('id', '=', id)
+    .returning(keyColumns)
+    .executeTakeFirst()
+}
+
+/** Told when `trx` commits. */
+export async function announce(trx: Trx, channel: string, payload: string): Promise<void> {
+  await sql`SELECT pg_notify(${channel}, ${payload})`.execute(trx)
+}

@@ -1,0 +1,186 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Grant } from '../../contract/permissions.ts'
+import type { Clock } from '../clock.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { hashOfKey, type KeyMode, lastFourOf, newKey } from './key-format.ts'
+import {
+  type AccountRow,
+  announce,
+  findKeyByHash,
+  hasAccount,
+  insertAccount,
+  insertKey,
+  type KeyRow,
+  lockFirstAccount,
+  revokeKey,
+  selectAccounts,
+  selectKeys,
+} from './queries.ts'
+
+/** Where the id of a key that has changed is told to all processes, which then forget what they know of it. */
+export const keysChannel = 'postern_keys'
+
+export type Account = { id: string; name: string; plan: string; createdAt: string }
+
+export type NewKey = {
+  accountId: string
+  mode: KeyMode
+  permissions: readonly Grant[]
+  name: string
+}
+
+/** A key as it is shown once, when it is made. */
+export type CreatedKey = {
+  id: string
+  /** The key itself. It cannot be read again. */
+  key: string
+  mode: KeyMode
+  permissions: readonly Grant[]
+  name: string
+}
+
+/** What can be told of a key later. */
+export type KeyInfo = {
+  id: string
+  accountId: string
+  mode: KeyMode
+  name: string
+  permissions: readonly string[]
+  lastFour: string
+  createdAt: string
+  revokedAt: string | null
+}
+
+/** What a request with a key may do, and in whose name. */
+export type AuthenticatedKey = {
+  id: string
+  accountId: string
+  /** The plan of the account. */
+  plan: string
+  mode: KeyMode
+  /** Names of permissions and of sets of them; may hold some of a later version. */
+  permissions: readonly string[]
+}
+
+export type FoundKey = AuthenticatedKey & { isRevoked: boolean }
+
+export type FirstAccount = { account: Account; testKey: CreatedKey; liveKey: CreatedKey }
+
+/** Accounts and their keys. Throws DomainErrors. */
+export type ApiKeyService = {
+  /** `not_found` when there is no such account. */
+  create(handle: Handle, key: NewKey): Promise<CreatedKey>
+  /**
+   * Oldest first, revoked ones too.
+   *
+   * @param accountId Default: the keys of all accounts.
+   */
+  list(handle: Handle, accountId?: string): Promise<KeyInfo[]>
+  /** Ends a key in all processes at once. One revoked before stays as it is. `not_found` when there is no such key. */
+  revoke(handle: Handle, id: string): Promise<KeyInfo>
+  /** The key that is `secret`, revoked or not; null when there is none. */
+  findBySecret(handle: Handle, secret: string): Promise<FoundKey | null>
+  createAccount(handle: Handle, account: { name: string; plan: string }): Promise<Account>
+  /** Oldest first. */
+  listAccounts(handle: Handle): Promise<Account[]>
+  /**
+   * Makes an account with a test and a live key of full access where there is no account yet; null
+   * where there is one. Of processes that do so at once, one makes it.
+   */
+  ensureFirstAccount(handle: Handle, options: { plan: string }): Promise<FirstAccount | null>
+}
+
+export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService {
+  async function create(handle: Handle, { accountId, mode, permissions, name }: NewKey): Promise<CreatedKey> {
+    if (!(await hasAccount(handle, accountId))) {
+      throw new DomainError('not_found', `There is no account with the id "${accountId}".`)
+    }
+    const at = clock.now()
+    const id = newId('apiKey', at)
+    const key = newKey(mode)
+    await insertKey(handle, {
+      id,
+      accountId,
+      mode,
+      name,
+      permissions,
+      hash: hashOfKey(key),
+      lastFour: lastFourOf(key),
+      at,
+    })
+    return { id, key, mode, permissions, name }
+  }
+
+  async function createAccount(handle: Handle, { name, plan }: { name: string; plan: string }): Promise<Account> {
+    const at = clock.now()
+    return toAccount(await insertAccount(handle, { id: newId('account', at), name, plan, at }))
+  }
+
+  return {
+    create,
+    async list(handle, accountId) {
+      const rows = await selectKeys(handle, accountId)
+      return rows.map(toKeyInfo)
+    },
+    async revoke(handle, id) {
+      return inTransaction(handle, async (trx) => {
+        const row = await revokeKey(trx, id, clock.now())
+        if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
+        // Rare enough to stand in the transaction: nobody may go on with a revoked key.
+        await announce(trx, keysChannel, id)
+        return toKeyInfo(row)
+      })
+    },
+    async findBySecret(handle, secret) {
+      const hash = hashOfKey(secret)
+      const row = await findKeyByHash(handle, hash)
+      if (row === undefined || !timingSafeEqual(row.secret_hash, hash)) return null
+      return {
+        id: row.id,
+        accountId: row.account_id,
+        plan: row.plan,
+        mode: row.mode,
+        permissions: row.permissions,
+        isRevoked: row.revoked_at !== null,
+      }
+    },
+    createAccount,
+    async listAccounts(handle) {
+      const rows = await selectAccounts(handle)
+      return rows.map(toAccount)
+    },
+    async ensureFirstAccount(handle, { plan }) {
+      return inTransaction(handle, async (trx) => {
+        await lockFirstAccount(trx)
+        if (await hasAccount(trx)) return null
+        const account = await createAccount(trx, { name: 'First account', plan })
+        const permissions = ['full_access'] as const
+        const accountId = account.id
+        return {
+          account,
+          testKey: await create(trx, { accountId, mode: 'test', permissions, name: 'First test key' }),
+          liveKey: await create(trx, { accountId, mode: 'live', permissions, name: 'First live key' }),
+        }
+      })
+    },
+  }
+}
+
+function toAccount(row: AccountRow): Account {
+  return { id: row.id, name: row.name, plan: row.plan, createdAt: row.created_at.toISOString() }
+}
+
+function toKeyInfo(row: KeyRow): KeyInfo {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    mode: row.mode,
+    name: row.name,
+    permissions: row.permissions,
+    lastFour: row.last_four,
+    createdAt: row.created_at.toISOString(),
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  }
+}
