@@ -15,7 +15,7 @@ export const pageQuery = {
   limit: z
     .preprocess(digits, z.int().min(1).max(pageSize.max))
     .default(pageSize.default)
-    .meta({ description: 'How many to answer at most.', default: pageSize.default, example: pageSize.default }),
+    .meta({ description: 'How many to answer at most.', example: pageSize.default }),
   cursor: z
     .string()
     .regex(idSuffix, cursorFault)

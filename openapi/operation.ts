@@ -23,6 +23,12 @@ function descriptionOf({ description, metadata }: Route): string {
   return `${description}\n\n${needed}`
 }
 
+/** What holds when a parameter is not given; zod does not write it for a schema that also converts. */
+function defaultOf(schema: z.ZodType): { default?: unknown } {
+  const { data } = schema.safeParse(undefined)
+  return data === undefined ? {} : { default: data }
+}
+
 function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | ReferenceObject)[] {
   const write = (place: 'path' | 'query', shape: Record<string, z.ZodType>): ParameterObject[] =>
     Object.entries(shape).map(([name, schema]) => ({
@@ -30,7 +36,7 @@ function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | R
       in: place,
       required: place === 'path',
       ...(schema.description && { description: schema.description }),
-      schema: schemas.input(schema, `${route.metadata.operationId} ${place} ${name}`),
+      schema: Object.assign(schemas.input(schema, `${route.metadata.operationId} ${place} ${name}`), defaultOf(schema)),
     }))
   return [
     ...write('path', route.pathParams),
