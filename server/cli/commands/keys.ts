@@ -1,0 +1,95 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Grant, grants } from '../../../contract/permissions.ts'
+import type { KeyMode } from '../../api-keys/key-format.ts'
+import { type ApiKeyService, createApiKeyService } from '../../api-keys/service.ts'
+import { systemClock } from '../../clock.ts'
+import type { Db } from '../../database/connection.ts'
+import { printJson, printTable } from '../output.ts'
+import { withSession } from '../session.ts'
+import { nameArgument } from './arguments.ts'
+
+type CreateOptions = { mode: KeyMode; permission: Grant[]; name: string; account?: string; json?: true }
+type ListOptions = { account?: string; json?: true }
+
+/** Adds `keys create`, `keys list` and `keys revoke`. */
+export function addKeysCommands(program: Command): void {
+  const keys = program.command('keys').description('make, list and revoke API keys')
+
+  keys
+    .command('create')
+    .description('make a key and print it; it is shown only now')
+    .addOption(
+      new Option('--mode <mode>', 'live keys send email, test keys only validate it')
+        .choices(['test', 'live'])
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--permission <permission...>', `what the key may do, one or more of: ${grants.join(', ')}`)
+        .argParser(collectGrant)
+        .default([], 'full_access'),
+    )
+    .addOption(new Option('--name <name>', 'what people call the key').argParser(nameArgument).default('API key'))
+    .option('--account <id>', 'whose key it is (default: the first account, made where there is none)')
+    .option('--json', 'print one JSON object')
+    .action(createKey)
+
+  keys
+    .command('list')
+    .description('list the keys, revoked ones too; the keys themselves cannot be read again')
+    .option('--account <id>', 'only those of one account')
+    .option('--json', 'print a JSON array')
+    .action(listKeys)
+
+  keys
+    .command('revoke')
+    .description('end a key, at once and for good')
+    .argument('<id>', 'the id of the key (key_…)')
+    .option('--json', 'print one JSON object')
+    .action(revokeKey)
+}
+
+function collectGrant(value: string, collected: Grant[]): Grant[] {
+  const grant = grants.find((known) => known === value)
+  if (grant === undefined) throw new InvalidArgumentError(`It must be one of: ${grants.join(', ')}.`)
+  return [...new Set([...collected, grant])]
+}
+
+async function createKey({ mode, permission, name, account, json }: CreateOptions): Promise<void> {
+  const key = await withSession(async ({ db }) => {
+    const service = createApiKeyService({ clock: systemClock })
+    const accountId = account ?? (await firstAccountId(service, db))
+    const permissions = permission.length === 0 ? (['full_access'] as const) : permission
+    return service.create(db, { accountId, mode, permissions, name })
+  })
+  if (json) return printJson(key)
+  console.log(`${key.key}\n\nThis is "${key.name}" (${key.id}), with ${key.permissions.join(', ')}.`)
+  console.log('Keep it: it cannot be shown again.')
+}
+
+async function firstAccountId(service: ApiKeyService, db: Db): Promise<string> {
+  const [first] = await service.listAccounts(db)
+  return (first ?? (await service.createAccount(db, { name: 'First account', plan: 'scale' }))).id
+}
+
+async function listKeys({ account, json }: ListOptions): Promise<void> {
+  const keys = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).list(db, account))
+  if (json) return printJson(keys)
+  printTable(
+    keys.map((key) => ({
+      id: key.id,
+      key: `postern_${key.mode}_…${key.lastFour}`,
+      name: key.name,
+      permissions: key.permissions.join(', '),
+      account: key.accountId,
+      created: key.createdAt,
+      revoked: key.revokedAt ?? '',
+    })),
+    'There are no keys.',
+  )
+}
+
+async function revokeKey(id: string, { json }: { json?: true }): Promise<void> {
+  const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).revoke(db, id))
+  if (json) return printJson(key)
+  console.log(`The key "${key.name}" (${key.id}) is revoked.`)
+}

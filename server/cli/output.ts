@@ -1,0 +1,24 @@
+/** For programs: one JSON value. */
+export function printJson(value: unknown): void {
+  console.log(JSON.stringify(value))
+}
+
+/** For people: columns under headings, or a sentence when there are no rows. */
+export function printTable(rows: readonly Record<string, string>[], whenEmpty: string): void {
+  const [first] = rows
+  if (first === undefined) {
+    console.log(whenEmpty)
+    return
+  }
+  const names = Object.keys(first)
+  const lines = [Object.fromEntries(names.map((name) => [name, name])), ...rows]
+  const widths = names.map((name) => Math.max(...lines.map((line) => line[name]?.length ?? 0)))
+  for (const line of lines) {
+    console.log(
+      names
+        .map((name, column) => (line[name] ?? '').padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+}
