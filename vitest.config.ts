@@ -1,9 +1,11 @@
 import { defineConfig } from 'vitest/config'
+import { ExercisedReporter } from './test/support/exercised-reporter.ts'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    reporters: ['default', new ExercisedReporter()],
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',
     testTimeout: 20_000,

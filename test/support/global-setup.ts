@@ -19,6 +19,8 @@ declare module 'vitest' {
     templateDatabase: string
     /** What the names of this run's databases begin with. */
     databasePrefix: string
+    /** Where the test client writes down which answers it has seen. */
+    exercisedDirectory: string
   }
 }
 
@@ -83,6 +85,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   })
   const template = `${prefix}_template`
   await createTemplate(admin, withDatabase(server.url, template))
+  const exercised = await mkdtemp(join(tmpdir(), 'postern-exercised-'))
+  ending.defer(() => rm(exercised, { recursive: true, force: true }))
+  project.provide('exercisedDirectory', exercised)
   project.provide('databaseServer', server.url)
   project.provide('templateDatabase', template)
   project.provide('databasePrefix', prefix)

@@ -1,0 +1,133 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { type DeclaredAnswer, type Operation, operationsAt, publishedSpec, type Schema } from './published-spec.ts'
+
+/** One request and its answer, as they went over the wire. */
+export type Exchange = {
+  method: string
+  /** As sent, with the query. */
+  path: string
+  status: number
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+export type Verdict = {
+  /** The operation that was called; null when the spec has none for this path and method. */
+  operation: Operation | null
+  /** How the answer breaks the spec; none when it does not. */
+  faults: string[]
+}
+
+/** Judges an answer by the published spec. */
+export function checkAnswer(exchange: Exchange): Verdict {
+  const path = exchange.path.split('?')[0] ?? ''
+  const there = operationsAt(path)
+  const operation = there.find(({ method }) => method === exchange.method) ?? null
+  if (operation === null) return { operation, faults: faultsOutside(exchange, path, there) }
+  const declared = operation.answers.get(exchange.status)
+  if (declared === undefined) return { operation, faults: [`the status is not declared for ${operation.id}`] }
+  return { operation, faults: [...faultsOfHeaders(exchange, declared), ...faultsOfBody(exchange, declared)] }
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+addFormats.default(ajv)
+const specUri = 'https://postern.invalid/openapi.json'
+ajv.addSchema({ $id: specUri, components: closed(publishedSpec.components) })
+
+const validators = new Map<Schema, ValidateFunction>()
+
+/** What is wrong with `value` by a schema of the document. A field the schema does not name is a fault too. */
+export function faultsBySchema(schema: Schema, value: unknown): string[] {
+  let validate = validators.get(schema)
+  if (validate === undefined) {
+    validate = ajv.compile(absolute(closed(schema)))
+    validators.set(schema, validate)
+  }
+  if (validate(value)) return []
+  return (validate.errors ?? []).map(({ instancePath, message, params }) =>
+    [instancePath || '(root)', message, params.additionalProperty].filter(Boolean).join(' '),
+  )
+}
+
+/** A copy in which objects with named properties have no others. */
+function closed<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (_, value) => {
+    const isOpen = value?.type === 'object' && typeof value.properties === 'object'
+    return isOpen ? { additionalProperties: false, ...value } : value
+  })
+}
+
+function absolute(schema: Schema): Schema {
+  return JSON.parse(JSON.stringify(schema), (key, value) =>
+    key === '$ref' && typeof value === 'string' && value.startsWith('#') ? specUri + value : value,
+  )
+}
+
+const errorSchema: Schema = { $ref: '#/components/schemas/Error' }
+
+/** The headers the spec knows at all: where one of them is sent, it must be declared. */
+const documentedHeaders = new Set(
+  Object.keys(publishedSpec.components?.headers ?? {}).map((name) => name.toLowerCase()),
+)
+
+/** The paths that are not part of the API, and what their successes look like is their own affair. */
+const besideTheApi = /^\/(healthz|readyz|metrics|openapi\.json|docs(\/.*)?)$/
+
+function faultsOutside(exchange: Exchange, path: string, there: readonly Operation[]): string[] {
+  const { method, status, headers } = exchange
+  if (status < 400) return besideTheApi.test(path) ? [] : ['the spec has no such operation, yet it succeeded']
+  const faults = method === 'HEAD' ? [] : faultsOfErrorBody(exchange)
+  if (there.length === 0) return faults
+  const allowed = there.map((operation) => operation.method).toSorted()
+  const told = (headers.allow ?? '').split(',').map((name) => name.trim())
+  if (status !== 405) return faults
+  const missing = allowed.filter((name) => !told.includes(name))
+  return missing.length === 0 ? faults : [...faults, `Allow is "${headers.allow}" and lacks ${missing.join(', ')}`]
+}
+
+function faultsOfHeaders({ headers }: Exchange, declared: DeclaredAnswer): string[] {
+  const faults: string[] = []
+  for (const [name, { required, schema }] of declared.headers) {
+    const value = headers[name]
+    if (value === undefined) {
+      if (required) faults.push(`the header ${name} is missing`)
+      continue
+    }
+    const read = /^-?\d+$/.test(value) && Object(schema).type !== 'string' ? Number(value) : value
+    faults.push(...faultsBySchema(schema, read).map((fault) => `the header ${name}: ${fault} (is "${value}")`))
+  }
+  const undeclared = Object.keys(headers).filter((name) => documentedHeaders.has(name) && !declared.headers.has(name))
+  return [...faults, ...undeclared.map((name) => `the header ${name} is sent but not declared`)]
+}
+
+function faultsOfBody(exchange: Exchange, declared: DeclaredAnswer): string[] {
+  const { headers, body } = exchange
+  if (declared.body === null) {
+    const faults = body === '' ? [] : ['there is a body, but none is declared']
+    return headers['content-type'] === undefined ? faults : [...faults, 'there is a content type, but no body']
+  }
+  if (exchange.status >= 400) return faultsOfErrorBody(exchange, declared.codes)
+  return faultsOfJson(exchange, declared.body)
+}
+
+function faultsOfErrorBody(exchange: Exchange, codes?: readonly string[]): string[] {
+  const faults = faultsOfJson(exchange, errorSchema)
+  if (faults.length > 0) return faults
+  const { code, requestId } = JSON.parse(exchange.body).error
+  if (codes !== undefined && !codes.includes(code)) faults.push(`the code ${code} is not declared for this status`)
+  if (requestId !== exchange.headers['x-request-id'])
+    faults.push('the request id of the body is not that of the header')
+  return faults
+}
+
+function faultsOfJson({ headers, body }: Exchange, schema: Schema): string[] {
+  const type = headers['content-type'] ?? ''
+  if (!/^application\/json(; ?charset=utf-8)?$/i.test(type)) return [`the content type is "${type}"`]
+  try {
+    return faultsBySchema(schema, JSON.parse(body))
+  } catch {
+    return ['the body is not JSON']
+  }
+}

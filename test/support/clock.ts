@@ -1,0 +1,37 @@
+import { TestClock } from 'pg-boss'
+import type { Clock } from '../../server/clock.ts'
+
+/**
+ * Time that stands still until a test moves it, for the service and for its queue. All three parts
+ * are handed to the service together.
+ */
+export type TestTime = {
+  clock: Clock
+  queueClock: TestClock
+  /** Has the sessions of the service read the queue's moved time. */
+  sessionOptions: string
+  /** Jumps to a time. What pg-boss does by timers and is overdue then is done once. */
+  set(time: Date): Promise<void>
+  /** Moves on by so many milliseconds. */
+  advance(ms: number): Promise<void>
+}
+
+/** @param start Default: the real time. */
+export function createTestTime(start: Date = new Date()): TestTime {
+  let now = start.getTime()
+  const queueClock = new TestClock(start)
+
+  async function set(time: Date): Promise<void> {
+    now = time.getTime()
+    await queueClock.setTime(time)
+    await queueClock.tick(0)
+  }
+
+  return {
+    clock: { now: () => new Date(now) },
+    queueClock,
+    sessionOptions: '-c pgboss.test_clock=on',
+    set,
+    advance: (ms) => set(new Date(now + ms)),
+  }
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs'
+import type {
+  HeaderObject,
+  OpenAPIObject,
+  OperationObject,
+  ParameterObject,
+  ReferenceObject,
+  RequestBodyObject,
+  ResponseObject,
+  SchemaObject,
+} from 'openapi3-ts/oas31'
+
+/*
+ * What the committed spec promises, read as a client reads it: nothing here comes from the contract.
+ */
+
+export type Schema = SchemaObject | ReferenceObject
+
+export type Parameter = { name: string; required: boolean; schema: Schema }
+
+export type DeclaredAnswer = {
+  headers: ReadonlyMap<string, { required: boolean; schema: Schema }>
+  /** Null: there is no body. */
+  body: Schema | null
+  /** The codes an error body may have. */
+  codes: readonly string[]
+}
+
+export type Operation = {
+  id: string
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `{name}` for each path parameter. */
+  template: string
+  permission: string
+  parameters: Record<'path' | 'query' | 'header', readonly Parameter[]>
+  body: { required: boolean; schema: Schema } | null
+  answers: ReadonlyMap<number, DeclaredAnswer>
+}
+
+const file = new URL('../../openapi/openapi.json', import.meta.url)
+
+/** The committed document. */
+export const publishedSpec: OpenAPIObject = JSON.parse(readFileSync(file, 'utf8'))
+
+/** What `value` is, or what it refers to. */
+export function dereference<T extends object>(value: T | ReferenceObject): T {
+  if (!('$ref' in value)) return value
+  const keys = value.$ref.replace('#/', '').split('/')
+  const target = keys.reduce<unknown>((at, key) => Object(at)[key], publishedSpec)
+  if (target === undefined) throw new Error(`the spec refers to ${value.$ref}, which is not there`)
+  return target as T
+}
+
+const methods = { get: 'GET', post: 'POST', put: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const
+
+/** Every operation of the document. */
+export const operations: readonly Operation[] = Object.entries(publishedSpec.paths ?? {}).flatMap(([template, item]) =>
+  Object.entries(methods).flatMap(([key, method]) => {
+    const operation = item[key as keyof typeof methods]
+    return operation === undefined ? [] : [operationOf({ template, method, operation })]
+  }),
+)
+
+/** The operation with this id. Throws when the spec has none. */
+export function operationById(id: string): Operation {
+  const operation = operations.find((candidate) => candidate.id === id)
+  if (operation === undefined) throw new Error(`the spec has no operation ${id}`)
+  return operation
+}
+
+/** The operations of the first template that `path`, without its query, matches; none for a path the spec lacks. */
+export function operationsAt(path: string): readonly Operation[] {
+  return operations.filter(({ template }) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+}
+
+type Found = Pick<Operation, 'template' | 'method'> & { operation: OperationObject }
+
+function operationOf({ template, method, operation }: Found): Operation {
+  const all = (operation.parameters ?? []).map((parameter) => dereference<ParameterObject>(parameter))
+  const parametersIn = (place: string) =>
+    all
+      .filter((parameter) => parameter.in === place)
+      .map(({ name, required, schema }) => ({ name, required: required ?? false, schema: schema ?? {} }))
+  const body = operation.requestBody && dereference<RequestBodyObject>(operation.requestBody)
+  return {
+    id: operation.operationId ?? `${method} ${template}`,
+    method,
+    template,
+    permission: String(operation['x-required-permission']),
+    parameters: { path: parametersIn('path'), query: parametersIn('query'), header: parametersIn('header') },
+    body: body ? { required: body.required ?? false, schema: jsonSchemaOf(body.content) ?? {} } : null,
+    answers: new Map(
+      Object.entries(operation.responses ?? {}).map(([status, answer]) => [
+        Number(status),
+        answerOf(dereference<ResponseObject>(answer)),
+      ]),
+    ),
+  }
+}
+
+function answerOf({ headers = {}, content = {} }: ResponseObject): DeclaredAnswer {
+  const declared = Object.entries(headers).map(([name, header]) => {
+    const { required, schema } = dereference<HeaderObject>(header)
+    return [name.toLowerCase(), { required: required ?? false, schema: schema ?? {} }] as const
+  })
+  return {
+    headers: new Map(declared),
+    body: jsonSchemaOf(content),
+    codes: Object.keys(content['application/json']?.examples ?? {}),
+  }
+}
+
+function jsonSchemaOf(content: RequestBodyObject['content']): Schema | null {
+  return content['application/json']?.schema ?? null
+}
