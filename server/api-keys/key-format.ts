@@ -4,17 +4,22 @@ import { createHash, randomBytes } from 'node:crypto'
 const product = 'postern'
 
 const secretBytes = 32
-/** What 32 bytes need at most in base 62. */
-const secretLength = 43
+/** Letters and digits behind the prefix: what 32 bytes need at most in base 62. */
+export const secretLength = 43
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const shape = new RegExp(`^${product}_(?:test|live)_[0-9A-Za-z]{${secretLength}}$`)
 
 /** Whether emails are validated only, or sent to real people. */
 export type KeyMode = 'test' | 'live'
 
+/** How every key of a mode begins. */
+export function keyPrefix(mode: KeyMode): string {
+  return `${product}_${mode}_`
+}
+
 /** A new key: the mode and 256 random bits in letters and digits, which a double click selects whole. */
 export function newKey(mode: KeyMode): string {
-  return `${product}_${mode}_${base62(randomBytes(secretBytes)).padStart(secretLength, '0')}`
+  return keyPrefix(mode) + base62(randomBytes(secretBytes)).padStart(secretLength, '0')
 }
 
 /** Whether `text` could be a key, so that what never was one needs no look into the database. */

@@ -1,0 +1,67 @@
+import { isIPv4, isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import type { Clock } from '../clock.ts'
+
+const windowMs = 60_000
+const maxClients = 100_000
+
+/** Counts failed authentications by client address, a minute at a time, in this process. */
+export type AuthFailures = {
+  /** Milliseconds until the address may try again; 0 when it may now. */
+  waitOf(address: string): number
+  /** Counts a failure. Answers as `waitOf` did before: 0 for the failures within the limit. */
+  count(address: string): number
+}
+
+/** @param perMinute Failures one address may have in a minute. */
+export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinute: number }): AuthFailures {
+  let window = 0
+  let failures = new Map<string, number>()
+
+  function untilNextWindow(): number {
+    const now = clock.now().getTime()
+    const current = Math.floor(now / windowMs)
+    if (current !== window) {
+      window = current
+      failures = new Map()
+    }
+    return (current + 1) * windowMs - now
+  }
+
+  return {
+    waitOf(address) {
+      const wait = untilNextWindow()
+      return (failures.get(clientOf(address)) ?? 0) >= perMinute ? wait : 0
+    },
+    count(address) {
+      const wait = untilNextWindow()
+      const client = clientOf(address)
+      const before = failures.get(client) ?? 0
+      failures.delete(client)
+      failures.set(client, before + 1)
+      // Those who failed longest ago are forgotten first.
+      for (const oldest of failures.keys()) {
+        if (failures.size <= maxClients) break
+        failures.delete(oldest)
+      }
+      return before >= perMinute ? wait : 0
+    },
+  }
+}
+
+/**
+ * Whom an address stands for: with IPv6 its first 64 bits, since one client has all the others.
+ *
+ * Source: RFC 4291 §2.5.1 (64-bit interface identifiers), §2.5.5.2 (mapped IPv4).
+ */
+function clientOf(address: string): string {
+  if (isIPv4(address)) return address
+  // A client that is gone already, or what a proxy made up.
+  if (!isIPv6(address)) return 'unknown'
+  const parsed = ipaddr.IPv6.parse(address)
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')
+}

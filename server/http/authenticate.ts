@@ -1,0 +1,111 @@
+import type { TsRestRequestHandler } from '@ts-rest/express'
+import type { contract } from '../../contract/index.ts'
+import { isGranted } from '../../contract/permissions.ts'
+import type { RouteMetadata } from '../../contract/route.ts'
+import type { KeyCache } from '../api-keys/cache.ts'
+import { hasKeyShape, keyPrefix, secretLength } from '../api-keys/key-format.ts'
+import type { ApiKeyService, FoundKey } from '../api-keys/service.ts'
+import type { Db } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import type { AuthFailures } from './auth-failures.ts'
+import { type Caller, callerOf, setCaller } from './caller.ts'
+
+export type AuthenticateOptions = {
+  db: Db
+  apiKeys: Pick<ApiKeyService, 'findBySecret'>
+  cache: KeyCache
+  failures: AuthFailures
+}
+
+/**
+ * Finds out who sends the request, for `callerOf`. To stand before the rate limit, which stands before
+ * `requirePermission`.
+ *
+ * `authentication_error` when the key is missing, malformed, unknown or revoked; `rate_limit_exceeded`
+ * when the client's address has failed too often, unless its key was valid a moment ago.
+ */
+export function authenticate({
+  db,
+  apiKeys,
+  cache,
+  failures,
+}: AuthenticateOptions): TsRestRequestHandler<typeof contract> {
+  async function find(header: string | undefined, address: string): Promise<Caller> {
+    const secret = header === undefined ? null : bearerTokenOf(header)
+    const cached = secret === null ? undefined : cache.get(secret)
+    if (cached !== undefined) return cached
+    refuseAfter(failures.waitOf(address))
+    const result = await checkKey(header, (key) => cache.read(key, () => apiKeys.findBySecret(db, key)))
+    if (typeof result !== 'string') return result
+    // Those that were let in together are counted together: no more than the limit learn whether a key is valid.
+    refuseAfter(failures.count(address))
+    throw new DomainError('authentication_error', result)
+  }
+
+  return async (req, _res, next) => {
+    // Undefined when the client is gone already.
+    setCaller(req, await find(req.headers.authorization, req.ip ?? ''))
+    next()
+  }
+}
+
+/** Refuses what the key may not do. To stand behind `authenticate`. */
+export const requirePermission: TsRestRequestHandler<typeof contract> = (req, _res, next) => {
+  authorize(callerOf(req), req.tsRestRoute.metadata)
+  next()
+}
+
+/** Throws `authentication_error` when the route needs a live key, or a permission the key lacks. */
+export function authorize(
+  key: Pick<Caller, 'mode' | 'permissions'>,
+  { permission, liveKeyOnly }: Pick<RouteMetadata, 'permission' | 'liveKeyOnly'>,
+): void {
+  if (liveKeyOnly && key.mode !== 'live') {
+    throw new DomainError(
+      'authentication_error',
+      `This operation needs a live key, and the request carries a test key: use one that begins with "${keyPrefix('live')}".`,
+    )
+  }
+  if (!isGranted(key.permissions, permission)) {
+    throw new DomainError(
+      'authentication_error',
+      `The API key lacks the permission "${permission}": use a key that has it, or create one.`,
+    )
+  }
+}
+
+/** The key, or why the request has none that is valid. */
+async function checkKey(
+  header: string | undefined,
+  lookUp: (key: string) => Promise<FoundKey | null>,
+): Promise<Caller | string> {
+  if (header === undefined) return 'The API key is missing: send it as "Authorization: Bearer <API key>".'
+  const secret = bearerTokenOf(header)
+  if (secret === null) return 'The Authorization header is malformed: it must be "Authorization: Bearer <API key>".'
+  if (!hasKeyShape(secret)) {
+    return `The API key is malformed: a key is "${keyPrefix('test')}" or "${keyPrefix('live')}" and ${secretLength} letters and digits; copy the whole of it.`
+  }
+  const found = await lookUp(secret)
+  if (found === null) return 'The API key is not known: it is mistyped, or was deleted. Use another key.'
+  // Whoever holds the key may know what became of it.
+  if (found.isRevoked) return 'The API key was revoked: use another key.'
+  return found
+}
+
+/**
+ * The token of an `Authorization` header, or null when it is of another scheme or form.
+ *
+ * Source: RFC 6750 §2.1 (the token), RFC 9110 §11.1 (the scheme in any letter case).
+ */
+function bearerTokenOf(header: string): string | null {
+  return /^Bearer +([\w.~+/-]+=*) *$/i.exec(header)?.[1] ?? null
+}
+
+function refuseAfter(waitMs: number): void {
+  if (waitMs === 0) return
+  throw new DomainError(
+    'rate_limit_exceeded',
+    'Too many requests from this address failed to authenticate: correct the API key, then try again.',
+    { retryAfterSeconds: Math.ceil(waitMs / 1000) },
+  )
+}

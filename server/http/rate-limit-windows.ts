@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import type { Db } from '../database/connection.ts'
+
+export const windowMs = 60_000
+
+export type Lease = {
+  /** Requests granted: less than asked for at the end of the limit, 0 when it is used up. */
+  granted: number
+  /** Requests of the window left for all processes, without those granted. */
+  left: number
+}
+
+/**
+ * Takes up to `wanted` of the `limit` requests an account may send in the window that began at `start`.
+ *
+ * Every call moves the one counter over a range of its own, and what of the range is within the limit
+ * is granted: never more than `limit` in all, also when the last range reaches beyond it.
+ */
+export async function leaseRequests(
+  db: Db,
+  { accountId, start, wanted, limit }: { accountId: string; start: Date; wanted: number; limit: number },
+): Promise<Lease> {
+  const { rows } = await sql<{ used: number }>`
+    INSERT INTO rate_limit_windows AS counter (account_id, window_start, used)
+    VALUES (${accountId}, ${start}, ${wanted})
+    ON CONFLICT (account_id, window_start) DO UPDATE SET used = counter.used + excluded.used
+    WHERE counter.used < ${limit}
+    RETURNING used
+  `.execute(db)
+  const [row] = rows
+  if (row === undefined) return { granted: 0, left: 0 }
+  return { granted: Math.min(wanted, limit - (row.used - wanted)), left: Math.max(0, limit - row.used) }
+}

@@ -1,0 +1,144 @@
+import type { TsRestRequestHandler } from '@ts-rest/express'
+import type { contract } from '../../contract/index.ts'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import { callerOf } from './caller.ts'
+import { leaseRequests, windowMs } from './rate-limit-windows.ts'
+
+/** Requests leased ahead of need at most: what one statement is worth. */
+const maxLease = 256
+/** The part of what is left that is leased ahead of need at most, so that little is out of others' reach. */
+const leaseShare = 16
+
+export type RateLimitVerdict = {
+  allowed: boolean
+  /** Requests the account may send in the window. */
+  limit: number
+  /** Requests left in the window as far as this process knows: others may have used some of them. */
+  remaining: number
+  resetAt: Date
+}
+
+export type RateLimiter = {
+  /** Counts one request of the account, or refuses it. */
+  take(account: { accountId: string; plan: string }): Promise<RateLimitVerdict>
+}
+
+export type RateLimiterOptions = {
+  db: Db
+  clock: Clock
+  /** Requests a minute, by plan. */
+  limits: Readonly<Record<string, number>>
+}
+
+/** What this process knows of one account in one window. */
+type Share = {
+  limit: number
+  /** Leased and not used yet. */
+  held: number
+  /** Left for all processes, without those held. */
+  left: number
+  /** The size of the last lease. */
+  leased: number
+  waiting: number
+  leasing: Promise<void> | undefined
+}
+
+/**
+ * Limits the requests of each account in fixed windows of one minute, in all processes together and
+ * never beyond the limit. Processes lease requests from the database: few at first and near the limit,
+ * more to those who use them fast. What a process has leased and does not use is lost with the window.
+ * An account whose plan is not in `limits` has the smallest of them.
+ */
+export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): RateLimiter {
+  const smallest = Math.min(...Object.values(limits))
+  let currentStart = 0
+  let shares = new Map<string, Share>()
+
+  function shareOf(accountId: string, start: number, limit: number): Share {
+    if (start !== currentStart) {
+      currentStart = start
+      shares = new Map()
+    }
+    const known = shares.get(accountId)
+    if (known !== undefined && known.limit === limit) return known
+    const share = { limit, held: 0, left: limit, leased: 0, waiting: 0, leasing: undefined }
+    shares.set(accountId, share)
+    return share
+  }
+
+  async function lease(accountId: string, start: number, share: Share): Promise<void> {
+    const wanted = leaseSize(share)
+    const { granted, left } = await leaseRequests(db, {
+      accountId,
+      start: new Date(start),
+      wanted,
+      limit: share.limit,
+    })
+    share.held += granted
+    share.left = left
+    share.leased = wanted
+  }
+
+  return {
+    async take({ accountId, plan }) {
+      const limit = Object.hasOwn(limits, plan) ? (limits[plan] ?? smallest) : smallest
+      for (;;) {
+        const start = Math.floor(clock.now().getTime() / windowMs) * windowMs
+        const share = shareOf(accountId, start, limit)
+        const isUsedUp = share.held === 0 && share.left === 0
+        if (share.held > 0 || isUsedUp) {
+          if (!isUsedUp) share.held -= 1
+          const remaining = share.held + share.left
+          return { allowed: !isUsedUp, limit, remaining, resetAt: new Date(start + windowMs) }
+        }
+        share.waiting += 1
+        share.leasing ??= lease(accountId, start, share).finally(() => {
+          share.leasing = undefined
+        })
+        try {
+          await share.leasing
+        } finally {
+          share.waiting -= 1
+        }
+      }
+    },
+  }
+}
+
+/** How many requests to lease: enough for those that wait, and more the faster they are used, within bounds. */
+export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'leased' | 'left'>): number {
+  return Math.max(1, waiting, Math.min(2 * leased, Math.floor(left / leaseShare), maxLease))
+}
+
+/**
+ * Has every answer behind it tell the limit, and refuses with `rate_limit_exceeded` what is beyond it.
+ * To stand behind `authenticate`.
+ */
+export function limitRate({
+  limiter,
+  clock,
+}: {
+  limiter: RateLimiter
+  clock: Clock
+}): TsRestRequestHandler<typeof contract> {
+  return async (req, res, next) => {
+    const { allowed, limit, remaining, resetAt } = await limiter.take(callerOf(req))
+    res.set({
+      'X-RateLimit-Limit': String(limit),
+      'X-RateLimit-Remaining': String(remaining),
+      'X-RateLimit-Reset': String(resetAt.getTime() / 1000),
+    })
+    if (!allowed) {
+      throw new DomainError(
+        'rate_limit_exceeded',
+        'The account has sent as many requests as its plan allows for now.',
+        {
+          retryAfterSeconds: Math.max(1, Math.ceil((resetAt.getTime() - clock.now().getTime()) / 1000)),
+        },
+      )
+    }
+    next()
+  }
+}
