@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Engine, startEngine } from '../support/engine.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+
+let engine: Engine
+let receiver: Receiver
+let webhookId: string
+
+beforeEach(async () => {
+  engine = await startEngine()
+  receiver = await startReceiver()
+  webhookId = await engine.addWebhook(receiver.url)
+})
+afterEach(async () => {
+  await engine.stop()
+  await receiver.stop()
+})
+
+const minutes = 60
+const hours = 3_600
+
+/** The one delivery, after its attempt of this number. */
+async function afterAttempt(number: number) {
+  const [row] = await engine.deliveriesOf(webhookId, ([one]) => one?.attempt_count === number)
+  if (row === undefined) throw new Error('no delivery')
+  return row
+}
+
+/** Seconds from now until the next attempt is due. */
+function secondsUntil(at: Date | null): number | null {
+  return at === null ? null : (at.getTime() - engine.clock.now().getTime()) / 1000
+}
+
+describe('the way of an event', () => {
+  it('reaches the receiver once, as stored, and is settled as succeeded', async () => {
+    const [eventId] = await engine.emit()
+    const [request] = await receiver.received(1)
+    const row = await afterAttempt(1)
+    const event = await engine.db.selectFrom('events').selectAll().executeTakeFirstOrThrow()
+    expect(request?.body.toString()).toBe(event.body)
+    expect(request?.headers['webhook-id']).toBe(eventId)
+    expect(row).toMatchObject({ status: 'succeeded', attempt_count: 1, next_attempt_at: null })
+    expect(row.completed_at).toEqual(engine.clock.now())
+    expect(await engine.attemptsOf(row.id)).toEqual([{ number: 1, response_status: 200, error: null }])
+    expect(await engine.queue.missing(engine.db, [row.id])).toEqual([row.id])
+  })
+
+  it('is tried after 1 min, 5 min, 30 min, 2 h and 24 h, never earlier, and then given up', async () => {
+    receiver.respond(answer(500, { body: 'no' }))
+    await engine.emit()
+    const delays = [1 * minutes, 5 * minutes, 30 * minutes, 2 * hours, 24 * hours]
+    for (const [index, delay] of delays.entries()) {
+      const row = await afterAttempt(index + 1)
+      const due = secondsUntil(row.next_attempt_at) as number
+      expect(due).toBeGreaterThanOrEqual(delay)
+      expect(due).toBeLessThan(delay + 0.01)
+      await engine.advance(delay - 1)
+      const early = await engine.queue.claim({ min: 1, max: 2_147_483_647 }, 10)
+      expect(early).toEqual([])
+      await engine.advance(2)
+    }
+    const last = await afterAttempt(6)
+    expect(last).toMatchObject({ status: 'failed', next_attempt_at: null })
+    expect(await engine.attemptsOf(last.id)).toHaveLength(6)
+    expect(receiver.requests).toHaveLength(6)
+    expect(new Set(receiver.requests.map((request) => request.body.toString())).size).toBe(1)
+  })
+
+  it.each([
+    ['seconds', '3600', 3600],
+    ['seconds beyond a day', '999999', 24 * hours],
+    ['less than the schedule', '1', 60],
+    ['a date in the past', 'Sun, 01 Mar 2026 09:00:00 GMT', 60],
+    ['a date', 'Sun, 01 Mar 2026 10:30:00 GMT', 3600],
+    ['garbage', 'soon', 60],
+  ])('waits as long as an answer of 429 asks for: %s', async (_, header, seconds) => {
+    receiver.respond(answer(429, { headers: { 'retry-after': header } }))
+    await engine.emit()
+    const row = await afterAttempt(1)
+    expect(Math.floor(secondsUntil(row.next_attempt_at) as number)).toBe(seconds)
+  })
+
+  it('uses the URL and the secret of the moment for each attempt', async () => {
+    receiver.respond(answer(500))
+    await engine.emit()
+    await afterAttempt(1)
+    await using other = await startReceiver()
+    const rotated = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
+    await engine.db
+      .updateTable('webhooks')
+      .set({ url: other.url, secret: engine.secretBox.seal(rotated) })
+      .execute()
+    await engine.advance(61)
+    const [second] = await other.received(1)
+    expect(receiver.requests).toHaveLength(1)
+    expect(second?.headers['x-service-signature']).not.toBe(receiver.requests[0]?.headers['x-service-signature'])
+    await afterAttempt(2)
+  })
+})
+
+describe('a webhook that fails', () => {
+  it('is disabled at once by 410, and what is pending is canceled', async () => {
+    receiver.respond(answer(500))
+    await engine.emit(3)
+    await engine.deliveriesOf(webhookId, (rows) => rows.length === 3 && rows.every((row) => row.attempt_count === 1))
+    receiver.respond(answer(410))
+    await engine.emit()
+    const rows = await engine.deliveriesOf(webhookId, (all) => all.every((row) => row.status !== 'pending'))
+    expect(rows.map((row) => row.status).sort()).toEqual(['canceled', 'canceled', 'canceled', 'failed'])
+    const webhook = await engine.db.selectFrom('webhooks').selectAll().executeTakeFirstOrThrow()
+    expect(webhook).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
+    expect(
+      await engine.queue.missing(
+        engine.db,
+        rows.map((row) => row.id),
+      ),
+    ).toHaveLength(4)
+    await engine.emit()
+    await engine.advance(3600)
+    expect(receiver.requests).toHaveLength(4)
+  })
+
+  it('is disabled after five days of nothing but failures, not before, and not if one succeeded', async () => {
+    receiver.respond(answer(500))
+    const status = async () =>
+      (await engine.db.selectFrom('webhooks').select(['status', 'disabled_reason']).executeTakeFirstOrThrow()).status
+    let count = 0
+    async function failOnce(): Promise<void> {
+      await engine.emit()
+      count += 1
+      await engine.deliveriesOf(webhookId, (rows) => rows.length === count && rows.every((r) => r.attempt_count > 0))
+    }
+    await failOnce()
+    await engine.advance(4 * 24 * hours)
+    await failOnce()
+    receiver.respondOnce(answer(200))
+    await failOnce()
+    await engine.advance(2 * 24 * hours)
+    await failOnce()
+    expect(await status()).toBe('enabled')
+    await engine.advance(5 * 24 * hours + 1)
+    await engine.emit()
+    await engine.deliveriesOf(webhookId, (rows) => rows.every((row) => row.status !== 'pending'))
+    expect(await status()).toBe('disabled')
+  })
+})

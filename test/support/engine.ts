@@ -1,0 +1,174 @@
+import { TestClock } from 'pg-boss'
+import { pino } from 'pino'
+import type { EventTypeName } from '../../contract/event-types.ts'
+import type { Clock } from '../../server/clock.ts'
+import { type Db, inTransaction } from '../../server/database/connection.ts'
+import { createExchange, type Exchange } from '../../server/delivery/exchange.ts'
+import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
+import { newId } from '../../server/ids.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { type SecretBox, secretBox } from '../../server/secrets.ts'
+import { startWorkers, type Workers } from '../../server/workers.ts'
+import { createTestDatabase } from './database.ts'
+
+export const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+export type Engine = AsyncDisposable & {
+  db: Db
+  connectionString: string
+  queue: Queue
+  workers: Workers
+  deliveries: DeliveryService
+  secretBox: SecretBox
+  clock: Clock
+  accountId: string
+  /** Jumps in time with everything: our clock, the queue's and the database's. */
+  advance(seconds: number): Promise<void>
+  /** Lets time pass, with every timer of the queue in it. */
+  tick(seconds: number): Promise<void>
+  addWebhook(url: string, events?: EventTypeName[]): Promise<string>
+  /** Commits events of one type, all in one transaction, and answers their ids. */
+  emit(count?: number): Promise<string[]>
+  /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
+  deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
+  attemptsOf(deliveryId: string): Promise<{ number: number; response_status: number | null; error: string | null }[]>
+  stop(): Promise<void>
+}
+
+export type DeliveryState = {
+  id: string
+  event_id: string
+  status: string
+  attempt_count: number
+  next_attempt_at: Date | null
+  completed_at: Date | null
+}
+
+export type EngineOptions = {
+  concurrency?: number
+  webhookConcurrency?: number
+  /** Default: a real exchange to loopback. */
+  exchange?: Exchange
+  exchangeTimeoutMs?: number
+}
+
+const start = new Date('2026-03-01T09:30:00.000Z')
+const patienceMs = 10_000
+
+/** The whole way from the outbox to the receiver, without HTTP in front, on a database and a clock of its own. */
+export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
+  const sessionOptions = '-c pgboss.test_clock=on'
+  const database = await createTestDatabase({ sessionOptions })
+  const { db, connectionString } = database
+  const queueClock = new TestClock(start)
+  const clock: Clock = { now: () => new Date(queueClock.now()) }
+  const box = secretBox(Buffer.alloc(32, 1))
+  const fail = (error: Error) => {
+    throw error
+  }
+  const queue = await startQueue({ connectionString, works: true, onError: fail, clock: queueClock, sessionOptions })
+  const exchange =
+    options.exchange ??
+    createExchange({
+      policy: { allowHttp: true, allowPrivateNetworks: true },
+      clock,
+      ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
+    })
+  const workers = await startWorkers({
+    db,
+    queue,
+    exchange,
+    secretBox: box,
+    clock,
+    logger: pino({ level: 'fatal' }),
+    concurrency: options.concurrency ?? 32,
+    webhookConcurrency: options.webhookConcurrency ?? 8,
+    pollIntervalMs: 50,
+    retentionMs: 30 * 24 * 3_600_000,
+    deleteExpiredAnswers: async () => {},
+  })
+  const accountId = newId('account', start)
+  await db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
+  const outbox = createOutbox({ clock, wake: () => workers.wakeFanOut() })
+  const deliveries = createDeliveryService({
+    queue,
+    exchange,
+    secretBox: box,
+    clock,
+    wake: () => workers.wakeDelivery(),
+  })
+
+  async function stop(): Promise<void> {
+    await workers.stop(2_000)
+    await queue.stop()
+    await exchange.close()
+    await database.drop()
+  }
+
+  return {
+    db,
+    connectionString,
+    queue,
+    workers,
+    deliveries,
+    secretBox: box,
+    clock,
+    accountId,
+    async advance(seconds) {
+      await queueClock.setTime(queueClock.now() + seconds * 1000)
+      workers.wakeDelivery()
+    },
+    async tick(seconds) {
+      await queueClock.tick(seconds * 1000)
+    },
+    async addWebhook(url, events = ['contact.deleted']) {
+      const id = newId('webhook', clock.now())
+      await db
+        .insertInto('webhooks')
+        .values({
+          id,
+          account_id: accountId,
+          url,
+          events,
+          secret: box.seal(testSecret),
+          description: null,
+          disabled_reason: null,
+          failing_since: null,
+          previous_secret: null,
+          previous_secret_expires_at: null,
+        })
+        .execute()
+      return id
+    },
+    emit(count = 1) {
+      const data = { subscriberId: newId('subscriber', start), audienceId: newId('audience', start) }
+      const events = Array.from({ length: count }, () => ({ type: 'contact.deleted' as const, data }))
+      return inTransaction(db, (trx) => outbox.append(trx, accountId, events))
+    },
+    async deliveriesOf(webhookId, enough) {
+      const deadline = performance.now() + patienceMs
+      for (;;) {
+        const rows: DeliveryState[] = await db
+          .selectFrom('deliveries')
+          .select(['id', 'event_id', 'status', 'attempt_count', 'next_attempt_at', 'completed_at'])
+          .where('webhook_id', '=', webhookId)
+          .orderBy('id')
+          .execute()
+        if (enough(rows)) return rows
+        if (performance.now() > deadline) throw new Error(`the deliveries stay at ${JSON.stringify(rows)}`)
+        // A settlement follows an attempt within milliseconds; the database is asked until it has.
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    attemptsOf: (deliveryId) =>
+      db
+        .selectFrom('attempts')
+        .select(['number', 'response_status', 'error'])
+        .where('delivery_id', '=', deliveryId)
+        .orderBy('number')
+        .execute(),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}

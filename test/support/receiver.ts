@@ -1,0 +1,108 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A request as it arrived. */
+export type Received = {
+  method: string
+  url: string
+  headers: Record<string, string>
+  /** The bytes of the body, as signed. */
+  body: Buffer
+}
+
+/** Answers one request, in whatever way; may keep the line silent or cut it. */
+export type Behaviour = (exchange: { request: Received; response: ServerResponse; socket: Socket }) => void
+
+export type Receiver = AsyncDisposable & {
+  url: string
+  port: number
+  requests: readonly Received[]
+  /** How requests are answered from now on. Default: 200. */
+  respond(behaviour: Behaviour): void
+  /** How the next requests are answered, one each, before `respond` applies again. */
+  respondOnce(...behaviours: Behaviour[]): void
+  /** Resolves when `count` requests have arrived in all. Rejects after ten seconds. */
+  received(count: number): Promise<readonly Received[]>
+  stop(): Promise<void>
+}
+
+/** A plain answer. */
+export function answer(
+  status: number,
+  { headers = {}, body = '' }: { headers?: Record<string, string>; body?: string | Buffer } = {},
+): Behaviour {
+  return ({ response }) => {
+    response.writeHead(status, headers)
+    response.end(body)
+  }
+}
+
+/** No answer at all, until the receiver stops. */
+export const silence: Behaviour = () => {}
+
+const patienceMs = 10_000
+
+/** A real endpoint on loopback that records what it gets. */
+export async function startReceiver({ tls }: { tls?: { key: string; cert: string } } = {}): Promise<Receiver> {
+  const requests: Received[] = []
+  const once: Behaviour[] = []
+  const waiting = new Set<() => void>()
+  let behaviour: Behaviour = answer(200)
+
+  function listener(incoming: IncomingMessage, response: ServerResponse): void {
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('error', () => {})
+    incoming.on('end', () => {
+      const request: Received = {
+        method: incoming.method ?? '',
+        url: incoming.url ?? '',
+        headers: Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])),
+        body: Buffer.concat(chunks),
+      }
+      requests.push(request)
+      for (const check of waiting) check()
+      ;(once.shift() ?? behaviour)({ request, response, socket: incoming.socket })
+    })
+  }
+
+  const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  async function stop(): Promise<void> {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/hooks`,
+    port,
+    requests,
+    respond(next) {
+      behaviour = next
+    },
+    respondOnce(...next) {
+      once.push(...next)
+    },
+    received(count) {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(check)
+          reject(new Error(`${requests.length} of ${count} requests arrived in ${patienceMs / 1000} s`))
+        }, patienceMs)
+        function check(): void {
+          if (requests.length < count) return
+          clearTimeout(timer)
+          waiting.delete(check)
+          resolve(requests)
+        }
+        waiting.add(check)
+        check()
+      })
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
