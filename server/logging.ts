@@ -1,0 +1,25 @@
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { maskSecrets } from './mask.ts'
+
+export type LoggerOptions = {
+  /** The least severe level that is written, or `silent`. */
+  level: string
+  /** Where the lines go. Default: standard output. */
+  destination?: DestinationStream
+}
+
+/**
+ * A logger of one JSON object a line. A key, a webhook's secret or a password in a URL is masked
+ * wherever it stands in the line: in a message, a field, an error's stack.
+ */
+export function createLogger({ level, destination }: LoggerOptions): Logger {
+  return pino(
+    {
+      level,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: maskSecrets },
+    },
+    destination ?? pino.destination({ fd: 1, sync: true }),
+  )
+}
