@@ -1,3 +1,4 @@
+import { join, resolve } from 'node:path'
 import { startLiveService } from './support/live-service.ts'
 import { skipWithout } from './support/optional-tool.ts'
 import { findPython, programOf, virtualEnvironment } from './support/python.ts'
@@ -8,32 +9,24 @@ import { run } from './support/run.ts'
  * walking the links. Arguments are handed on: `npm run test:schemathesis -- --max-examples 200`.
  */
 
-const files = 'test/schemathesis'
+const files = resolve('test/schemathesis')
 const maxSeconds = '240'
 
 async function judge(python: string): Promise<void> {
-  const environment = await virtualEnvironment(python, {
-    name: 'schemathesis',
-    requirements: `${files}/requirements.txt`,
-  })
+  const cwd = await virtualEnvironment(python, { name: 'schemathesis', requirements: join(files, 'requirements.txt') })
   await using service = await startLiveService()
-  const config = ['--config-file', `${files}/schemathesis.toml`]
-  const args = [
-    'run',
-    '--checks',
-    'all',
-    '--max-time',
-    maxSeconds,
-    ...process.argv.slice(2),
-    `${service.url}/openapi.json`,
-  ]
+  const config = ['--config-file', join(files, 'schemathesis.toml')]
+  const options = ['--checks', 'all', '--max-time', maxSeconds, ...process.argv.slice(2)]
   const env = { ...process.env, API_KEY: service.apiKey }
-  await run(programOf(environment, 'schemathesis'), [...config, ...args], { env }).catch((error: Error) => {
-    process.stderr.write(`${error.message}\n`)
-    process.exitCode = 1
-  })
+  // What it remembers between runs stays in the cache, beside its programs.
+  await run(programOf(cwd, 'schemathesis'), [...config, 'run', ...options, `${service.url}/openapi.json`], { env, cwd })
 }
 
 const python = await findPython()
 if (python === null) skipWithout('Python 3.10 or later with venv and pip')
-else await judge(python)
+else {
+  await judge(python).catch((error: Error) => {
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+  })
+}

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isThere, run } from './run.ts'
 
 const bin = process.platform === 'win32' ? 'Scripts' : 'bin'
@@ -19,10 +19,10 @@ export async function findPython(): Promise<string | null> {
 
 /**
  * Makes a virtual environment with the packages of a requirements file, kept between runs in the
- * cache of node_modules. Returns its directory.
+ * cache of node_modules. Returns its directory, as an absolute path.
  */
 export async function virtualEnvironment(python: string, options: { name: string; requirements: string }) {
-  const directory = join('node_modules', '.cache', 'postern', options.name)
+  const directory = resolve('node_modules', '.cache', 'postern', options.name)
   await mkdir(directory, { recursive: true })
   await run(python, ['-m', 'venv', directory], { quiet: true })
   const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', options.requirements]
