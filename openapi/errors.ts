@@ -1,14 +1,11 @@
 import type { ExampleObject, ReferenceObject, ResponseObject } from 'openapi3-ts/oas31'
 import { type ErrorBody, type ErrorCode, errorBody, errorTable } from '../contract/errors.ts'
 import { errorHeaders } from './headers.ts'
+import { pascalCase } from './names.ts'
 import type { Schema } from './schemas.ts'
 
 /** The error answers of one status: the codes it can carry and the name of their component. */
 type ErrorAnswer = { status: number; codes: ErrorCode[]; name: string }
-
-function pascalCase(code: string): string {
-  return code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
-}
 
 /** The error answers of a route, lowest status first, each with its codes in the order of the table. */
 export function errorAnswers(codes: readonly ErrorCode[]): ErrorAnswer[] {

@@ -1,12 +1,8 @@
 import type { PathItemObject } from 'openapi3-ts/oas31'
 import type { EventTypeDefinition } from '../contract/event-types.ts'
+import { pascalCase } from './names.ts'
 import { deliveryHeaders } from './parameters.ts'
 import type { SchemaWriter } from './schemas.ts'
-
-/** `contact.created` → `onContactCreated`. */
-function operationIdOf(name: string): string {
-  return `on${name.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}`
-}
 
 /** The tag of the requests this service makes to the client's URL. */
 export const pushedTag = {
@@ -18,7 +14,7 @@ export const pushedTag = {
 export function webhookOf(type: EventTypeDefinition, schemas: SchemaWriter): PathItemObject {
   return {
     post: {
-      operationId: operationIdOf(type.name),
+      operationId: `on${pascalCase(type.name)}`,
       tags: [pushedTag.name],
       summary: type.meaning,
       description: `Sent to every enabled webhook that lists \`${type.name}\` in its \`events\`. Verify the signature over the raw body first; an event may come more than once, with the same \`id\`.`,
