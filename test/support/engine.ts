@@ -7,6 +7,7 @@ import { createExchange, type Exchange } from '../../server/delivery/exchange.ts
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
+import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
@@ -33,6 +34,10 @@ export type Engine = AsyncDisposable & {
   /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
   deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
   attemptsOf(deliveryId: string): Promise<{ number: number; response_status: number | null; error: string | null }[]>
+  /** Fans out by hand, as another process would. */
+  fanOut(): Promise<void>
+  /** Starts workers anew, as another process would. */
+  startWorkers(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -75,19 +80,21 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       clock,
       ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
     })
-  const workers = await startWorkers({
-    db,
-    queue,
-    exchange,
-    secretBox: box,
-    clock,
-    logger: pino({ level: 'fatal' }),
-    concurrency: options.concurrency ?? 32,
-    webhookConcurrency: options.webhookConcurrency ?? 8,
-    pollIntervalMs: 50,
-    retentionMs: 30 * 24 * 3_600_000,
-    deleteExpiredAnswers: async () => {},
-  })
+  const runWorkers = () =>
+    startWorkers({
+      db,
+      queue,
+      exchange,
+      secretBox: box,
+      clock,
+      logger: pino({ level: 'fatal' }),
+      concurrency: options.concurrency ?? 32,
+      webhookConcurrency: options.webhookConcurrency ?? 8,
+      pollIntervalMs: 50,
+      retentionMs: 30 * 24 * 3_600_000,
+      deleteExpiredAnswers: async () => {},
+    })
+  let workers = await runWorkers()
   const accountId = newId('account', start)
   await db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
   const outbox = createOutbox({ clock, wake: () => workers.wakeFanOut() })
@@ -110,7 +117,9 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     db,
     connectionString,
     queue,
-    workers,
+    get workers() {
+      return workers
+    },
     deliveries,
     secretBox: box,
     clock,
@@ -168,6 +177,12 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         .where('delivery_id', '=', deliveryId)
         .orderBy('number')
         .execute(),
+    async fanOut() {
+      while ((await fanOutBatch({ db, queue, clock })).events > 0);
+    },
+    async startWorkers() {
+      workers = await runWorkers()
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   }

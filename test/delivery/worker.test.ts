@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest'
+import { freshRange } from '../../server/queue/lanes.ts'
+import { startEngine } from '../support/engine.ts'
+import { answer, silence, startReceiver } from '../support/receiver.ts'
+
+const settledAs = (status: string, count: number) => (rows: { status: string }[]) =>
+  rows.filter((row) => row.status === status).length === count
+
+describe('neighbours', () => {
+  it('are not held up by a webhook that hangs on everything, which moves to the slow lane', async () => {
+    await using engine = await startEngine({ concurrency: 32, webhookConcurrency: 4 })
+    await using hung = await startReceiver()
+    await using fine = await startReceiver()
+    hung.respond(silence)
+    const hungId = await engine.addWebhook(hung.url)
+    await engine.emit(300)
+    await hung.received(4)
+    const fineId = await engine.addWebhook(fine.url, ['contact.deleted'])
+    await engine.emit(20)
+    await engine.deliveriesOf(fineId, settledAs('succeeded', 20))
+    const { slow } = await engine.db
+      .selectFrom('webhooks')
+      .select('slow')
+      .where('id', '=', hungId)
+      .executeTakeFirstOrThrow()
+    expect(slow).toBe(true)
+    expect(hung.requests.length).toBeLessThan(20)
+  })
+
+  it('get a webhook back into their lane when it has recovered, and nothing of it is lost', async () => {
+    await using engine = await startEngine()
+    await using receiver = await startReceiver()
+    receiver.respond(answer(500))
+    const id = await engine.addWebhook(receiver.url)
+    const isSlow = async () =>
+      (await engine.db.selectFrom('webhooks').select('slow').where('id', '=', id).executeTakeFirstOrThrow()).slow
+    await engine.emit(40)
+    await engine.deliveriesOf(id, (rows) => rows.length === 40 && rows.every((row) => row.attempt_count === 1))
+    await expect.poll(isSlow).toBe(true)
+    receiver.respond(answer(200))
+    await engine.advance(61)
+    await engine.deliveriesOf(id, settledAs('succeeded', 40))
+    await engine.emit(20)
+    await engine.deliveriesOf(id, settledAs('succeeded', 60))
+    await expect.poll(isSlow).toBe(false)
+  })
+})
+
+describe('a worker that dies', () => {
+  it('loses nothing: what it had claimed is claimed again when it has been silent', async () => {
+    await using engine = await startEngine()
+    await using receiver = await startReceiver()
+    await engine.workers.stop(1_000)
+    const id = await engine.addWebhook(receiver.url)
+    await engine.emit(3)
+    await engine.fanOut()
+    // Claimed by a process that is never heard of again.
+    expect(await engine.queue.claim(freshRange, 10)).toHaveLength(3)
+    await engine.startWorkers()
+    await engine.advance(60)
+    await engine.tick(60)
+    await engine.deliveriesOf(id, settledAs('succeeded', 3))
+    expect(receiver.requests).toHaveLength(3)
+  })
+})
+
+describe('stopping', () => {
+  it('finishes what is in flight, hands back what waits, and claims no more', async () => {
+    await using engine = await startEngine({ concurrency: 32, webhookConcurrency: 2 })
+    await using receiver = await startReceiver()
+    const releases: (() => void)[] = []
+    receiver.respond(({ response }) => releases.push(() => response.end()))
+    const id = await engine.addWebhook(receiver.url)
+    await engine.emit(10)
+    await receiver.received(2)
+    const stopped = engine.workers.stop(10_000)
+    for (const release of releases) release()
+    await stopped
+    const rows = await engine.deliveriesOf(id, () => true)
+    expect(rows.filter((row) => row.status === 'succeeded')).toHaveLength(2)
+    const pending = rows.filter((row) => row.status === 'pending').map((row) => row.id)
+    expect(pending).toHaveLength(8)
+    expect(await engine.queue.missing(engine.db, pending)).toEqual([])
+    expect(await engine.queue.claimed(engine.db, pending)).toEqual(new Set())
+  })
+
+  it('breaks off at the deadline what does not end, and hands it back uncounted', async () => {
+    await using engine = await startEngine()
+    await using receiver = await startReceiver()
+    receiver.respond(silence)
+    const id = await engine.addWebhook(receiver.url)
+    await engine.emit(2)
+    await receiver.received(2)
+    await engine.workers.stop(100)
+    const rows = await engine.deliveriesOf(id, () => true)
+    expect(rows.map((row) => [row.status, row.attempt_count])).toEqual([
+      ['pending', 0],
+      ['pending', 0],
+    ])
+    expect(
+      await engine.queue.claimed(
+        engine.db,
+        rows.map((row) => row.id),
+      ),
+    ).toEqual(new Set())
+    expect(await engine.queue.claim(freshRange, 10)).toHaveLength(2)
+  })
+})
