@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request, Response } from 'express'
+import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
 
 /** What a route knows of the request beyond its validated input. */
@@ -15,7 +16,8 @@ export type EndpointContext = {
 
 /** What the input of every route has. Not the whole `Request`: the query is of another type in each. */
 export type RouteInput = {
-  req: IncomingMessage & Pick<Request, 'body' | 'get' | 'method' | 'originalUrl'>
+  req: IncomingMessage &
+    Pick<Request, 'body' | 'get' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
   res: Response
 }
 

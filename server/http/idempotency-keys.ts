@@ -1,0 +1,135 @@
+import type { Clock } from '../clock.ts'
+import type { Db, Handle } from '../database/connection.ts'
+
+/** How long an answer is kept. Milliseconds: 24 hours. */
+const lifeMs = 24 * 3_600_000
+/** After this long without an answer the process that ran the request must have died. */
+const abandonedMs = 2 * 60_000
+/** Rows deleted by one statement: each holds its locks for some milliseconds. */
+const chunkSize = 2_000
+
+/** One use of an idempotency key. */
+export type KeyUse = {
+  accountId: string
+  key: string
+  /** What the request asked for, so that the key cannot be used for another one. */
+  fingerprint: Buffer
+  at: Date
+}
+
+export type KeptAnswer = {
+  fingerprint: Buffer
+  /** Null while the request is running. */
+  status: number | null
+  /** Sealed; null where the answer has no body. */
+  body: Buffer | null
+}
+
+/**
+ * Claims the key for this request: null, or what is kept for the request that has it. Waits for the
+ * end of a transaction that is just claiming it.
+ */
+export async function claimKey(handle: Handle, use: KeyUse): Promise<KeptAnswer | null> {
+  for (;;) {
+    if (await insertUse(handle, use)) return null
+    const row = await handle
+      .selectFrom('idempotency_keys')
+      .select(['fingerprint', 'response_status', 'response_body'])
+      .where('account_id', '=', use.accountId)
+      .where('key', '=', use.key)
+      .executeTakeFirst()
+    if (row !== undefined) {
+      return { fingerprint: row.fingerprint, status: row.response_status, body: row.response_body }
+    }
+    // Released between the two statements, so it is free.
+  }
+}
+
+/** Inserts the row, or takes over one that has expired or was abandoned. */
+async function insertUse(handle: Handle, { accountId, key, fingerprint, at }: KeyUse): Promise<boolean> {
+  const claimed = await handle
+    .insertInto('idempotency_keys')
+    .values({
+      account_id: accountId,
+      key,
+      fingerprint,
+      response_status: null,
+      response_body: null,
+      created_at: at,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'key'])
+        .doUpdateSet({ fingerprint, response_status: null, response_body: null, created_at: at })
+        .where(({ eb, and, or }) =>
+          or([
+            eb('idempotency_keys.created_at', '<=', before(at, lifeMs)),
+            and([
+              eb('idempotency_keys.response_status', 'is', null),
+              eb('idempotency_keys.created_at', '<=', before(at, abandonedMs)),
+            ]),
+          ]),
+        ),
+    )
+    .returning('key')
+    .executeTakeFirst()
+  return claimed !== undefined
+}
+
+/** Keeps the answer of the request that claimed the key; does nothing when another took it over meanwhile. */
+export async function keepAnswer(
+  handle: Handle,
+  use: KeyUse,
+  answer: { status: number; body: Buffer | null },
+): Promise<void> {
+  await handle
+    .updateTable('idempotency_keys')
+    .set({ response_status: answer.status, response_body: answer.body })
+    .where('account_id', '=', use.accountId)
+    .where('key', '=', use.key)
+    .where('created_at', '=', use.at)
+    .where('response_status', 'is', null)
+    .execute()
+}
+
+/** Gives the key back after a request that failed; does nothing when another took it over meanwhile. */
+export async function releaseKey(handle: Handle, use: KeyUse): Promise<void> {
+  await handle
+    .deleteFrom('idempotency_keys')
+    .where('account_id', '=', use.accountId)
+    .where('key', '=', use.key)
+    .where('created_at', '=', use.at)
+    .where('response_status', 'is', null)
+    .execute()
+}
+
+/** Deletes the keys older than 24 hours, in small transactions, and answers how many they were. */
+export async function deleteExpiredIdempotencyKeys({ db, clock }: { db: Db; clock: Clock }): Promise<number> {
+  const cutoff = before(clock.now(), lifeMs)
+  for (let deleted = 0; ; ) {
+    const rows = await db
+      .deleteFrom('idempotency_keys')
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(
+          refTuple('account_id', 'key'),
+          'in',
+          selectFrom('idempotency_keys')
+            .select(['account_id', 'key'])
+            .where('created_at', '<=', cutoff)
+            .orderBy('created_at')
+            .limit(chunkSize)
+            .forUpdate()
+            .skipLocked()
+            .$asTuple('account_id', 'key'),
+        ),
+      )
+      .executeTakeFirst()
+    const count = Number(rows.numDeletedRows)
+    deleted += count
+    if (count < chunkSize) return deleted
+  }
+}
+
+function before(at: Date, ms: number): Date {
+  return new Date(at.getTime() - ms)
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { type Db, type Handle, inTransaction } from '../database/connection.ts'
+import { DomainError, invalidField } from '../errors.ts'
+import type { SecretBox } from '../secrets.ts'
+import { rawBodyOf } from './body.ts'
+import { type Caller, callerOf } from './caller.ts'
+import type { Endpoint, RouteInput } from './endpoint.ts'
+import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
+
+const header = 'idempotency-key'
+const maxKeyLength = 255
+
+type Answer = { status: number; body: unknown }
+
+export type EndpointOptions = {
+  db: Db
+  clock: Clock
+  /** Answers may hold secrets, so they are kept sealed. */
+  secretBox: SecretBox
+}
+
+/**
+ * The wrapper around all routes. A request without an `Idempotency-Key`, or to a route that takes none,
+ * simply runs. With one, its success is kept for 24 hours and answered again, with
+ * `Idempotent-Replayed: true`; of requests at once with one key, one runs. A request that fails keeps
+ * nothing, so that it can be tried again.
+ *
+ * Throws `validation_error` for a key that is none, and `idempotency_conflict` for one that was used
+ * with another request, or whose request is still running.
+ */
+export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpoint {
+  async function keep(handle: Handle, use: KeyUse, { status, body }: Answer): Promise<void> {
+    await keepAnswer(handle, use, { status, body: body === undefined ? null : secretBox.seal(JSON.stringify(body)) })
+  }
+
+  function replay(kept: KeptAnswer, { fingerprint }: KeyUse, { res }: RouteInput): Answer {
+    if (!kept.fingerprint.equals(fingerprint)) {
+      throw new DomainError(
+        'idempotency_conflict',
+        'This Idempotency-Key was used with another request in the last 24 hours: use a new key for each request.',
+      )
+    }
+    if (kept.status === null) {
+      throw new DomainError(
+        'idempotency_conflict',
+        'The first request with this Idempotency-Key is still running: try again when it has been answered.',
+      )
+    }
+    res.set('Idempotent-Replayed', 'true')
+    return { status: kept.status, body: kept.body === null ? undefined : JSON.parse(secretBox.open(kept.body)) }
+  }
+
+  type Work = (handle: Handle) => Promise<Answer>
+
+  /** The answer commits with the work. A second request waits for the first at the claim. */
+  function runWithWork(use: KeyUse, input: RouteInput, work: Work): Promise<Answer> {
+    return inTransaction(db, async (trx) => {
+      const kept = await claimKey(trx, use)
+      if (kept !== null) return replay(kept, use, input)
+      const answer = await work(trx)
+      await keep(trx, use, answer)
+      return answer
+    })
+  }
+
+  /** The claim is committed before the work, and the answer after it: nothing is locked meanwhile. */
+  async function runBeforeKeeping(use: KeyUse, input: RouteInput, work: Work): Promise<Answer> {
+    const kept = await claimKey(db, use)
+    if (kept !== null) return replay(kept, use, input)
+    let answer: Answer
+    try {
+      answer = await work(db)
+    } catch (error) {
+      // The failure of the work is what the client must hear of; a key not released frees itself.
+      await releaseKey(db, use).catch(() => undefined)
+      throw error
+    }
+    await keep(db, use, answer)
+    return answer
+  }
+
+  return (handler) => async (input) => {
+    const { req } = input
+    const caller = callerOf(req)
+    const { accountId } = caller
+    const { idempotency } = req.tsRestRoute.metadata
+    const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
+    if (key === undefined) return handler(input, { accountId, handle: db })
+    const use = { accountId, key, fingerprint: fingerprintOf(req, caller), at: clock.now() }
+    const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
+    const answer = await run(use, input, (handle) => handler(input, { accountId, handle }))
+    // The fingerprint holds the route: what is replayed is what this handler answered.
+    return answer as Awaited<ReturnType<typeof handler>>
+  }
+}
+
+function idempotencyKeyOf(req: RouteInput['req']): string | undefined {
+  const given = req.headersDistinct[header]
+  if (given === undefined) return undefined
+  const [key = ''] = given
+  if (given.length > 1) throw invalidField(`header.${header}`, 'must be given once')
+  if (key.length > maxKeyLength || !/^[\x20-\x7e]+$/.test(key)) {
+    throw invalidField(`header.${header}`, `must be 1 to ${maxKeyLength} printable ASCII characters`)
+  }
+  return key
+}
+
+/** What the request asks for: method, path, body and, since a test key does other things, the mode of the key. */
+function fingerprintOf(req: RouteInput['req'], { mode }: Caller): Buffer {
+  return createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`).update(rawBodyOf(req)).digest()
+}

@@ -1,0 +1,150 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exampleId, idPattern } from '../../contract/ids.ts'
+import { hashOfKey } from '../../server/api-keys/key-format.ts'
+import { type Account, createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
+import { systemClock } from '../../server/clock.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+const clock = { at: new Date('2026-01-01T12:00:00.123Z'), now: () => clock.at }
+const service = createApiKeyService({ clock })
+let database: TestDatabase
+let account: Account
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  account = await service.createAccount(database.db, { name: 'Acme', plan: 'pro' })
+})
+afterAll(() => database.drop())
+
+function createKey(name = 'Server') {
+  return service.create(database.db, { accountId: account.id, mode: 'live', permissions: ['webhooks:read'], name })
+}
+
+test('an account has an id, a name and a plan', async () => {
+  expect(account).toEqual({
+    id: expect.stringMatching(idPattern('account')),
+    name: 'Acme',
+    plan: 'pro',
+    createdAt: '2026-01-01T12:00:00.123Z',
+  })
+  expect(await service.listAccounts(database.db)).toEqual([account])
+})
+
+describe('creating a key', () => {
+  test('shows it once and keeps its hash and its end', async () => {
+    const { db } = database
+    const created = await createKey()
+    expect(created).toEqual({
+      id: expect.stringMatching(idPattern('apiKey')),
+      key: expect.stringMatching(/^postern_live_/),
+      mode: 'live',
+      permissions: ['webhooks:read'],
+      name: 'Server',
+    })
+    const row = await db.selectFrom('api_keys').selectAll().where('id', '=', created.id).executeTakeFirstOrThrow()
+    expect(row.secret_hash).toEqual(hashOfKey(created.key))
+    expect(JSON.stringify(row)).not.toContain(created.key.slice('postern_live_'.length))
+    expect(await service.list(db, account.id)).toContainEqual({
+      id: created.id,
+      accountId: account.id,
+      mode: 'live',
+      name: 'Server',
+      permissions: ['webhooks:read'],
+      lastFour: created.key.slice(-4),
+      createdAt: '2026-01-01T12:00:00.123Z',
+      revokedAt: null,
+    })
+  })
+
+  test('needs an account', async () => {
+    const accountId = exampleId('account')
+    const creating = service.create(database.db, { accountId, mode: 'test', permissions: ['full_access'], name: 'x' })
+    await expect(creating).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining(accountId) })
+  })
+})
+
+describe('finding a key by its secret', () => {
+  test('answers whose it is and what it may do', async () => {
+    const { id, key } = await createKey()
+    expect(await service.findBySecret(database.db, key)).toEqual({
+      id,
+      accountId: account.id,
+      plan: 'pro',
+      mode: 'live',
+      permissions: ['webhooks:read'],
+      isRevoked: false,
+    })
+  })
+
+  test('answers null for one that never was, or was deleted', async () => {
+    const { db } = database
+    const { id, key } = await createKey()
+    const last = key.endsWith('a') ? 'b' : 'a'
+    expect(await service.findBySecret(db, key.slice(0, -1) + last)).toBeNull()
+    await db.deleteFrom('api_keys').where('id', '=', id).execute()
+    expect(await service.findBySecret(db, key)).toBeNull()
+  })
+})
+
+describe('revoking a key', () => {
+  test('ends it and tells all processes', async () => {
+    const { db, connectionString } = database
+    const { id, key } = await createKey()
+    const other = await createKey('Other')
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    try {
+      const told = Promise.withResolvers<string | undefined>()
+      client.on('notification', ({ payload }) => told.resolve(payload))
+      await client.query(`LISTEN ${keysChannel}`)
+      expect(await service.revoke(db, id)).toMatchObject({ id, revokedAt: '2026-01-01T12:00:00.123Z' })
+      expect(await told.promise).toBe(id)
+    } finally {
+      await client.end()
+    }
+    expect(await service.findBySecret(db, key)).toMatchObject({ id, isRevoked: true })
+    expect(await service.findBySecret(db, other.key)).toMatchObject({ isRevoked: false })
+  })
+
+  test('a second time leaves the time of the first', async () => {
+    const { id } = await createKey()
+    const first = await service.revoke(database.db, id)
+    clock.at = new Date(clock.at.getTime() + 1_000)
+    expect(await service.revoke(database.db, id)).toEqual(first)
+  })
+
+  test('of no key is refused', async () => {
+    await expect(service.revoke(database.db, exampleId('apiKey'))).rejects.toMatchObject({ code: 'not_found' })
+  })
+})
+
+describe('the first account', () => {
+  test('is made once, also by processes that start at once, with a key of each mode', async () => {
+    await using fresh = await createTestDatabase()
+    const { db } = fresh
+    const starts = Array.from({ length: 6 }, () =>
+      createApiKeyService({ clock: systemClock }).ensureFirstAccount(db, { plan: 'scale' }),
+    )
+    const made = (await Promise.all(starts)).filter((first) => first !== null)
+    expect(made).toHaveLength(1)
+    const accounts = await service.listAccounts(db)
+    expect(accounts).toEqual([made[0]?.account])
+    expect(accounts[0]?.plan).toBe('scale')
+    for (const mode of ['test', 'live'] as const) {
+      const created = made[0]?.[`${mode}Key`]
+      expect(await service.findBySecret(db, created?.key ?? '')).toMatchObject({
+        id: created?.id,
+        accountId: accounts[0]?.id,
+        mode,
+        permissions: ['full_access'],
+      })
+    }
+    expect(await service.list(db)).toHaveLength(2)
+  })
+
+  test('is not made where there is one', async () => {
+    expect(await service.ensureFirstAccount(database.db, { plan: 'scale' })).toBeNull()
+    expect(await service.listAccounts(database.db)).toEqual([account])
+  })
+})
