@@ -1,26 +1,9 @@
-import { Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import { messageOf } from '../errno.ts'
 import { DomainError, OperatorError } from '../errors.ts'
-import { addAccountsCommands } from './commands/accounts.ts'
-import { addKeysCommands } from './commands/keys.ts'
-import { addMigrateCommand } from './commands/migrate.ts'
+import { buildProgram } from './program.ts'
 
-/** The command line. Its exit codes: 0 done, 1 not possible, 2 not understood. */
-function buildProgram(): Command {
-  const program = new Command('postern')
-    .description('Operates Postern: works while the service runs and while it is stopped.')
-    .addHelpText(
-      'after',
-      '\nThe database is that of DATABASE_URL, or the embedded one in DATA_DIR (default: .postern/).',
-    )
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'postern: ')) })
-    .exitOverride()
-  addKeysCommands(program)
-  addAccountsCommands(program)
-  addMigrateCommand(program)
-  return program
-}
-
+/** 1: not possible. 2: not understood. */
 function exitCodeOf(error: unknown): number {
   // Said already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2

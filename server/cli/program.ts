@@ -1,0 +1,20 @@
+import { Command } from 'commander'
+import { addAccountsCommands } from './commands/accounts.ts'
+import { addKeysCommands } from './commands/keys.ts'
+import { addMigrateCommand } from './commands/migrate.ts'
+
+/** The command line. Throws CommanderError, having said why, instead of ending the process. */
+export function buildProgram(): Command {
+  const program = new Command('postern')
+    .description('Operates Postern: works while the service runs and while it is stopped.')
+    .addHelpText(
+      'after',
+      '\nThe database is that of DATABASE_URL, or the embedded one in DATA_DIR (default: .postern/).',
+    )
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'postern: ')) })
+    .exitOverride()
+  addKeysCommands(program)
+  addAccountsCommands(program)
+  addMigrateCommand(program)
+  return program
+}

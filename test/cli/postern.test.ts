@@ -1,0 +1,201 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, mkdtemp, rm, watch } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
+import { systemClock } from '../../server/clock.ts'
+import { connect } from '../../server/database/connection.ts'
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded.ts'
+
+const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
+
+let parent: string
+
+beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'postern-cli-'))
+})
+
+afterAll(async () => {
+  await rm(parent, { recursive: true, force: true })
+})
+
+type Env = { DATA_DIR?: string; DATABASE_URL?: string; RATE_LIMITS?: string }
+
+function startPostern(env: Env, args: string[]) {
+  // Nothing of our own environment: a DATABASE_URL there would be used.
+  return spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: parent })
+}
+
+/** Runs the command line to its end. */
+async function postern(env: Env, ...args: string[]) {
+  const child = startPostern(env, args)
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { stdout, stderr, exitCode: Number(exitCode) }
+}
+
+/** Runs a command that must succeed and print one JSON value and nothing else. */
+async function posternJson(env: Env, ...args: string[]) {
+  const { stdout, stderr, exitCode } = await postern(env, ...args, '--json')
+  expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+  expect(stdout).toMatch(/^.+\n$/)
+  return JSON.parse(stdout)
+}
+
+async function hasServer(dataDir: string): Promise<boolean> {
+  return access(join(dataDir, 'postgres', 'data', 'postmaster.pid')).then(
+    () => true,
+    () => false,
+  )
+}
+
+describe('while no service runs', () => {
+  test('a key can be made where nothing was before, and no server is left behind', async () => {
+    const env = { DATA_DIR: join(parent, 'fresh') }
+    const key = await posternJson(env, 'keys', 'create', '--mode', 'live', '--name', 'CRM')
+    expect(key).toEqual({
+      id: expect.stringMatching(/^key_/),
+      key: expect.stringMatching(/^postern_live_\w+$/),
+      mode: 'live',
+      permissions: ['full_access'],
+      name: 'CRM',
+    })
+    expect(await hasServer(env.DATA_DIR)).toBe(false)
+    const [account, ...others] = await posternJson(env, 'accounts', 'list')
+    expect(account).toMatchObject({ id: expect.stringMatching(/^acc_/), plan: 'scale' })
+    expect(others).toEqual([])
+    expect(await posternJson(env, 'keys', 'list', '--account', account.id)).toMatchObject([{ id: key.id }])
+  })
+
+  test('a Ctrl-C does not leave a server behind either', async () => {
+    const dataDir = join(parent, 'interrupted')
+    const started = Promise.withResolvers<void>()
+    const child = startPostern({ DATA_DIR: dataDir }, ['keys', 'create', '--mode', 'test', '--json'])
+    const output = text(child.stdout)
+    const exit = once(child, 'exit')
+    // The directory appears first; the files in it tell how far the command is.
+    void (async () => {
+      for await (const { filename } of watch(parent)) if (filename === 'interrupted') break
+      for await (const { filename } of watch(dataDir)) if (filename?.startsWith('postgres')) break
+      started.resolve()
+    })()
+    await started.promise
+    child.kill('SIGINT')
+    expect(await exit).toEqual([0, null])
+    expect(JSON.parse(await output)).toMatchObject({ mode: 'test' })
+    expect(await hasServer(dataDir)).toBe(false)
+  })
+})
+
+describe('while a service runs', () => {
+  let env: { DATA_DIR: string }
+  let database: EmbeddedDatabase
+
+  beforeAll(async () => {
+    env = { DATA_DIR: join(parent, 'running') }
+    database = await startEmbeddedDatabase({ dataDir: env.DATA_DIR })
+  })
+
+  afterAll(async () => {
+    await database.stop()
+  })
+
+  test('a key with the permissions given is there for it at once', async () => {
+    const permissions = ['webhooks:read', 'read_access']
+    const created = await posternJson(env, 'keys', 'create', '--mode', 'test', '--permission', ...permissions)
+    const db = connect({ connectionString: database.connectionString, max: 1, onError: () => undefined })
+    const found = await createApiKeyService({ clock: systemClock }).findBySecret(db, created.key)
+    await db.destroy()
+    expect(found).toMatchObject({ id: created.id, mode: 'test', permissions, isRevoked: false })
+  })
+
+  test('it is told of a key that is revoked', async () => {
+    const { id } = await posternJson(env, 'keys', 'create', '--mode', 'test')
+    const listener = new pg.Client({ connectionString: database.connectionString })
+    await listener.connect()
+    await listener.query(`LISTEN ${keysChannel}`)
+    const told = once(listener, 'notification')
+    expect((await postern(env, 'keys', 'revoke', id)).stdout).toBe(`The key "API key" (${id}) is revoked.\n`)
+    expect(await told).toMatchObject([{ channel: keysChannel, payload: id }])
+    await listener.end()
+    const keys: { id: string; revokedAt: string | null }[] = await posternJson(env, 'keys', 'list')
+    expect(keys.find((key) => key.id === id)?.revokedAt).not.toBeNull()
+  })
+
+  test('an account of a plan of RATE_LIMITS can be made, and a key for it', async () => {
+    const plans = { ...env, RATE_LIMITS: 'tiny=5' }
+    const account = await posternJson(plans, 'accounts', 'create', '--plan', 'tiny', '--name', 'Second')
+    expect(account).toMatchObject({ name: 'Second', plan: 'tiny' })
+    const key = await posternJson(env, 'keys', 'create', '--mode', 'live', '--account', account.id)
+    expect(await posternJson(env, 'keys', 'list', '--account', account.id)).toMatchObject([{ id: key.id }])
+  })
+
+  test('people get text', async () => {
+    const created = await postern(env, 'keys', 'create', '--mode', 'live', '--name', 'For people')
+    expect(created.stdout).toMatch(/^postern_live_\w+\n\nThis is "For people" \(key_\w+\), with full_access.\n/)
+    const listed = await postern(env, 'keys', 'list')
+    expect(listed.stdout).toMatch(/^id +key +name +permissions +account +created +revoked\n/)
+    expect(listed.stdout).toMatch(/^key_\w+ +postern_live_…\w{4} +For people +full_access +acc_\w+ +\S+Z$/m)
+  })
+
+  test.each([
+    [['accounts', 'create', '--plan', 'gold'], 'postern: there is no plan "gold"; RATE_LIMITS has free, pro, scale\n'],
+    [['keys', 'revoke', 'key_unknown'], 'postern: There is no API key with the id "key_unknown".\n'],
+    [
+      ['keys', 'create', '--mode', 'test', '--account', 'acc_unknown'],
+      'postern: There is no account with the id "acc_unknown".\n',
+    ],
+  ])('%j is not possible: one line, exit code 1', async (args, stderr) => {
+    expect(await postern(env, ...args)).toEqual({ stdout: '', stderr, exitCode: 1 })
+  })
+
+  test('migrate brings an empty database of DATABASE_URL to the schema, once', async () => {
+    const admin = new pg.Client({ connectionString: database.connectionString })
+    await admin.connect()
+    await admin.query('CREATE DATABASE outside')
+    await admin.end()
+    const url = new URL(database.connectionString)
+    url.pathname = '/outside'
+    const outside = { DATABASE_URL: url.href }
+    const { applied } = await posternJson(outside, 'migrate')
+    expect(applied).toContain('0001-foundation')
+    expect(await posternJson(outside, 'migrate')).toEqual({ applied: [] })
+    expect((await postern(outside, 'migrate')).stdout).toBe('The database is up to date.\n')
+    expect(await posternJson(outside, 'accounts', 'list')).toEqual([])
+  })
+})
+
+describe('what cannot be understood', () => {
+  test('is told in one line, exit code 2', async () => {
+    expect(await postern({}, 'keys', 'create', '--mode', 'both')).toEqual({
+      stdout: '',
+      stderr: "postern: option '--mode <mode>' argument 'both' is invalid. Allowed choices are test, live.\n",
+      exitCode: 2,
+    })
+  })
+})
+
+describe('a database that cannot be used', () => {
+  test('is told in one line, exit code 1', async () => {
+    const { stdout, stderr, exitCode } = await postern({ DATABASE_URL: 'postgres://ann:hush@127.0.0.1:1/m' }, 'migrate')
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
+    expect(stderr).toMatch(/^postern: the database at 127.0.0.1:1 cannot be reached .*\n$/)
+  })
+
+  test('nor can a setting that is bad', async () => {
+    expect((await postern({ RATE_LIMITS: 'free' }, 'keys', 'list')).stderr).toMatch(
+      /^postern: RATE_LIMITS is "free", .*\n$/,
+    )
+  })
+})
+
+describe('--help', () => {
+  test('is no error', async () => {
+    const { stdout, stderr, exitCode } = await postern({}, 'keys', 'create', '--help')
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    expect(stdout).toContain('Usage: postern keys create')
+  })
+})

@@ -1,0 +1,71 @@
+import type { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { buildProgram } from '../../server/cli/program.ts'
+
+/** What a command line says that does not get as far as doing something. */
+async function toldOf(args: readonly string[]): Promise<{ out: string; err: string; exitCode: number }> {
+  const told = { out: '', err: '', exitCode: 0 }
+  const program = buildProgram()
+  for (const command of commandsOf(program)) {
+    command.configureOutput({
+      writeOut: (text) => {
+        told.out += text
+      },
+      writeErr: (text) => {
+        told.err += text
+      },
+    })
+  }
+  await program.parseAsync(args, { from: 'user' }).catch((error) => {
+    told.exitCode = error.exitCode
+  })
+  return told
+}
+
+function commandsOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(commandsOf)]
+}
+
+function pathOf(command: Command): string[] {
+  return command.parent === null ? [] : [...pathOf(command.parent), command.name()]
+}
+
+describe('the command line', () => {
+  const paths = commandsOf(buildProgram()).map(pathOf)
+
+  test('has the commands of the manual', () => {
+    expect(paths.map((path) => path.join(' '))).toEqual([
+      '',
+      'keys',
+      'keys create',
+      'keys list',
+      'keys revoke',
+      'accounts',
+      'accounts create',
+      'accounts list',
+      'migrate',
+    ])
+  })
+
+  test.each(paths.map((path) => [path]))('%j has --help', async (path) => {
+    const { out, err, exitCode } = await toldOf([...path, '--help'])
+    expect({ err, exitCode }).toEqual({ err: '', exitCode: 0 })
+    expect(out).toContain(`Usage: ${['postern', ...path].join(' ')}`)
+  })
+
+  test.each([
+    [['keys', 'create'], `required option '--mode <mode>' not specified`],
+    [['keys', 'create', '--mode', 'test', '--permission', 'all'], 'It must be one of: full_access, '],
+    [['keys', 'create', '--mode', 'test', '--name', ' '], 'It must be 1 to 200 characters on one line.'],
+    [['keys', 'revoke'], `missing required argument 'id'`],
+    [['keys', 'list', 'everything'], 'too many arguments'],
+    [['accounts', 'create'], `required option '--plan <plan>' not specified`],
+    [['mail'], `unknown command 'mail'`],
+    [['migrate', '--now'], `unknown option '--now'`],
+  ])('%j is refused in one line', async (args, reason) => {
+    const { out, err, exitCode } = await toldOf(args)
+    expect({ out, exitCode }).toEqual({ out: '', exitCode: 1 })
+    expect(err).toMatch(/^postern: .*\n$/)
+    expect(err).toContain(reason)
+  })
+})
