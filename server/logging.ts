@@ -20,6 +20,6 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: maskSecrets },
     },
-    destination ?? pino.destination({ fd: 1, sync: true }),
+    destination,
   )
 }

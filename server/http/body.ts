@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http'
+import { MIMEType } from 'node:util'
+import type { Request, RequestHandler } from 'express'
+import { DomainError } from '../errors.ts'
+
+const rawBodies = new WeakMap<IncomingMessage, Buffer>()
+const noBody = Buffer.alloc(0)
+
+/** The body as it was sent, byte for byte; empty when there was none. */
+export function rawBodyOf(req: IncomingMessage): Buffer {
+  return rawBodies.get(req) ?? noBody
+}
+
+/**
+ * Reads a JSON body into `req.body`; `undefined` when none was sent. A body with GET, HEAD or DELETE
+ * means nothing and is not looked at.
+ *
+ * `unsupported_media_type` when it is not JSON in plain UTF-8, `payload_too_large` when it is longer
+ * than `maxBytes`, `malformed_json` when it cannot be parsed, `malformed_request` when it breaks off.
+ *
+ * Source: RFC 8259 §8.1 (UTF-8), RFC 9110 §8.4 (encodings), §9.3.1, §9.3.5 (GET, DELETE).
+ */
+export function readJsonBody(maxBytes: number): RequestHandler {
+  return async (req, _res, next) => {
+    if (carriesBody(req)) {
+      checkMediaType(req)
+      const bytes = await collect(req, maxBytes)
+      if (bytes.length > 0) {
+        req.body = parse(bytes)
+        rawBodies.set(req, bytes)
+      }
+    }
+    next()
+  }
+}
+
+function carriesBody({ method, headers }: Request): boolean {
+  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return false
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+function checkMediaType({ headers }: Request): void {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new DomainError('unsupported_media_type', 'The body is compressed: send it without Content-Encoding.')
+  }
+  const type = headers['content-type']
+  if (type === undefined) {
+    throw new DomainError(
+      'unsupported_media_type',
+      'The body has no Content-Type: send it with "Content-Type: application/json".',
+    )
+  }
+  if (type !== 'application/json' && !isJsonInUtf8(type)) {
+    throw new DomainError(
+      'unsupported_media_type',
+      'The Content-Type of the body is not supported: send JSON in UTF-8, with "Content-Type: application/json".',
+    )
+  }
+}
+
+function isJsonInUtf8(contentType: string): boolean {
+  try {
+    const type = new MIMEType(contentType)
+    const charset = type.params.get('charset')
+    return type.essence === 'application/json' && (charset === null || /^utf-?8$/i.test(charset))
+  } catch {
+    return false
+  }
+}
+
+/** The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer. */
+async function collect(req: Request, maxBytes: number): Promise<Buffer> {
+  // It broke off while the key was looked up: no event will come any more.
+  if (req.destroyed) throw brokenOff()
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    req.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= maxBytes) chunks.push(chunk)
+      else reject(tooLarge(maxBytes))
+    })
+    req.on('end', () => resolve(Buffer.concat(chunks, Math.min(length, maxBytes))))
+    // An `error` nobody listens to would end the process.
+    req.on('error', () => reject(brokenOff()))
+  })
+}
+
+function tooLarge(maxBytes: number): DomainError {
+  return new DomainError('payload_too_large', `The body is larger than the limit of ${maxBytes} bytes: send less.`)
+}
+
+function brokenOff(): DomainError {
+  return new DomainError('malformed_request', 'The request broke off before the end of its body.')
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes))
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8'
+    throw new DomainError('malformed_json', `The body is not JSON: ${reason}.`)
+  }
+}

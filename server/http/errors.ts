@@ -1,0 +1,67 @@
+import type { ErrorRequestHandler, Response } from 'express'
+import type { Logger } from 'pino'
+import { type ErrorBody, errorTable } from '../../contract/errors.ts'
+import { DomainError } from '../errors.ts'
+import { requestIdOf } from './request-id.ts'
+import { isUnavailable } from './unavailable.ts'
+
+/** Seconds after which a refusal that says nothing itself may be tried again. */
+const defaultRetryAfterSeconds = 1
+
+/** The one place where an error becomes an answer. */
+export function answerErrors(logger: Logger): ErrorRequestHandler {
+  return (error: unknown, req, res, _next) => {
+    const refusal = refusalFor(error)
+    if (refusal !== error) log(logger, { error, refusal, res })
+    if (res.headersSent) {
+      // Half an answer must not look like a whole one.
+      req.socket.destroy()
+      return
+    }
+    sendError(res, refusal)
+  }
+}
+
+/** Answers `error` in the shape of the contract. */
+export function sendError(res: Response, error: DomainError): void {
+  const { status } = errorTable[error.code]
+  if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
+  const retryAfter = error.retryAfterSeconds ?? (status === 429 || status === 503 ? defaultRetryAfterSeconds : null)
+  if (retryAfter !== null) res.setHeader('Retry-After', String(Math.ceil(retryAfter)))
+  res.status(status).json(errorBodyOf(error, requestIdOf(res)))
+}
+
+export function errorBodyOf({ code, message, details }: DomainError, requestId: string): ErrorBody {
+  return { error: { code, message, ...(details.length === 0 ? {} : { details: [...details] }), requestId } }
+}
+
+function refusalFor(error: unknown): DomainError {
+  if (error instanceof DomainError) return error
+  if (isBadEscape(error)) return badEscape()
+  if (isUnavailable(error)) {
+    return new DomainError('unavailable', 'The service cannot answer just now: try again in a moment.')
+  }
+  return new DomainError(
+    'internal_error',
+    'The service failed to answer: this is a fault of ours. Quote the request id when you report it.',
+  )
+}
+
+/** The refusal of a path with a `%` that does not stand for a character. */
+export function badEscape(): DomainError {
+  return new DomainError(
+    'malformed_request',
+    'The path of the request cannot be decoded: a "%" must be followed by two hexadecimal digits of UTF-8.',
+  )
+}
+
+/** What the router throws for a path parameter it cannot decode. */
+function isBadEscape(error: unknown): boolean {
+  return error instanceof URIError && 'status' in error
+}
+
+function log(logger: Logger, { error, refusal, res }: { error: unknown; refusal: DomainError; res: Response }): void {
+  const fields = { err: error, requestId: requestIdOf(res) }
+  if (refusal.code === 'internal_error') logger.error(fields, 'a request failed')
+  else if (refusal.code === 'unavailable') logger.warn(fields, 'a request could not be answered just now')
+}

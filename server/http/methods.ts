@@ -1,0 +1,29 @@
+import { type AppRouter, isAppRoute } from '@ts-rest/core'
+import type { Express } from 'express'
+import { DomainError } from '../errors.ts'
+
+/** The paths of a contract, each with the methods it has. */
+export function pathsOf(contract: AppRouter): Map<string, string[]> {
+  const paths = new Map<string, string[]>()
+  collectPaths(contract, paths)
+  return paths
+}
+
+function collectPaths(contract: AppRouter, paths: Map<string, string[]>): void {
+  for (const entry of Object.values(contract)) {
+    if (!isAppRoute(entry)) collectPaths(entry, paths)
+    else paths.set(entry.path, [...(paths.get(entry.path) ?? []), entry.method])
+  }
+}
+
+/**
+ * Refuses every method but `methods` on `path`, and says which there are. To be called after the
+ * handlers of those. HEAD goes with GET.
+ */
+export function refuseOtherMethods(app: Express, path: string, methods: readonly string[]): void {
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+  app.all(path, (req, res) => {
+    res.setHeader('Allow', allowed)
+    throw new DomainError('method_not_allowed', `This path has no ${req.method}: it has ${allowed}.`)
+  })
+}

@@ -1,0 +1,81 @@
+import type { AppRoute } from '@ts-rest/core'
+import type { RequestValidationError } from '@ts-rest/express'
+import { z } from 'zod'
+import { DomainError, type ErrorDetail } from '../errors.ts'
+
+/** Details told at most; more would only repeat. */
+const maxDetails = 50
+/** Faults named in the message at most. */
+const maxSummed = 3
+/** Names a client made up are cut to this many characters. */
+const maxNameLength = 100
+
+/** `validation_error` with a message that sums up `details`. */
+export function invalidRequest(details: readonly ErrorDetail[]): DomainError {
+  const told = details.slice(0, maxDetails).map(({ path, message }) => ({ path: cut(path), message }))
+  const summary = told.slice(0, maxSummed).map(({ path, message }) => `${path}: ${message}`)
+  const more = details.length - summary.length
+  if (more > 0) summary.push(`and ${more} more`)
+  return new DomainError('validation_error', `The request is not valid: ${summary.join('; ')}.`, { details: told })
+}
+
+/**
+ * What a request that does not fit its route is answered: `not_found` when only the path is wrong, since
+ * nothing can have an identifier of another form; otherwise `validation_error` with every fault.
+ */
+export function refusalOf(error: RequestValidationError, route: AppRoute): DomainError {
+  const path = detailsOf('path', error.pathParams)
+  const others = [
+    ...detailsOf('headers', error.headers),
+    ...detailsOf('query', error.query),
+    ...detailsOf('body', error.body),
+  ]
+  return others.length === 0 && path.length > 0
+    ? nothingThere(route, error.pathParams?.issues ?? [])
+    : invalidRequest([...path, ...others])
+}
+
+type Issues = { readonly issues: readonly Issue[] }
+/** What the schema libraries have in common. */
+type Issue = { readonly message: string; readonly path?: readonly unknown[] | undefined }
+
+function nothingThere(route: AppRoute, issues: readonly Issue[]): DomainError {
+  const shape = route.pathParams instanceof z.ZodObject ? route.pathParams.shape : {}
+  const forms = issues.flatMap(({ path: [name] = [] }) => {
+    const schema: unknown = typeof name === 'string' ? shape[name] : undefined
+    const example = schema instanceof z.ZodType ? schema.meta()?.example : undefined
+    return typeof example === 'string' ? [`":${name}" must look like "${example}"`] : []
+  })
+  const hint = forms.length === 0 ? '' : `: in ${route.path}, ${forms.join(' and ')}`
+  return new DomainError('not_found', `Nothing is at this path${hint}.`)
+}
+
+function detailsOf(place: 'path' | 'headers' | 'query' | 'body', error: Issues | null): ErrorDetail[] {
+  return (error?.issues ?? []).flatMap((issue) => {
+    const path = place + (issue.path ?? []).map(step).join('')
+    const unknown = unknownFields(issue)
+    return unknown === null
+      ? [{ path, message: wording(issue) }]
+      : unknown.map((name) => ({ path: path + step(name), message: 'is not known here' }))
+  })
+}
+
+/** `[1]` for an index, `.name` for a field. */
+function step(segment: unknown): string {
+  const key = typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment
+  return typeof key === 'number' ? `[${key}]` : `.${String(key)}`
+}
+
+function unknownFields(issue: Issue): string[] | null {
+  const found = 'code' in issue && issue.code === 'unrecognized_keys' && 'keys' in issue ? issue.keys : null
+  return Array.isArray(found) ? found.map(String) : null
+}
+
+function wording({ message }: Issue): string {
+  if (/^Invalid input: .*received undefined$/.test(message)) return 'is required'
+  return message.replace(/^Invalid input: /, '')
+}
+
+function cut(text: string): string {
+  return text.length <= maxNameLength ? text : `${text.slice(0, maxNameLength)}…`
+}
