@@ -50,12 +50,11 @@ async function holdOpen(db: Db, begin: (trx: Trx) => Promise<unknown>) {
     await end.promise
   })
   await Promise.race([begun.promise, done])
-  return {
-    async commit() {
-      end.resolve()
-      await done
-    },
+  async function commit(): Promise<void> {
+    end.resolve()
+    await done
   }
+  return { commit, [Symbol.asyncDispose]: commit }
 }
 
 describe('listing events', () => {
@@ -141,7 +140,7 @@ describe('polling', () => {
     world.moveClock(5_000)
 
     let late = ''
-    const slow = await holdOpen(db, async (trx) => {
+    await using slow = await holdOpen(db, async (trx) => {
       ;[late = ''] = await outbox.append(trx, account, [added])
     })
     const [early = ''] = await append(account, added)
@@ -159,17 +158,15 @@ describe('polling', () => {
     const { db, connectionString } = world
     const url = new URL(connectionString)
     url.searchParams.set('application_name', 'backup')
-    const others = connect({ connectionString: url.href, max: 1, onError: () => undefined })
-    const backup = await holdOpen(others, (trx) => trx.selectFrom('events').select('id').execute())
+    await using others = connect({ connectionString: url.href, max: 1, onError: () => undefined })
+    await using _backup = await holdOpen(others, (trx) => trx.selectFrom('events').select('id').execute())
     expect((await transactionsUnderway(db)).oldestAgeMs).toBeNull()
 
     // It has not written yet, but may have made an identifier.
-    const ours = await holdOpen(db, (trx) => trx.selectFrom('events').select('id').execute())
+    await using ours = await holdOpen(db, (trx) => trx.selectFrom('events').select('id').execute())
     expect((await transactionsUnderway(db)).oldestAgeMs).toBeGreaterThan(0)
     await ours.commit()
     expect((await transactionsUnderway(db)).oldestAgeMs).toBeNull()
-    await backup.commit()
-    await others.destroy()
   })
 
   test('while others write shows every event once and in order', async () => {
@@ -184,7 +181,7 @@ describe('polling', () => {
         await inTransaction(db, async (trx) => {
           const ids = await outbox.append(trx, account, [added, removed])
           // Some commit later than others that made their identifiers after them.
-          for (let wait = 0; wait < (writer * round) % 7; wait++)
+          for (let wait = 0; wait < (writer * round) % 20; wait++)
             await trx.selectFrom('accounts').select('id').execute()
           written.push(...ids)
         })
@@ -194,7 +191,7 @@ describe('polling', () => {
     let writing = true
     const poller = (async () => {
       while (writing || seen.length < written.length) {
-        const page = await events.list(db, account, { limit: 7, order: 'asc', after: seen.at(-1) })
+        const page = await events.list(db, account, { limit: 100, order: 'asc', after: seen.at(-1) })
         seen.push(...idsOf(page))
       }
     })()

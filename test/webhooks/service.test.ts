@@ -1,0 +1,220 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exampleId } from '../../contract/ids.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { createExchange } from '../../server/delivery/exchange.ts'
+import { createDeliveryService } from '../../server/delivery/service.ts'
+import { fanOutBatch } from '../../server/outbox/fan-out.ts'
+import { startQueue } from '../../server/queue/queue.ts'
+import { secretBox } from '../../server/secrets.ts'
+import { createWebhookService } from '../../server/webhooks/service.ts'
+import { createWorld, refusal } from '../audiences/world.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+let world: Awaited<ReturnType<typeof createWebhookWorld>>
+
+beforeAll(async () => {
+  world = await createWebhookWorld()
+})
+afterAll(() => world.end())
+
+/** Webhooks with their deliveries, and nobody who sends them. */
+async function createWebhookWorld() {
+  const people = await createWorld()
+  const { db, clock, connectionString } = people
+  const box = secretBox(randomBytes(32))
+  const openPolicy = { allowHttp: true, allowPrivateNetworks: true }
+  const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
+  const exchange = createExchange({ policy: openPolicy, clock })
+  const deliveries = createDeliveryService({ queue, exchange, secretBox: box, clock, wake: () => undefined })
+  const parts = { clock, secretBox: box, deliveries }
+  return {
+    ...people,
+    box,
+    queue,
+    deliveries,
+    webhooks: createWebhookService({ ...parts, addressPolicy: openPolicy }),
+    strict: createWebhookService({ ...parts, addressPolicy: { allowHttp: false, allowPrivateNetworks: false } }),
+    /** Adds people, and makes the deliveries that tells. */
+    async addPeople(count: number): Promise<void> {
+      for (let person = 0; person < count; person++) {
+        const email = `${randomBytes(6).toString('hex')}@example.com`
+        await people.subscribers.create(db, people.account, { email })
+      }
+      await fanOutBatch({ db, queue, clock })
+    },
+    async end(): Promise<void> {
+      await exchange.close()
+      await queue.stop()
+      await people.end()
+    },
+  }
+}
+
+const definition = { url: 'https://example.com/hooks', events: ['subscriber.added', 'subscriber.removed'] as const }
+
+async function create() {
+  const { db, account, webhooks } = world
+  return webhooks.create(db, account, { url: definition.url, events: [...definition.events] })
+}
+
+async function stored(id: string) {
+  return world.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
+
+async function statusesOf(id: string): Promise<string[]> {
+  const { data } = await world.deliveries.list(world.db, world.account, id, { limit: 100 })
+  return data.map(({ status }) => status)
+}
+
+describe('a new webhook', () => {
+  test('shows its secret once, and is stored with it encrypted', async () => {
+    const { db, account, webhooks, box } = world
+    const { secret, ...webhook } = await create()
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    expect(webhook).toMatchObject({ ...definition, description: null, status: 'enabled', disabledReason: null })
+    expect(await webhooks.get(db, account, webhook.id)).toEqual(webhook)
+    expect((await webhooks.list(db, account, { limit: 1 })).data).toEqual([webhook])
+    const row = await stored(webhook.id)
+    expect(row.secret.includes(secret)).toBe(false)
+    expect(box.open(row.secret)).toBe(secret)
+  })
+
+  test.each(['http://example.com/', 'https://10.0.0.1/', 'https://[::1]/'])(
+    'is refused where %s is not allowed, and so is a change to it',
+    async (url) => {
+      const { db, account, strict } = world
+      const refused = { code: 'validation_error', details: [expect.objectContaining({ path: 'body.url' })] }
+      await expect(strict.create(db, account, { url, events: ['email.sent'] })).rejects.toMatchObject(refused)
+      const webhook = await create()
+      await expect(strict.update(db, account, webhook.id, { url })).rejects.toMatchObject(refused)
+      expect((await stored(webhook.id)).url).toBe(definition.url)
+    },
+  )
+})
+
+describe('changing a webhook', () => {
+  test('keeps what is not given, and the time when nothing changed', async () => {
+    const { db, account, webhooks } = world
+    const { secret, ...webhook } = await create()
+    world.moveClock(1_000)
+    const changed = await webhooks.update(db, account, webhook.id, { description: 'CRM' })
+    expect(changed).toEqual({ ...webhook, description: 'CRM', updatedAt: world.clock.now().toISOString() })
+    world.moveClock(1_000)
+    expect(await webhooks.update(db, account, webhook.id, { description: 'CRM', url: webhook.url })).toEqual(changed)
+  })
+
+  test('at once in two fields keeps both', async () => {
+    const { db, account, webhooks } = world
+    const { id } = await create()
+    await Promise.all([
+      webhooks.update(db, account, id, { description: 'CRM' }),
+      webhooks.update(db, account, id, { events: ['contact.created'] }),
+    ])
+    expect(await webhooks.get(db, account, id)).toMatchObject({ description: 'CRM', events: ['contact.created'] })
+  })
+
+  test('to disabled cancels what is pending; enabling again resends nothing and forgives', async () => {
+    const { db, account, webhooks, queue, addPeople } = world
+    const { id } = await create()
+    await addPeople(2)
+    expect(await statusesOf(id)).toEqual(['pending', 'pending'])
+    const deliveryIds = (await world.deliveries.list(db, account, id, { limit: 10 })).data.map(
+      (delivery) => delivery.id,
+    )
+    await db.updateTable('webhooks').set({ failing_since: new Date(), slow: true }).where('id', '=', id).execute()
+
+    const disabled = await webhooks.update(db, account, id, { status: 'disabled' })
+    expect(disabled).toMatchObject({ status: 'disabled', disabledReason: 'manual' })
+    expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
+    expect(await queue.missing(db, deliveryIds)).toEqual(deliveryIds)
+    await addPeople(1)
+
+    const enabled = await webhooks.update(db, account, id, { status: 'enabled' })
+    expect(enabled).toMatchObject({ status: 'enabled', disabledReason: null })
+    expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
+    expect(await stored(id)).toMatchObject({ failing_since: null, slow: false })
+    await addPeople(1)
+    expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
+  })
+
+  test('rolled back leaves it enabled and its deliveries pending', async () => {
+    const { db, account, webhooks, addPeople } = world
+    const { id } = await create()
+    await addPeople(1)
+    const undone = inTransaction(db, async (trx) => {
+      await webhooks.update(trx, account, id, { status: 'disabled' })
+      throw new Error('undo')
+    })
+    await expect(undone).rejects.toThrow('undo')
+    expect(await webhooks.get(db, account, id)).toMatchObject({ status: 'enabled' })
+    expect(await statusesOf(id)).toEqual(['pending'])
+  })
+})
+
+test('a deleted webhook is gone, and what was pending for it is canceled', async () => {
+  const { db, account, webhooks, addPeople } = world
+  const { id } = await create()
+  await addPeople(1)
+  const results = await Promise.all([1, 2].map(() => refusal(webhooks.delete(db, account, id))))
+  expect(results.toSorted()).toEqual(['not refused', 'not_found'])
+  expect(await refusal(webhooks.get(db, account, id))).toBe('not_found')
+  const left = await db.selectFrom('deliveries').select('status').where('webhook_id', '=', id).execute()
+  expect(left).toEqual([{ status: 'canceled' }])
+})
+
+test('a rotated secret is new, and the previous one is kept for 24 hours', async () => {
+  const { db, account, webhooks, box, clock } = world
+  const { id, secret: first } = await create()
+  world.moveClock(1_000)
+  const { secret: second, ...webhook } = await webhooks.rotateSecret(db, account, id)
+  expect(second).toMatch(/^whsec_/)
+  expect(second).not.toBe(first)
+  expect(webhook).toMatchObject({ id, updatedAt: clock.now().toISOString() })
+  const row = await stored(id)
+  expect(box.open(row.secret)).toBe(second)
+  expect(box.open(row.previous_secret ?? Buffer.alloc(0))).toBe(first)
+  expect(row.previous_secret_expires_at?.getTime()).toBe(clock.now().getTime() + 24 * 3_600_000)
+
+  const { secret: third } = await webhooks.rotateSecret(db, account, id)
+  expect(box.open((await stored(id)).previous_secret ?? Buffer.alloc(0))).toBe(second)
+  expect(third).not.toBe(second)
+})
+
+test('a test event is of the first subscribed type or of the one asked for, and signed', async () => {
+  const { db, account, webhooks } = world
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(db, account, {
+    url: receiver.url,
+    events: ['contact.deleted', 'contact.created'],
+  })
+
+  expect(await webhooks.test(db, account, webhook.id)).toMatchObject({ success: true })
+  await webhooks.update(db, account, webhook.id, { status: 'disabled' })
+  expect(await webhooks.test(db, account, webhook.id, 'email.sent')).toMatchObject({ success: true })
+  expect(receiver.requests.map(({ body }) => JSON.parse(body.toString()).type)).toEqual([
+    'contact.deleted',
+    'email.sent',
+  ])
+  for (const { body, headers } of receiver.requests) {
+    const signature = createHmac('sha256', webhook.secret).update(body).digest('hex')
+    expect(headers['x-service-signature']).toBe(signature)
+  }
+  expect(await statusesOf(webhook.id)).toEqual(['succeeded', 'succeeded'])
+})
+
+test("another account's webhook does not exist", async () => {
+  const { db, stranger, webhooks } = world
+  const { id, secret, ...rest } = await create()
+  const attempts = [
+    webhooks.get(db, stranger, id),
+    webhooks.update(db, stranger, id, { status: 'disabled' }),
+    webhooks.delete(db, stranger, id),
+    webhooks.rotateSecret(db, stranger, id),
+    webhooks.test(db, stranger, id),
+    webhooks.get(db, stranger, exampleId('webhook')),
+  ]
+  expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))
+  expect((await webhooks.list(db, stranger, { limit: 10 })).data).toEqual([])
+  expect(await webhooks.get(db, world.account, id)).toEqual({ id, ...rest })
+})
