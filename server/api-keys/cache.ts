@@ -67,7 +67,7 @@ export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clo
     },
     invalidate(keyId) {
       disownReads()
-      for (const [name, { key }] of entries) if (key.id === keyId) entries.delete(name)
+      for (const [name, { key }] of entries) if (key.keyId === keyId) entries.delete(name)
     },
     clear() {
       disownReads()

@@ -55,7 +55,7 @@ export type KeyInfo = {
 
 /** What a request with a key may do, and in whose name. */
 export type AuthenticatedKey = {
-  id: string
+  keyId: string
   accountId: string
   /** The plan of the account. */
   plan: string
@@ -138,7 +138,7 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
       const row = await findKeyByHash(handle, hash)
       if (row === undefined || !timingSafeEqual(row.secret_hash, hash)) return null
       return {
-        id: row.id,
+        keyId: row.id,
         accountId: row.account_id,
         plan: row.plan,
         mode: row.mode,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Request, Response } from 'express'
+import type { NextFunction, Request, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
 
@@ -14,12 +14,15 @@ export type EndpointContext = {
   handle: Handle
 }
 
-/** What the input of every route has. Not the whole `Request`: the query is of another type in each. */
-export type RouteInput = {
-  req: IncomingMessage &
-    Pick<Request, 'body' | 'get' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
-  res: Response
-}
+/** What is known of a request of every route. Not the whole `Request`: the query is of another type in each. */
+export type RouteRequest = IncomingMessage &
+  Pick<Request, 'body' | 'get' | 'ip' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
+
+/** What stands before every route. */
+export type RouteMiddleware = (req: RouteRequest, res: Response, next: NextFunction) => void | Promise<void>
+
+/** What the input of every route has. */
+export type RouteInput = { req: RouteRequest; res: Response }
 
 /**
  * Turns a use case into a route: finds the caller, and keeps the answer where the route is

@@ -5,7 +5,7 @@ import { DomainError, invalidField } from '../errors.ts'
 import type { SecretBox } from '../secrets.ts'
 import { rawBodyOf } from './body.ts'
 import { type Caller, callerOf } from './caller.ts'
-import type { Endpoint, RouteInput } from './endpoint.ts'
+import type { Endpoint, RouteInput, RouteRequest } from './endpoint.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
 
 const header = 'idempotency-key'
@@ -95,7 +95,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
   }
 }
 
-function idempotencyKeyOf(req: RouteInput['req']): string | undefined {
+function idempotencyKeyOf(req: RouteRequest): string | undefined {
   const given = req.headersDistinct[header]
   if (given === undefined) return undefined
   const [key = ''] = given
@@ -107,6 +107,6 @@ function idempotencyKeyOf(req: RouteInput['req']): string | undefined {
 }
 
 /** What the request asks for: method, path, body and, since a test key does other things, the mode of the key. */
-function fingerprintOf(req: RouteInput['req'], { mode }: Caller): Buffer {
+function fingerprintOf(req: RouteRequest, { mode }: Caller): Buffer {
   return createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`).update(rawBodyOf(req)).digest()
 }

@@ -10,8 +10,8 @@ beforeEach(() => {
   cache = createKeyCache({ clock, maxKeys: 3 })
 })
 
-function key(id: string, { isRevoked = false } = {}): FoundKey {
-  return { id, accountId: 'acc', plan: 'free', mode: 'live', permissions: ['full_access'], isRevoked }
+function key(keyId: string, { isRevoked = false } = {}): FoundKey {
+  return { keyId, accountId: 'acc', plan: 'free', mode: 'live', permissions: ['full_access'], isRevoked }
 }
 
 /** A read that ends when told. */
@@ -28,7 +28,7 @@ function slowRead() {
 test('a key is known for two seconds after it was read', async () => {
   await cache.read('secret', async () => key('key_1'))
   clock.at += 1_999
-  expect(cache.get('secret')).toMatchObject({ id: 'key_1' })
+  expect(cache.get('secret')).toMatchObject({ keyId: 'key_1' })
   expect(cache.get('other')).toBeUndefined()
   clock.at += 1
   expect(cache.get('secret')).toBeUndefined()
@@ -39,7 +39,7 @@ test('the two seconds begin before the read, not after it', async () => {
   const reading = cache.read('secret', read)
   clock.at += 2_000
   resolve(key('key_1'))
-  expect(await reading).toMatchObject({ id: 'key_1' })
+  expect(await reading).toMatchObject({ keyId: 'key_1' })
   expect(cache.get('secret')).toBeUndefined()
 })
 
@@ -59,7 +59,7 @@ test.each([
 
 test('a read that fails is told and tried again', async () => {
   await expect(cache.read('secret', () => Promise.reject(new Error('no database')))).rejects.toThrow('no database')
-  expect(await cache.read('secret', async () => key('key_1'))).toMatchObject({ id: 'key_1' })
+  expect(await cache.read('secret', async () => key('key_1'))).toMatchObject({ keyId: 'key_1' })
 })
 
 test('beyond its bound the key read longest ago goes', async () => {
@@ -80,7 +80,7 @@ describe('requests at once', () => {
 
   test('with other secrets do not', async () => {
     const results = [cache.read('a', async () => key('a')), cache.read('b', async () => key('b'))]
-    expect((await Promise.all(results)).map((found) => found?.id)).toEqual(['a', 'b'])
+    expect((await Promise.all(results)).map((found) => found?.keyId)).toEqual(['a', 'b'])
   })
 })
 
@@ -113,5 +113,5 @@ test('invalidating a key leaves the others', async () => {
   await cache.read('b', async () => key('key_b'))
   cache.invalidate('key_a')
   expect(cache.get('a')).toBeUndefined()
-  expect(cache.get('b')).toMatchObject({ id: 'key_b' })
+  expect(cache.get('b')).toMatchObject({ keyId: 'key_b' })
 })

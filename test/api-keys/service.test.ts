@@ -68,7 +68,7 @@ describe('finding a key by its secret', () => {
   test('answers whose it is and what it may do', async () => {
     const { id, key } = await createKey()
     expect(await service.findBySecret(database.db, key)).toEqual({
-      id,
+      keyId: id,
       accountId: account.id,
       plan: 'pro',
       mode: 'live',
@@ -103,7 +103,7 @@ describe('revoking a key', () => {
     } finally {
       await client.end()
     }
-    expect(await service.findBySecret(db, key)).toMatchObject({ id, isRevoked: true })
+    expect(await service.findBySecret(db, key)).toMatchObject({ keyId: id, isRevoked: true })
     expect(await service.findBySecret(db, other.key)).toMatchObject({ isRevoked: false })
   })
 
@@ -134,7 +134,7 @@ describe('the first account', () => {
     for (const mode of ['test', 'live'] as const) {
       const created = made[0]?.[`${mode}Key`]
       expect(await service.findBySecret(db, created?.key ?? '')).toMatchObject({
-        id: created?.id,
+        keyId: created?.id,
         accountId: accounts[0]?.id,
         mode,
         permissions: ['full_access'],
