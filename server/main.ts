@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import { type App, startApp } from './app.ts'
+import { readConfig } from './config.ts'
+import { OperatorError } from './errors.ts'
+import { createLogger } from './logging.ts'
+import { welcome } from './welcome.ts'
+
+/** Aborted by the first SIGINT or SIGTERM. The second one ends the process at once. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController()
+  function onSignal(): void {
+    if (stopping.signal.aborted) process.exit(1)
+    stopping.abort()
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return stopping.signal
+}
+
+/** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
+async function greet(app: App): Promise<void> {
+  const first = await app.ensureFirstAccount()
+  const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
+  process.stdout.write(welcome(app.url, keys))
+}
+
+/** Runs the service until it is told to stop. */
+async function run(): Promise<void> {
+  const config = readConfig()
+  const stopping = stopSignal()
+  const logger = createLogger({ level: config.logLevel })
+  await using app = await startApp(config, { logger })
+  await greet(app)
+  if (!stopping.aborted) await once(stopping, 'abort')
+}
+
+try {
+  await run()
+} catch (error) {
+  if (error instanceof OperatorError) process.stderr.write(`postern: ${error.message}\n`)
+  else createLogger({ level: 'fatal' }).fatal({ err: error }, 'the service ended because of a fault of its own')
+  process.exitCode = 1
+}

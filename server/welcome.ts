@@ -1,0 +1,25 @@
+/** The keys of the first account. */
+export type FirstKeys = { test: string; live: string }
+
+/**
+ * What the terminal shows when the service is up: on the first start the keys, which are shown only
+ * then, with a line to try one; in the end, always, the address.
+ *
+ * @param url Of the service, without a slash at the end.
+ */
+export function welcome(url: string, keys: FirstKeys | null): string {
+  const firstStart = [
+    '',
+    'This is the first start. An account was made for you, with two keys; they are shown only now:',
+    '',
+    `  test key  ${keys?.test}`,
+    `  live key  ${keys?.live}`,
+    '',
+    'Try one:',
+    '',
+    `  curl -H 'Authorization: Bearer ${keys?.test}' ${url}/v1/event-types`,
+    '',
+  ]
+  const always = [`Postern listens on ${url}, with its documentation at ${url}/docs`, '']
+  return [...(keys === null ? [] : firstStart), ...always].join('\n')
+}
