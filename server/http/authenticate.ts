@@ -7,7 +7,7 @@ import type { Db } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
 import type { AuthFailures } from './auth-failures.ts'
 import { type Caller, callerOf, setCaller } from './caller.ts'
-import type { RouteMiddleware } from './endpoint.ts'
+import type { RouteGate } from './endpoint.ts'
 
 export type AuthenticateOptions = {
   db: Db
@@ -23,7 +23,7 @@ export type AuthenticateOptions = {
  * `authentication_error` when the key is missing, malformed, unknown or revoked; `rate_limit_exceeded`
  * when the client's address has failed too often, unless its key was valid a moment ago.
  */
-export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteMiddleware {
+export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteGate {
   async function find(header: string | undefined, address: string): Promise<Caller> {
     const secret = header === undefined ? null : bearerTokenOf(header)
     const cached = secret === null ? undefined : cache.get(secret)
@@ -44,7 +44,7 @@ export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptio
 }
 
 /** Refuses what the key may not do. To stand behind `authenticate`. */
-export const requirePermission: RouteMiddleware = (req, _res, next) => {
+export const requirePermission: RouteGate = (req, _res, next) => {
   authorize(callerOf(req), req.tsRestRoute.metadata)
   next()
 }

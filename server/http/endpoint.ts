@@ -18,8 +18,8 @@ export type EndpointContext = {
 export type RouteRequest = IncomingMessage &
   Pick<Request, 'body' | 'get' | 'ip' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
 
-/** What stands before every route. */
-export type RouteMiddleware = (req: RouteRequest, res: Response, next: NextFunction) => void | Promise<void>
+/** Lets a request in to its route, or throws why not. Stands before every route, and before anything is read. */
+export type RouteGate = (req: RouteRequest, res: Response, next: NextFunction) => void | Promise<void>
 
 /** What the input of every route has. */
 export type RouteInput = { req: RouteRequest; res: Response }

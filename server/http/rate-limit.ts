@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
 import { callerOf } from './caller.ts'
-import type { RouteMiddleware } from './endpoint.ts'
+import type { RouteGate } from './endpoint.ts'
 import { leaseRequests, windowMs } from './rate-limit-windows.ts'
 
 /** Requests leased ahead of need at most: what one statement is worth. */
@@ -115,7 +115,7 @@ export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'le
  * Has every answer behind it tell the limit, and refuses with `rate_limit_exceeded` what is beyond it.
  * To stand behind `authenticate`.
  */
-export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteMiddleware {
+export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteGate {
   return async (req, res, next) => {
     const { allowed, limit, remaining, resetAt } = await limiter.take(callerOf(req))
     res.set({
