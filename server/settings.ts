@@ -244,7 +244,6 @@ export const settingsSchema = z.object({
 
 /** What the settings are read as. */
 export type SettingValues = z.output<typeof settingsSchema>
-export type SettingName = keyof SettingValues
 
 /** The settings for people, in the order to show them: the README's table is made from this. */
 export const settingsTable: readonly (SettingInfo & { name: string })[] = Object.entries(settingsSchema.shape).flatMap(

@@ -8,18 +8,19 @@ export type FirstKeys = { test: string; live: string }
  * @param url Of the service, without a slash at the end.
  */
 export function welcome(url: string, keys: FirstKeys | null): string {
-  const firstStart = [
-    '',
-    'This is the first start. An account was made for you, with two keys; they are shown only now:',
-    '',
-    `  test key  ${keys?.test}`,
-    `  live key  ${keys?.live}`,
-    '',
-    'Try one:',
-    '',
-    `  curl -H 'Authorization: Bearer ${keys?.test}' ${url}/v1/event-types`,
-    '',
-  ]
-  const always = [`Postern listens on ${url}, with its documentation at ${url}/docs`, '']
-  return [...(keys === null ? [] : firstStart), ...always].join('\n')
+  const address = `Postern listens on ${url}, with its documentation at ${url}/docs\n`
+  return keys === null ? address : `${firstStart(url, keys)}\n${address}`
+}
+
+function firstStart(url: string, { test, live }: FirstKeys): string {
+  return `
+This is the first start. An account was made for you, with two keys; they are shown only now:
+
+  test key  ${test}
+  live key  ${live}
+
+Try one:
+
+  curl -H 'Authorization: Bearer ${test}' ${url}/v1/event-types
+`
 }
