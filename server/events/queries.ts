@@ -48,9 +48,11 @@ export type Underway = {
 }
 
 /**
- * Looks at the transactions of this service, in whatever process. It must be asked outside of a
- * transaction: inside one, PostgreSQL answers the same again. All processes must use one database role,
- * since others' transactions are hidden.
+ * Looks at the transactions that may append events, in whatever process: those of sessions with the
+ * name this one has. So every pool that events are appended through must have the same name and
+ * database role, and others, such as those of a backup, hold no poller up.
+ *
+ * @param handle Not a transaction: inside one, PostgreSQL answers the same again.
  */
 export async function transactionsUnderway(handle: Handle): Promise<Underway> {
   const { rows } = await sql<{ age_ms: number | null; next_id: string }>`
