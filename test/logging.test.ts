@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { createLogger } from '../server/logging.ts'
 
@@ -18,7 +19,8 @@ describe('the log', () => {
     logger.info({ webhookId: 'wh_1' }, 'first\nsecond \u001b[31m')
 
     expect(lines).toHaveLength(1)
-    expect(lines[0]?.trimEnd()).not.toMatch(/[\n\u001b]/)
+    expect(lines[0]?.trimEnd().split('\n')).toHaveLength(1)
+    expect(lines[0]).not.toContain('\u001b')
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
       level: 'info',
       webhookId: 'wh_1',
@@ -35,13 +37,13 @@ describe('the log', () => {
     expect(lines).toEqual([])
   })
 
-  test.each([
-    ['a message', (log: ReturnType<typeof recorder>['logger'], text: string) => log.info(`got ${text}`)],
+  test.each<[string, (log: Logger, text: string) => void]>([
+    ['a message', (log, text) => log.info(`got ${text}`)],
     ['a field', (log, text) => log.info({ deep: { er: [text] } })],
     ['a header', (log, text) => log.info({ headers: { authorization: `Bearer ${text}` } })],
     ['an error', (log, text) => log.error({ err: new Error(`no ${text}`, { cause: new Error(text) }) })],
     ['a stack alone', (log, text) => log.error(Object.assign(new Error('no'), { stack: `at ${text}` }))],
-  ] as const)('never shows a key or a secret in %s', (_, write) => {
+  ])('never shows a key or a secret in %s', (_, write) => {
     for (const text of [key, secret, `postgres://ada:${secret}@db:5432/postern`]) {
       const { logger, lines } = recorder()
 

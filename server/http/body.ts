@@ -101,10 +101,11 @@ function brokenOff(): DomainError {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function parse(bytes: Buffer): unknown {
+  let reason = 'it is not UTF-8'
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (error) {
-    const reason = error instanceof SyntaxError ? error.message : 'it is not UTF-8'
-    throw new DomainError('malformed_json', `The body is not JSON: ${reason}.`)
+    if (error instanceof SyntaxError) reason = error.message
   }
+  throw new DomainError('malformed_json', `The body is not JSON: ${reason}.`)
 }

@@ -1,0 +1,95 @@
+import { createExpressEndpoints } from '@ts-rest/express'
+import express, { type Express, type RequestHandler } from 'express'
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+import { contract } from '../../contract/index.ts'
+import { DomainError } from '../errors.ts'
+import { logRequests } from './access-log.ts'
+import { readJsonBody } from './body.ts'
+import { serveDocs } from './docs.ts'
+import type { Endpoint, RouteGate } from './endpoint.ts'
+import { answerErrors, badEscape } from './errors.ts'
+import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
+import { pathsOf, refuseOtherMethods } from './methods.ts'
+import { checkQuery } from './query.ts'
+import { assignRequestId } from './request-id.ts'
+import { createRequestMetrics } from './request-metrics.ts'
+import { createRoutes, type Services } from './routes/index.ts'
+import { refusalOf } from './validation.ts'
+
+export type HttpAppOptions = {
+  services: Services
+  /** Finds the caller of a route, and keeps the answers of idempotent ones. */
+  endpoint: Endpoint
+  /** Who may come in, in this order: authentication, the rate limit, the permission. Before anything is read. */
+  gates: readonly RouteGate[]
+  /** The OpenAPI document to publish. */
+  document: object
+  /** Shown at `/metrics`; the figures of requests are added to it. */
+  registry: Registry
+  /** What `/readyz` asks. */
+  checks: Checks
+  logger: Logger
+  /** Of one request body. */
+  maxBodyBytes: number
+  /** How many proxies in front of the service are believed in what they say of the client's address. */
+  trustProxy: number
+}
+
+/** The whole HTTP interface: the routes of the contract, and beside them what needs no key. */
+export function createHttpApp(options: HttpAppOptions): Express {
+  const { logger, registry } = options
+  const app = express()
+  // Before the first route: express fixes them then.
+  app.enable('case sensitive routing').enable('strict routing').disable('x-powered-by').disable('etag')
+  // Without nested objects and arrays: what is given twice can then be seen.
+  app.set('query parser', 'simple')
+  app.set('trust proxy', options.trustProxy)
+
+  app.use(begin, logRequests(logger, createRequestMetrics(registry)), requireHost)
+  createExpressEndpoints(contract, createRoutes(options.services, options.endpoint), app, {
+    logInitialization: false,
+    globalMiddleware: [...options.gates, checkQuery, readJsonBody(options.maxBodyBytes)],
+    requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
+  })
+  app.get('/healthz', answerHealth)
+  app.get('/readyz', answerReadiness(options.checks))
+  app.get('/metrics', answerMetrics(registry))
+  const openPaths = ['/healthz', '/readyz', '/metrics', ...serveDocs(app, options.document)]
+
+  for (const [path, methods] of pathsOf(contract)) refuseOtherMethods(app, path, methods)
+  for (const path of openPaths) refuseOtherMethods(app, path, ['GET'])
+  app.use(refuseUnknownPath)
+  app.use(answerErrors(logger))
+  return app
+}
+
+const begin: RequestHandler = (_req, res, next) => {
+  assignRequestId(res)
+  res.setHeader('X-Content-Type-Options', 'nosniff')
+  // What an account sees is for it alone.
+  res.setHeader('Cache-Control', 'no-store')
+  next()
+}
+
+/** Node would answer without a body. Source: RFC 9112 §3.2. */
+const requireHost: RequestHandler = (req, _res, next) => {
+  if (req.headers.host === undefined && req.httpVersion === '1.1') {
+    throw new DomainError('malformed_request', 'The request has no Host header.')
+  }
+  next()
+}
+
+const refuseUnknownPath: RequestHandler = (req) => {
+  if (!isDecodable(req.path)) throw badEscape()
+  throw new DomainError('not_found', 'Nothing is at this path: see /docs for those there are.')
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,112 @@
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Express, RequestHandler } from 'express'
+
+/** Everything comes from this server, and nothing stands inline. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  // Swagger UI draws its icons with data: URLs.
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+// The addresses are relative, so that the page also works behind a proxy that adds a prefix.
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Postern API</title>
+    <link rel="icon" type="image/png" href="docs/favicon-32x32.png">
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <link rel="stylesheet" href="docs/page.css">
+  </head>
+  <body>
+    <noscript>This page needs JavaScript. The same description for programs is <a href="openapi.json">openapi.json</a>.</noscript>
+    <div id="docs"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/page.js"></script>
+  </body>
+</html>
+`
+
+const style = `body {
+  margin: 0;
+}
+
+noscript {
+  display: block;
+  padding: 2rem;
+  font-family: sans-serif;
+}
+`
+
+// A key is kept in the page alone and gone with it. No document is sent to a validator elsewhere.
+const script = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#docs',
+  deepLinking: true,
+  displayRequestDuration: true,
+  tryItOutEnabled: true,
+  persistAuthorization: false,
+  validatorUrl: null,
+})
+`
+
+/** The files of Swagger UI that the page needs: its package has ten times as many. */
+const assets = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] as const
+
+const assetCaching = 'public, max-age=3600'
+
+/**
+ * Serves the documentation under `/docs`, the OpenAPI document it shows at `/openapi.json`, and leads
+ * there from `/`. Answers the paths, all of which have GET only.
+ *
+ * @param document An OpenAPI document. Serialised once.
+ */
+export function serveDocs(app: Express, document: object): string[] {
+  const { directory, version } = swaggerUi()
+  const handlers: Record<string, RequestHandler> = {
+    '/': (_req, res) => res.redirect('/docs'),
+    '/openapi.json': text('application/json; charset=utf-8', JSON.stringify(document)),
+    '/docs': (_req, res) => {
+      res.setHeader('Content-Security-Policy', contentSecurityPolicy)
+      res.setHeader('Referrer-Policy', 'no-referrer')
+      res.setHeader('Cache-Control', 'no-cache')
+      res.type('html').send(page)
+    },
+    '/docs/page.css': text('text/css; charset=utf-8', style),
+    '/docs/page.js': text('text/javascript; charset=utf-8', script),
+  }
+  for (const name of assets) {
+    handlers[`/docs/${name}`] = (_req, res, next) => {
+      res.setHeader('ETag', `"${version}"`)
+      res.sendFile(join(directory, name), { cacheControl: false, headers: { 'Cache-Control': assetCaching } }, next)
+    }
+  }
+  for (const [path, handler] of Object.entries(handlers)) app.get(path, handler)
+  return Object.keys(handlers)
+}
+
+function text(contentType: string, body: string): RequestHandler {
+  const bytes = Buffer.from(body)
+  return (_req, res) => {
+    res.setHeader('Content-Type', contentType)
+    res.setHeader('Cache-Control', 'no-cache')
+    res.send(bytes)
+  }
+}
+
+/** Where the package is and which one, without loading its code. */
+function swaggerUi(): { directory: string; version: string } {
+  const require = createRequire(import.meta.url)
+  const manifest = require.resolve('swagger-ui-dist/package.json')
+  const { version }: { version: string } = require(manifest)
+  return { directory: dirname(manifest), version }
+}

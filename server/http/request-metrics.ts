@@ -1,0 +1,38 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+
+export type AnsweredRequest = {
+  method: string
+  /** The path of the contract, such as `/v1/webhooks/:id`: as many values as there are routes. */
+  route: string
+  /** `aborted` when the client left before the answer. */
+  status: number | 'aborted'
+  durationMs: number
+}
+
+export type RequestMetrics = {
+  onAnswered(request: AnsweredRequest): void
+}
+
+/** Adds the figures of requests to `registry`. Once per registry. */
+export function createRequestMetrics(registry: Registry): RequestMetrics {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'postern_http_requests_total',
+    help: 'Requests answered by this process.',
+    labelNames: ['method', 'route', 'status'] as const,
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'postern_http_request_duration_seconds',
+    help: 'Seconds from the arrival of a request to the end of its answer.',
+    labelNames: ['method', 'route'] as const,
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  return {
+    onAnswered({ method, route, status, durationMs }) {
+      requests.inc({ method, route, status })
+      duration.observe({ method, route }, durationMs / 1000)
+    },
+  }
+}
