@@ -4,6 +4,7 @@ import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { joinEmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded.ts'
@@ -41,7 +42,7 @@ async function query(connectionString: string, text: string): Promise<unknown[][
 
 /** Another process that owns the directory, in a process group of its own. */
 async function startOwner(directory: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'embedded-owner.ts'), directory], {
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./embedded-owner.ts')), directory], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   })
