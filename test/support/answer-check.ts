@@ -24,6 +24,7 @@ export type Verdict = {
 export function checkAnswer(exchange: Exchange): Verdict {
   const path = exchange.path.split('?')[0] ?? ''
   const there = operationsAt(path)
+  if (exchange.method === 'HEAD') return { operation: null, faults: faultsOfHead(exchange, there) }
   const operation = there.find(({ method }) => method === exchange.method) ?? null
   if (operation === null) return { operation, faults: faultsOutside(exchange, path, there) }
   const declared = operation.answers.get(exchange.status)
@@ -72,19 +73,30 @@ const documentedHeaders = new Set(
   Object.keys(publishedSpec.components?.headers ?? {}).map((name) => name.toLowerCase()),
 )
 
-/** The paths that are not part of the API, and what their successes look like is their own affair. */
+/** The paths that are not part of the API: what their successes look like is their own affair. */
 const besideTheApi = /^\/(healthz|readyz|metrics|openapi\.json|docs(\/.*)?)$/
 
 function faultsOutside(exchange: Exchange, path: string, there: readonly Operation[]): string[] {
-  const { method, status, headers } = exchange
-  if (status < 400) return besideTheApi.test(path) ? [] : ['the spec has no such operation, yet it succeeded']
-  const faults = method === 'HEAD' ? [] : faultsOfErrorBody(exchange)
+  const { status, headers } = exchange
+  if (besideTheApi.test(path) && (status < 400 || path === '/readyz')) return []
+  if (status < 400) return ['the spec has no such operation, yet it succeeded']
+  const faults = faultsOfErrorBody(exchange)
   if (there.length === 0) return faults
   const allowed = there.map((operation) => operation.method).toSorted()
   const told = (headers.allow ?? '').split(',').map((name) => name.trim())
   if (status !== 405) return faults
   const missing = allowed.filter((name) => !told.includes(name))
   return missing.length === 0 ? faults : [...faults, `Allow is "${headers.allow}" and lacks ${missing.join(', ')}`]
+}
+
+/** HEAD is GET without the body (RFC 9110 §9.3.2). */
+function faultsOfHead(exchange: Exchange, there: readonly Operation[]): string[] {
+  const faults = exchange.body === '' ? [] : ['there is a body']
+  const get = there.find(({ method }) => method === 'GET')
+  if (get === undefined) return faults
+  const declared = get.answers.get(exchange.status)
+  if (declared === undefined) return [...faults, `the status is not declared for ${get.id}`]
+  return [...faults, ...faultsOfHeaders(exchange, declared)]
 }
 
 function faultsOfHeaders({ headers }: Exchange, declared: DeclaredAnswer): string[] {

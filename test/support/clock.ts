@@ -18,20 +18,18 @@ export type TestTime = {
 
 /** @param start Default: the real time. */
 export function createTestTime(start: Date = new Date()): TestTime {
-  let now = start.getTime()
   const queueClock = new TestClock(start)
 
   async function set(time: Date): Promise<void> {
-    now = time.getTime()
     await queueClock.setTime(time)
     await queueClock.tick(0)
   }
 
   return {
-    clock: { now: () => new Date(now) },
+    clock: { now: () => new Date(queueClock.now()) },
     queueClock,
     sessionOptions: '-c pgboss.test_clock=on',
     set,
-    advance: (ms) => set(new Date(now + ms)),
+    advance: (ms) => set(new Date(queueClock.now() + ms)),
   }
 }

@@ -74,7 +74,7 @@ export async function administer<T>(work: (admin: pg.Client) => Promise<T>): Pro
   }
 }
 
-const patienceMs = 3_000
+const patienceMs = 2_000
 const pollMs = 20
 
 /** Who is still connected to `database`, after those who just left had time to be gone. */

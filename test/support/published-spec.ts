@@ -68,9 +68,19 @@ export function operationById(id: string): Operation {
   return operation
 }
 
-/** The operations of the first template that `path`, without its query, matches; none for a path the spec lacks. */
+/** The operations at `path`, given without its query; none for a path the spec lacks or that cannot be decoded. */
 export function operationsAt(path: string): readonly Operation[] {
+  if (!isDecodable(path)) return []
   return operations.filter(({ template }) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 type Found = Pick<Operation, 'template' | 'method'> & { operation: OperationObject }

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import type { SchemaObject } from 'openapi3-ts/oas31'
+import { faultsBySchema } from './answer-check.ts'
+import { dereference, type Schema } from './published-spec.ts'
+
+/** Lengths above this are generated only as the longest that is allowed. */
+const usualLength = 40
+
+/** Values that are valid by a schema of the published spec. */
+export function valid(schema: Schema): fc.Arbitrary<unknown> {
+  const resolved = dereference<SchemaObject>(schema)
+  if (resolved.enum !== undefined) return fc.constantFrom(...resolved.enum)
+  if (resolved.const !== undefined) return fc.constant(resolved.const)
+  const choices = resolved.anyOf ?? resolved.oneOf
+  if (choices !== undefined) return fc.oneof(...choices.map(valid))
+  const types = [resolved.type ?? []].flat()
+  if (types.length > 1) return fc.oneof(...types.map((type) => valid({ ...resolved, type })))
+  switch (types[0]) {
+    case 'string':
+      return text(resolved).filter((value) => isValid(resolved, value))
+    case 'integer':
+      return fc.integer({ min: resolved.minimum ?? -1000, max: resolved.maximum ?? 1000 })
+    case 'boolean':
+      return fc.boolean()
+    case 'null':
+      return fc.constant(null)
+    case 'array':
+      return list(resolved)
+    case 'object':
+      return fields(resolved)
+    default:
+      throw new Error(`no values can be made for ${JSON.stringify(resolved)}: teach test/support/arbitrary.ts`)
+  }
+}
+
+/** Bodies in which one thing is wrong by the schema: a field missing, unknown or of a wrong value, or the whole. */
+export function invalidBody(schema: Schema): fc.Arbitrary<unknown> {
+  const { properties = {}, required = [] } = dereference<SchemaObject>(schema)
+  const whole = fc.constantFrom(null, [], 'text', 0, true, [{}])
+  const changed = valid(schema).chain((body) => {
+    const base = Object(body)
+    const without = required.map((name) => {
+      const { [name]: _, ...rest } = base
+      return rest
+    })
+    const wrong = Object.entries(properties).flatMap(([name, property]) =>
+      strange.filter((value) => !isValid(property, value)).map((value) => ({ ...base, [name]: value })),
+    )
+    return fc.constantFrom({ ...base, unexpected: true }, ...without, ...wrong)
+  })
+  return fc
+    .oneof({ weight: 1, arbitrary: whole }, { weight: 4, arbitrary: changed })
+    .filter((value) => !isValid(schema, value))
+}
+
+/** Texts that a query parameter with this schema must refuse. */
+export function invalidQueryValues(schema: Schema): string[] {
+  const { type } = dereference<SchemaObject>(schema)
+  const candidates = [
+    '',
+    ' ',
+    'x',
+    '0',
+    '-1',
+    '1.5',
+    '101',
+    '1e1',
+    '0x10',
+    ' 5',
+    'null',
+    'true',
+    'ä',
+    '\u0000',
+    'x'.repeat(500),
+  ]
+  return candidates.filter(
+    (value) => !isValid(schema, type === 'integer' && /^-?\d+$/.test(value) ? Number(value) : value),
+  )
+}
+
+export function isValid(schema: Schema, value: unknown): boolean {
+  return faultsBySchema(schema, value).length === 0
+}
+
+const strange: readonly unknown[] = [
+  null,
+  true,
+  0,
+  1.5,
+  '',
+  'x',
+  '\u0000',
+  'x'.repeat(5000),
+  [],
+  [null],
+  ['x'],
+  {},
+  { a: 1 },
+  'javascript:alert(1)',
+  '2026-13-45T00:00:00Z',
+]
+
+function text({ format, pattern, minLength = 0, maxLength }: SchemaObject): fc.Arbitrary<string> {
+  if (format === 'uri') return fc.webUrl({ validSchemes: ['http', 'https'], withQueryParameters: true })
+  if (format === 'email') return fc.emailAddress()
+  if (format === 'date-time') return moment()
+  if (pattern !== undefined && !pattern.startsWith('^[^')) return fc.stringMatching(new RegExp(pattern, 'u'))
+  const max = Math.min(maxLength ?? usualLength, Math.max(usualLength, minLength))
+  const usual = fc.oneof(
+    fc.string({ minLength, maxLength: max }),
+    fc.string({ minLength, maxLength: max, unit: 'binary' }),
+  )
+  if (maxLength === undefined) return usual
+  const longest = fc.string({ minLength: maxLength, maxLength, unit: fc.constantFrom('a', 'é', '😀') })
+  return fc.oneof({ weight: 5, arbitrary: usual }, { weight: 1, arbitrary: longest })
+}
+
+function moment(): fc.Arbitrary<string> {
+  const range = { min: new Date('1970-01-02T00:00:00Z'), max: new Date('2099-12-30T00:00:00Z'), noInvalidDate: true }
+  return fc
+    .tuple(fc.date(range), fc.constantFrom('Z', '+02:00', '-11:30'))
+    .map(([date, offset]) => date.toISOString().replace('Z', offset))
+}
+
+function list({ items, minItems = 0, maxItems = 5, uniqueItems = false }: SchemaObject): fc.Arbitrary<unknown[]> {
+  const lengths = { minLength: minItems, maxLength: maxItems }
+  const item = valid(items ?? {})
+  return uniqueItems ? fc.uniqueArray(item, lengths) : fc.array(item, lengths)
+}
+
+function fields({ properties = {}, required = [] }: SchemaObject): fc.Arbitrary<Record<string, unknown>> {
+  const model = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valid(schema)]))
+  return fc.record(model, { requiredKeys: required })
+}

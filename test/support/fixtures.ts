@@ -1,0 +1,98 @@
+import type { SchemaObject } from 'openapi3-ts/oas31'
+import { contract } from '../../contract/index.ts'
+import type { TestClient } from './client.ts'
+import { dereference, type Operation } from './published-spec.ts'
+
+export type PathParameters = Record<string, string>
+
+/** What each operation needs to be called: objects that are there, and a body. */
+export type Fixtures = {
+  /** Makes what the path of the operation names, new each time. */
+  parametersFor(operation: Operation): Promise<PathParameters>
+  /** The example of the published spec, with an address nobody has yet. Undefined: takes no body. */
+  bodyFor(operation: Operation): unknown
+  /** An address nobody has yet. */
+  newEmail(): string
+}
+
+/** Nothing listens there: what is sent to it is refused at once. */
+export const deadUrl = 'http://127.0.0.1:9/hooks'
+
+/** Makes everything as `client` does. */
+export function createFixtures(client: TestClient): Fixtures {
+  let counter = 0
+  const newEmail = () => `person-${++counter}@example.com`
+
+  async function webhook(): Promise<string> {
+    const { id } = await client.succeed(contract.webhooks.create, {
+      body: { url: deadUrl, events: ['contact.created'] },
+    })
+    return id
+  }
+
+  async function subscriber(): Promise<string> {
+    const { id } = await client.succeed(contract.subscribers.create, { body: { email: newEmail() } })
+    return id
+  }
+
+  async function audience(): Promise<string> {
+    const { id } = await client.succeed(contract.audiences.create, { body: { name: `List ${++counter}` } })
+    return id
+  }
+
+  async function event(): Promise<string> {
+    await subscriber()
+    const { data } = await client.succeed(contract.events.list, { query: { limit: 1 } })
+    return String(first(data).id)
+  }
+
+  async function delivery(): Promise<PathParameters> {
+    const id = await webhook()
+    await client.succeed(contract.webhooks.test, { params: { id }, body: {} })
+    const { data } = await client.succeed(contract.deliveries.list, { params: { id }, query: {} })
+    return { id, deliveryId: first(data).id }
+  }
+
+  async function contact(): Promise<PathParameters> {
+    const audienceId = await audience()
+    const added = await client.succeed(contract.contacts.add, { params: { audienceId }, body: { email: newEmail() } })
+    return { audienceId, subscriberId: added.subscriberId }
+  }
+
+  return {
+    newEmail,
+    async parametersFor({ template }) {
+      if (template.includes('{deliveryId}')) return delivery()
+      if (template.includes('{subscriberId}')) return contact()
+      if (template.includes('{audienceId}')) return { audienceId: await audience() }
+      if (!template.includes('{')) return {}
+      const make = { webhooks: webhook, events: event, subscribers: subscriber, audiences: audience }
+      const resource = template.split('/')[2] as keyof typeof make
+      return { id: await make[resource]() }
+    },
+    bodyFor({ body }) {
+      if (body === null) return undefined
+      const { examples = [{}] } = dereference<SchemaObject>(body.schema)
+      const example = Object(examples[0])
+      return 'email' in example ? { ...example, email: newEmail() } : example
+    },
+  }
+}
+
+/** Identifiers of the right form that name nothing. */
+export function unknownParameters({ parameters }: Operation): PathParameters {
+  return Object.fromEntries(
+    parameters.path.map(({ name, schema }) => [name, String(dereference<SchemaObject>(schema).examples?.[0])]),
+  )
+}
+
+/** The path of an operation with these parameters. */
+export function pathOf({ template }: Operation, parameters: PathParameters): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+}
+
+function first<T>(items: readonly T[]): T {
+  const [item] = items
+  if (item === undefined) throw new Error('the list is empty')
+  return item
+}

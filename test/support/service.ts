@@ -1,0 +1,136 @@
+import { type Permission, permissions } from '../../contract/permissions.ts'
+import { createApiKeyService, type NewKey } from '../../server/api-keys/service.ts'
+import { type App, startApp } from '../../server/app.ts'
+import { type Clock, systemClock } from '../../server/clock.ts'
+import type { Config } from '../../server/config.ts'
+import { createLogger } from '../../server/logging.ts'
+import { createTestClient, type TestClient } from './client.ts'
+import type { TestTime } from './clock.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+
+/** The keys of a test. All of the account `accountId` but `other` and `limited`. */
+export type TestKeys = {
+  live: string
+  test: string
+  /** May read everything. */
+  read: string
+  revoked: string
+  /** Each may do one thing. */
+  only: Readonly<Record<Permission, string>>
+  /** Of another account. */
+  other: string
+  /** Of an account that may send one request a minute. */
+  limited: string
+}
+
+export type TestService = AsyncDisposable & {
+  url: string
+  app: App
+  database: TestDatabase
+  accountId: string
+  keys: TestKeys
+  /** Calls it with the live key. */
+  client: TestClient
+  /** What it has logged at the levels `warn` and above, one JSON object each. */
+  logged: readonly string[]
+  /** Stops everything. Throws when the service has logged an error that was not expected. */
+  stop(): Promise<void>
+}
+
+export type TestServiceOptions = {
+  /** Default: both. `api` alone starts faster, and delivers nothing. */
+  roles?: Partial<Config['roles']>
+  /** Time to be moved by the test. Default: the real one. */
+  time?: TestTime
+  /** Default: `database`, as it is. */
+  connectionString?: (direct: string) => string | Promise<string>
+  /** Whether it is the point of the test that the service fails. Default: no. */
+  expectErrors?: boolean
+  maxBodyBytes?: number
+  authFailuresPerMinute?: number
+  webhooks?: Partial<Config['webhooks']>
+  exchangeTimeoutMs?: number
+}
+
+const bodyLimit = 65_536
+
+/** A running service on a database of its own, with accounts and keys. */
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  await using starting = new AsyncDisposableStack()
+  const { time, expectErrors = false } = options
+  const database = await createTestDatabase({
+    ...(time && { sessionOptions: time.sessionOptions }),
+    ...(expectErrors && { onError: () => undefined }),
+  })
+  starting.use(database)
+  const { accountId, keys } = await createKeys(database, time?.clock ?? systemClock)
+  const url = (await options.connectionString?.(database.connectionString)) ?? database.connectionString
+  const logged: string[] = []
+  const app = await startApp(configOf(options, url), {
+    logger: createLogger({ level: 'warn', destination: { write: (line) => void logged.push(line) } }),
+    pollIntervalMs: 50,
+    ...(time && { clock: time.clock, queueClock: time.queueClock, sessionOptions: time.sessionOptions }),
+    ...(options.exchangeTimeoutMs !== undefined && { exchangeTimeoutMs: options.exchangeTimeoutMs }),
+  })
+  starting.use(app)
+  const client = createTestClient({ url: app.url, key: keys.live })
+  starting.use(client)
+  const running = starting.move()
+
+  async function stop(): Promise<void> {
+    await running.disposeAsync()
+    const errors = logged.filter((line) => ['error', 'fatal'].includes(JSON.parse(line).level))
+    if (errors.length > 0 && !expectErrors) throw new Error(`the service logged errors:\n${errors.join('')}`)
+  }
+
+  return { url: app.url, app, database, accountId, keys, client, logged, stop, [Symbol.asyncDispose]: stop }
+}
+
+function configOf({ roles, webhooks, ...options }: TestServiceOptions, url: string): Config {
+  return {
+    http: {
+      host: '127.0.0.1',
+      port: 0,
+      publicUrl: null,
+      maxBodyBytes: options.maxBodyBytes ?? bodyLimit,
+      trustProxy: 0,
+      authFailuresPerMinute: options.authFailuresPerMinute ?? 1_000_000,
+    },
+    database: { kind: 'external', url, poolSize: 10 },
+    encryptionKey: Buffer.alloc(32, 7),
+    roles: { api: true, worker: true, ...roles },
+    rateLimits: { scale: 1_000_000, one: 1 },
+    retentionDays: 30,
+    webhooks: { allowPrivateNetworks: true, allowHttp: true, ...webhooks },
+    delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
+    logLevel: 'warn',
+    shutdownTimeoutSeconds: 5,
+  }
+}
+
+async function createKeys({ db }: TestDatabase, clock: Clock): Promise<{ accountId: string; keys: TestKeys }> {
+  const service = createApiKeyService({ clock })
+  const [ours, theirs, limited] = await Promise.all([
+    service.createAccount(db, { name: 'Ours', plan: 'scale' }),
+    service.createAccount(db, { name: 'Theirs', plan: 'scale' }),
+    service.createAccount(db, { name: 'Limited', plan: 'one' }),
+  ])
+  const make = (key: Partial<NewKey>) =>
+    service.create(db, { accountId: ours.id, mode: 'live', permissions: ['full_access'], name: 'A key', ...key })
+  const secretOf = async (key: Partial<NewKey> = {}) => (await make(key)).key
+  const only = permissions.map(
+    async (permission) => [permission, await secretOf({ permissions: [permission] })] as const,
+  )
+  const revoked = await make({})
+  await service.revoke(db, revoked.id)
+  const keys: TestKeys = {
+    live: await secretOf(),
+    test: await secretOf({ mode: 'test' }),
+    read: await secretOf({ permissions: ['read_access'] }),
+    revoked: revoked.key,
+    only: Object.fromEntries(await Promise.all(only)) as Record<Permission, string>,
+    other: await secretOf({ accountId: theirs.id }),
+    limited: await secretOf({ accountId: limited.id }),
+  }
+  return { accountId: ours.id, keys }
+}

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A line to a server that can be cut and mended. */
+export type TcpProxy = AsyncDisposable & {
+  port: number
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>
+  /** Lets connections through again, at the same port. */
+  mend(): Promise<void>
+}
+
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+
+  function pass(client: Socket): void {
+    const server = connect(target)
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => other.destroy())
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+      socket.pipe(other)
+    }
+  }
+
+  async function listen(port: number): Promise<Server> {
+    const server = createServer(pass).listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    return server
+  }
+
+  async function close(): Promise<void> {
+    if (!server.listening) return
+    server.close()
+    for (const socket of sockets) socket.resetAndDestroy()
+    await once(server, 'close')
+  }
+
+  let server = await listen(0)
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    cut: close,
+    async mend() {
+      server = await listen(port)
+    },
+    [Symbol.asyncDispose]: close,
+  }
+}
