@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createExpressEndpoints } from '@ts-rest/express'
+import { initContract } from '@ts-rest/core'
+import express, { type ErrorRequestHandler } from 'express'
+import { z } from 'zod'
+import { errorTable } from '../../contract/errors.ts'
+import { outcome } from '../../contract/route.ts'
+import { DomainError } from '../../server/errors.ts'
+import { readJsonBody } from '../../server/http/body.ts'
+import type { Endpoint, EndpointContext, RouteGate } from '../../server/http/endpoint.ts'
+
+const c = initContract()
+const answer = z.object({ accountId: z.string(), count: z.number() })
+const body = z.object({ name: z.string().optional(), fail: z.boolean().optional() }).optional()
+
+/** A small API with a route of each kind. */
+const contract = c.router({
+  read: {
+    method: 'GET',
+    path: '/read',
+    ...outcome({ operationId: 'read', tag: 'Webhooks', permission: 'webhooks:read' }, { 200: answer }),
+  },
+  live: {
+    method: 'GET',
+    path: '/live',
+    ...outcome(
+      { operationId: 'live', tag: 'Webhooks', permission: 'webhooks:read', liveKeyOnly: true },
+      { 200: answer },
+    ),
+  },
+  plain: {
+    method: 'POST',
+    path: '/plain',
+    body,
+    ...outcome({ operationId: 'plain', tag: 'Webhooks', permission: 'webhooks:write', hasBody: true }, { 200: answer }),
+  },
+  withWork: {
+    method: 'POST',
+    path: '/with-work',
+    body,
+    ...outcome(
+      {
+        operationId: 'withWork',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'with-work',
+      },
+      { 201: answer },
+    ),
+  },
+  afterWork: {
+    method: 'POST',
+    path: '/after-work',
+    body,
+    ...outcome(
+      {
+        operationId: 'afterWork',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'after-work',
+      },
+      { 200: answer },
+    ),
+  },
+})
+
+export type Work = (context: EndpointContext, body: { name?: string | undefined } | undefined) => Promise<number>
+const told = z
+  .object({
+    accountId: z.string(),
+    count: z.number(),
+    error: z.object({ code: z.string(), message: z.string(), retryAfterSeconds: z.number().optional() }),
+  })
+  .partial()
+
+export type Answer = { status: number; headers: Headers; body: z.infer<typeof told> }
+export type SendOptions = { headers?: [name: string, value: string][]; body?: string }
+
+export type Api = AsyncDisposable & {
+  send(method: string, path: string, options?: SendOptions): Promise<Answer>
+}
+
+/** Serves the small API behind `gates`; what the routes do is `work`, which answers a number. */
+export async function startApi({
+  gates,
+  endpoint,
+  work,
+}: {
+  gates: readonly RouteGate[]
+  endpoint: Endpoint
+  work: Work
+}): Promise<Api> {
+  const app = express()
+  const run = async (context: EndpointContext, body?: Parameters<Work>[1]) => ({
+    accountId: context.accountId,
+    count: await work(context, body),
+  })
+  createExpressEndpoints(
+    contract,
+    {
+      read: endpoint(async (_input, context) => ({ status: 200, body: await run(context) })),
+      live: endpoint(async (_input, context) => ({ status: 200, body: await run(context) })),
+      plain: endpoint(async ({ body }, context) => ({ status: 200, body: await run(context, body) })),
+      withWork: endpoint(async ({ body }, context) => ({ status: 201, body: await run(context, body) })),
+      afterWork: endpoint(async ({ body }, context) => ({ status: 200, body: await run(context, body) })),
+    },
+    app,
+    { logInitialization: false, globalMiddleware: [...gates, readJsonBody(10_000)] },
+  )
+  app.use(tellError)
+  const server = createServer(app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+
+  return {
+    async send(method, path, { headers = [], body } = {}) {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: body === undefined ? headers : [...headers, ['content-type', 'application/json']],
+        ...(body === undefined ? {} : { body }),
+      })
+      return { status: response.status, headers: response.headers, body: told.parse(await response.json()) }
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const tellError: ErrorRequestHandler = (error, _req, res, _next) => {
+  const known = error instanceof DomainError
+  res.status(known ? errorTable[error.code].status : 500).json({
+    error: {
+      code: known ? error.code : 'internal_error',
+      message: error.message,
+      retryAfterSeconds: known ? error.retryAfterSeconds : undefined,
+    },
+  })
+}
