@@ -1,4 +1,5 @@
-import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { hasCode, messageOf } from '../errno.ts'
