@@ -64,7 +64,8 @@ export function successHeaders(options: { idempotent: boolean }): HeadersObject 
 
 /** The headers of an answer that is an error of this status. */
 export function errorHeaders(status: number): HeadersObject {
-  if (status === 401) return refs(['X-Request-Id', 'WWW-Authenticate'])
+  // The key is known, and its account counted, when only the permission is lacking.
+  if (status === 401) return { ...refs(['X-Request-Id', 'WWW-Authenticate']), ...maybeRateLimit() }
   if (status === 429 || status === 503) return { ...refs(['X-Request-Id', 'Retry-After']), ...maybeRateLimit() }
   if (status === 500) return { ...refs(['X-Request-Id']), ...maybeRateLimit() }
   return refs(['X-Request-Id', ...rateLimit])
