@@ -146,7 +146,8 @@ function pathOf(path: string, params: Record<string, string>): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 
-function queryOf(query: Record<string, unknown>): string {
+/** `?…`, or nothing. */
+export function queryOf(query: Record<string, unknown>): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value))
   return search.size === 0 ? '' : `?${search}`

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { invalidBody, invalidQueryValues, valid } from '../support/arbitrary.ts'
+import { queryOf, type SendOptions, type TestClient } from '../support/client.ts'
+import { createFixtures, type Fixtures, pathOf, unknownParameters } from '../support/fixtures.ts'
+import { type Operation, operations } from '../support/published-spec.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/*
+ * Requests made up from the published spec. The client fails on every answer the spec does not
+ * declare; here a request that is right must be accepted, or refused only for the state of things,
+ * and a request with one fault must be refused for it.
+ */
+
+/** The same requests in every run: a failure can be had again. */
+const seed = 20_260_301
+const numRuns = 15
+
+let service: TestService
+let client: TestClient
+let fixtures: Fixtures
+
+beforeAll(async () => {
+  // Without workers: what is made up here must not be sent anywhere.
+  service = await startTestService({ roles: { worker: false } })
+  client = service.client
+  fixtures = createFixtures(client)
+})
+afterAll(() => service.stop())
+
+const table = operations.map((operation) => [operation.id, operation] as const)
+
+/** Refusals of a request that is right: of what is not there, contradicts it, or is not possible now. */
+const refusalsByState = [404, 409, 422]
+
+/** Cursors are opaque: one that is made up is refused. */
+const opaque = ['cursor']
+
+function queries({ parameters }: Operation): fc.Arbitrary<Record<string, unknown>> {
+  const known = parameters.query.filter(({ name }) => !opaque.includes(name))
+  const record = fc.record(Object.fromEntries(known.map(({ name, schema }) => [name, valid(schema)])), {
+    requiredKeys: [],
+  })
+  // A rule between two parameters, which their schemas cannot say: what comes after an event is read oldest first.
+  return record.filter(({ after, order }) => after === undefined || order !== 'desc')
+}
+
+function bodies({ body }: Operation): fc.Arbitrary<unknown> {
+  if (body === null) return fc.constant(undefined)
+  return body.required ? valid(body.schema) : fc.option(valid(body.schema), { nil: undefined })
+}
+
+/** Present with something in it, or not there at all. */
+function json(body: unknown): SendOptions {
+  return body === undefined ? {} : { json: body }
+}
+
+describe('requests that are right', () => {
+  test.each(table)('%s accepts them', async (_, operation) => {
+    const places = fc.constantFrom('there', 'unknown')
+    const property = fc.asyncProperty(places, queries(operation), bodies(operation), async (place, query, body) => {
+      const parameters = place === 'there' ? await fixtures.parametersFor(operation) : unknownParameters(operation)
+      const path = pathOf(operation, parameters) + queryOf(query)
+      const { status, text } = await client.send(operation.method, path, json(body))
+      if (status >= 300 && !refusalsByState.includes(status)) expect.fail(`${path} ${JSON.stringify(body)}: ${text}`)
+    })
+    await fc.assert(property, { seed, numRuns })
+  })
+})
+
+type Fault = { suffix?: string; options: SendOptions }
+
+/** Requests with one fault each. */
+function faults(operation: Operation): fc.Arbitrary<Fault> {
+  const right = json(fixtures.bodyFor(operation))
+  const headers = { 'content-type': 'application/json' }
+  const badQueries = operation.parameters.query.flatMap(({ name, schema }) => [
+    `${name}=${name === 'limit' ? 1 : ''}&${name}=2`,
+    ...invalidQueryValues(schema).map((value) => `${name}=${encodeURIComponent(value)}`),
+  ])
+  const inQuery = fc
+    .constantFrom('unexpected=1', 'unexpected', '__proto__=1', 'constructor[prototype]=1', ...badQueries)
+    .map((query): Fault => ({ suffix: `?${query}`, options: right }))
+  if (operation.body === null) return inQuery
+  const inBody = invalidBody(operation.body.schema).map((body): Fault => ({ options: json(body) }))
+  const inBytes = fc
+    .constantFrom<string | Buffer>('{', '{"a":1,}', "{'a':1}", 'nul', '[1', '\u0000', Buffer.from([0x22, 0xff, 0x22]))
+    .map((raw): Fault => ({ options: { raw, headers } }))
+  return fc.oneof(inQuery, { weight: 3, arbitrary: inBody }, inBytes)
+}
+
+describe('requests with one fault', () => {
+  test.each(table)('%s refuses them', async (_, operation) => {
+    const path = pathOf(operation, await fixtures.parametersFor(operation))
+    const property = fc.asyncProperty(faults(operation), async ({ suffix = '', options }) => {
+      const { status, text } = await client.send(operation.method, path + suffix, options)
+      if (status !== 400) expect.fail(`${path}${suffix} ${JSON.stringify(options)} answered ${status}: ${text}`)
+    })
+    await fc.assert(property, { seed, numRuns: 2 * numRuns })
+  })
+})
+
+describe('identifiers that are none', () => {
+  const named = table.filter(([, { parameters }]) => parameters.path.length > 0)
+
+  test.each(named)('%s finds nothing', async (_, operation) => {
+    const text = fc.oneof(fc.string({ minLength: 1 }), fc.string({ minLength: 1, unit: 'grapheme' }))
+    // A path cannot hold these as a segment: they are steps in it.
+    const segment = text.filter((value) => value !== '.' && value !== '..')
+    const property = fc.asyncProperty(segment, async (id) => {
+      const parameters = Object.fromEntries(operation.parameters.path.map(({ name }) => [name, id]))
+      const { status } = await client.send(
+        operation.method,
+        pathOf(operation, parameters),
+        json(fixtures.bodyFor(operation)),
+      )
+      expect(status).toBe(404)
+    })
+    await fc.assert(property, { seed, numRuns })
+  })
+})
