@@ -12,6 +12,8 @@ export type Handle = Db | Trx
 
 export type ConnectionOptions = {
   connectionString: string
+  /** What the sessions are called in `pg_stat_activity`. Default: `postern`. */
+  applicationName?: string
   /** Connections at most. */
   max: number
   /** Called when an idle connection breaks; the pool replaces it by itself. */
@@ -25,7 +27,7 @@ export function connect(options: ConnectionOptions): Db {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
     max: options.max,
-    application_name: applicationName,
+    application_name: options.applicationName ?? applicationName,
     connectionTimeoutMillis: 5_000,
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })

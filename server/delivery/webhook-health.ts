@@ -5,51 +5,72 @@ import { cancelPending } from './cancel.ts'
 import { failingLimitMs } from './retry-schedule.ts'
 import type { Settlement } from './settlement.ts'
 
-export type DisabledWebhook = { id: string; reason: 'gone' | 'failing' }
+/** What a batch of attempts says of webhooks whose health it may change, by their ids. */
+export type HealthChanges = {
+  /** The endpoint answered 410. */
+  gone: string[]
+  /** First failure after a success, or ever. */
+  beginning: string[]
+  /** One more failure. */
+  continuing: string[]
+  /** First success after a failure. */
+  recovered: string[]
+}
+
+/** Judges a batch: one success in it is enough to say that a webhook does not do nothing but fail. */
+export function healthChanges(settlements: readonly Settlement[]): HealthChanges {
+  const changes: HealthChanges = { gone: [], beginning: [], continuing: [], recovered: [] }
+  for (const [id, own] of Map.groupBy(settlements, ({ delivery }) => delivery.webhookId)) {
+    const wasFailing = own.some(({ delivery }) => delivery.webhook.failing)
+    if (own.some(({ verdict }) => verdict.kind === 'gone')) changes.gone.push(id)
+    else if (own.some(({ verdict }) => verdict.kind === 'succeeded')) {
+      if (wasFailing) changes.recovered.push(id)
+    } else if (wasFailing) changes.continuing.push(id)
+    else changes.beginning.push(id)
+  }
+  return changes
+}
 
 /**
- * Keeps account of runs of nothing but failures: begins one at the first failure, ends it at a
- * success. Answers the webhooks that are to be disabled: those whose endpoint answered 410, and
- * those whose run has lasted five days. Touches no row where nothing changes.
+ * Locks the webhooks that may change, in one order. Done before their deliveries are touched, as
+ * everywhere: a request that disables a webhook locks it first too.
  */
-export async function recordHealth(trx: Trx, settlements: readonly Settlement[]): Promise<DisabledWebhook[]> {
-  const gone = new Set<string>()
-  const succeeded = new Map<string, boolean>()
-  for (const { delivery, verdict } of settlements) {
-    if (verdict.kind === 'gone') gone.add(delivery.webhookId)
-    // One success in the batch is enough to say that it is not nothing but failures.
-    const before = succeeded.get(delivery.webhookId) ?? false
-    succeeded.set(delivery.webhookId, before || verdict.kind === 'succeeded')
-  }
-  const wasFailing = new Set(settlements.filter((s) => s.delivery.webhook.failing).map((s) => s.delivery.webhookId))
-  const recovered = [...succeeded].filter(([id, success]) => success && wasFailing.has(id)).map(([id]) => id)
-  const failing = [...succeeded].filter(([, success]) => !success).map(([id]) => id)
+export async function lockChanging(trx: Trx, changes: HealthChanges): Promise<void> {
+  const ids = Object.values(changes).flat().sort()
+  if (ids.length === 0) return
+  await sql`SELECT id FROM webhooks WHERE id = ANY(${ids}::text[]) ORDER BY id FOR NO KEY UPDATE`.execute(trx)
+}
 
+/**
+ * Keeps account of runs of nothing but failures, and disables the webhooks whose endpoint is gone or
+ * whose run has lasted five days, canceling what is pending for them.
+ */
+export async function recordHealth(trx: Trx, queue: Queue, changes: HealthChanges): Promise<void> {
+  const { gone, beginning, continuing, recovered } = changes
   if (recovered.length > 0) {
-    await sql`UPDATE webhooks SET failing_since = NULL WHERE id = ANY(${recovered.sort()}::text[])`.execute(trx)
+    await sql`UPDATE webhooks SET failing_since = NULL WHERE id = ANY(${recovered}::text[])`.execute(trx)
   }
-  const beginning = failing.filter((id) => !wasFailing.has(id))
   if (beginning.length > 0) {
     await sql`
-      UPDATE webhooks SET failing_since = ${queueNow}
-      WHERE id = ANY(${beginning.sort()}::text[]) AND failing_since IS NULL
+      UPDATE webhooks SET failing_since = ${queueNow} WHERE id = ANY(${beginning}::text[]) AND failing_since IS NULL
     `.execute(trx)
   }
-  const disabled: DisabledWebhook[] = [...gone].map((id) => ({ id, reason: 'gone' }))
-  const continuing = failing.filter((id) => wasFailing.has(id) && !gone.has(id))
+  for (const id of gone) await disable(trx, queue, { id, reason: 'gone' })
   if (continuing.length > 0) {
     const { rows } = await sql<{ id: string }>`
       SELECT id FROM webhooks
       WHERE id = ANY(${continuing}::text[])
         AND failing_since <= ${queueNow} - make_interval(secs => ${failingLimitMs / 1000})
     `.execute(trx)
-    disabled.push(...rows.map(({ id }) => ({ id, reason: 'failing' as const })))
+    for (const { id } of rows) await disable(trx, queue, { id, reason: 'failing' })
   }
-  return disabled
 }
 
-/** Disables a webhook for a reason found while delivering, and cancels what is pending for it. */
-export async function cancelAndDisable(trx: Trx, queue: Queue, { id, reason }: DisabledWebhook): Promise<void> {
+async function disable(
+  trx: Trx,
+  queue: Queue,
+  { id, reason }: { id: string; reason: 'gone' | 'failing' },
+): Promise<void> {
   const { numUpdatedRows } = await trx
     .updateTable('webhooks')
     .set({ status: 'disabled', disabled_reason: reason, updated_at: queueNow })

@@ -1,0 +1,241 @@
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
+import { publishedDocument } from '../openapi/published.ts'
+import { createKeyCache } from './api-keys/cache.ts'
+import { createApiKeyService, type FirstAccount, keysChannel } from './api-keys/service.ts'
+import { createContactService } from './audiences/contact-service.ts'
+import { createAudienceService } from './audiences/service.ts'
+import { type Clock, systemClock } from './clock.ts'
+import type { Config } from './config.ts'
+import { connect, type Db } from './database/connection.ts'
+import { assertDatabase } from './database/connection-errors.ts'
+import { startEmbeddedDatabase } from './database/embedded.ts'
+import { migrateToLatest, pendingMigrations } from './database/migrate.ts'
+import { createExchange } from './delivery/exchange.ts'
+import { createDeliveryService } from './delivery/service.ts'
+import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
+import { createEventService } from './events/service.ts'
+import { createHttpApp } from './http/app.ts'
+import { createAuthFailures } from './http/auth-failures.ts'
+import { authenticate, requirePermission } from './http/authenticate.ts'
+import { createEndpoint } from './http/idempotency.ts'
+import { deleteExpiredIdempotencyKeys } from './http/idempotency-keys.ts'
+import { createRateLimiter, limitRate } from './http/rate-limit.ts'
+import { listen } from './http/server.ts'
+import { createLogger } from './logging.ts'
+import { createDeliveryMetrics, createRegistry } from './metrics.ts'
+import { createOutbox } from './outbox/append.ts'
+import { type QueueOptions, startQueue } from './queue/queue.ts'
+import { createSubscriberService } from './subscribers/service.ts'
+import { startWakeUps } from './wake-ups.ts'
+import { createWebhookService } from './webhooks/service.ts'
+import { startWorkers } from './workers.ts'
+
+/** The running service. */
+export type App = AsyncDisposable & {
+  /** Where it listens. */
+  url: string
+  /**
+   * Makes an account with its keys if there is none yet. Called once everything runs, since the keys
+   * are shown then and never again. Null where there is one, and in a process that is no API.
+   */
+  ensureFirstAccount(): Promise<FirstAccount | null>
+  /**
+   * Takes no more work, finishes what is in flight or hands it back, and closes everything. Safe to
+   * call again.
+   */
+  stop(): Promise<void>
+}
+
+/** What a test may take into its own hands. */
+export type AppOptions = {
+  clock?: Clock
+  queueClock?: NonNullable<QueueOptions['clock']>
+  sessionOptions?: string
+  logger?: Logger
+  /** Milliseconds between polls of the workers. Default 1,000. */
+  pollIntervalMs?: number
+  /** Milliseconds for an exchange with an endpoint. Default 30,000. */
+  exchangeTimeoutMs?: number
+}
+
+/** The plan of the account made at the first start. */
+const firstPlan = 'scale'
+/** Woken when another process has appended to the outbox. */
+const outboxChannel = 'postern_outbox'
+
+/**
+ * Builds the service from its parts and starts it; the one place that knows them all. What was
+ * started is stopped in the reverse order, also when a later part fails to start.
+ *
+ * Throws OperatorError for what the operator can mend.
+ */
+export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
+  await using starting = new AsyncDisposableStack()
+  const clock = options.clock ?? systemClock
+  const logger = options.logger ?? createLogger({ level: config.logLevel })
+  const { sessionOptions } = options
+  const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
+
+  const connectionString = await openDatabase()
+  const connecting = { connectionString, ...(sessionOptions === undefined ? {} : { sessionOptions }) }
+  // Two pools: a flood of requests must not keep the workers from settling, nor the other way round.
+  const db = pool('postern', config.database.poolSize)
+  const workerDb = config.roles.worker ? pool('postern workers', workerConnections) : db
+  if (config.database.kind === 'external') await assertDatabase(db, connectionString)
+  const migrated = await migrateToLatest(db)
+  if (migrated.length > 0) logger.info({ migrated }, 'migrated the database')
+
+  const queue = await startQueue({
+    ...connecting,
+    works: config.roles.worker,
+    onError: reportIn('the queue'),
+    ...(options.queueClock === undefined ? {} : { clock: options.queueClock }),
+  })
+  starting.defer(() => queue.stop())
+
+  const apiKeys = createApiKeyService({ clock })
+  const secretBox = await openSecretBox(db, await encryptionKey())
+  const addressPolicy = {
+    allowHttp: config.webhooks.allowHttp,
+    allowPrivateNetworks: config.webhooks.allowPrivateNetworks,
+  }
+  const exchange = createExchange({
+    policy: addressPolicy,
+    clock,
+    connectionsPerOrigin: config.delivery.concurrencyPerWebhook,
+    ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
+  })
+  starting.defer(() => exchange.close())
+
+  const registry = createRegistry()
+  const metrics = createDeliveryMetrics(registry, { db, queue })
+  const workers = config.roles.worker
+    ? await startWorkers({
+        db: workerDb,
+        queue,
+        exchange,
+        secretBox,
+        clock,
+        logger,
+        concurrency: config.delivery.concurrency,
+        webhookConcurrency: config.delivery.concurrencyPerWebhook,
+        retentionMs: config.retentionDays * 24 * 3_600_000,
+        deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
+        onAttempt: metrics.onAttempt,
+        ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
+      })
+    : null
+  if (workers !== null) starting.defer(() => workers.stop(0))
+
+  const keyCache = createKeyCache({ clock })
+  const wakeUps = startWakeUps({
+    db,
+    connectionString,
+    onError: reportIn('the connection for wake-ups'),
+    on: {
+      [outboxChannel]: () => workers?.wakeFanOut(),
+      [keysChannel]: (keyId) => (keyId === '' ? keyCache.clear() : keyCache.invalidate(keyId)),
+    },
+  })
+  starting.defer(() => wakeUps.stop())
+
+  const outbox = createOutbox({
+    clock,
+    wake: () => (workers === null ? wakeUps.notify(outboxChannel) : workers.wakeFanOut()),
+  })
+  const deliveries = createDeliveryService({
+    queue,
+    exchange,
+    secretBox,
+    clock,
+    wake: () => workers?.wakeDelivery(),
+  })
+  const http = await listen({
+    app: createHttpApp({
+      services: {
+        webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy }),
+        deliveries,
+        events: createEventService({ clock }),
+        subscribers: createSubscriberService({ clock, outbox }),
+        audiences: createAudienceService({ clock, outbox }),
+        contacts: createContactService({ clock, outbox }),
+      },
+      endpoint: createEndpoint({ db, clock, secretBox }),
+      gates: [
+        authenticate({
+          db,
+          apiKeys,
+          cache: keyCache,
+          failures: createAuthFailures({ clock, perMinute: config.http.authFailuresPerMinute }),
+        }),
+        limitRate({ limiter: createRateLimiter({ db, clock, limits: config.rateLimits }), clock }),
+        requirePermission,
+      ],
+      document: publishedDocument(config.http.publicUrl === null ? {} : { serverUrl: config.http.publicUrl }),
+      registry,
+      checks: {
+        database: async () => isAnswering(db),
+        migrations: async () => (await pendingMigrations(db)).length === 0,
+        ...(workers === null ? {} : { workers: async () => workers.alive() }),
+      },
+      logger,
+      maxBodyBytes: config.http.maxBodyBytes,
+      trustProxy: config.http.trustProxy,
+    }),
+    host: config.http.host,
+    port: config.http.port,
+    logger,
+  })
+  starting.defer(() => http.close(0))
+
+  const running = starting.move()
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= stopAll()
+    return stopped
+  }
+  return {
+    url: http.url,
+    ensureFirstAccount: async () => (config.roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+
+  async function stopAll(): Promise<void> {
+    const deadlineMs = config.shutdownTimeoutSeconds * 1000
+    // Side by side, since each may take until the deadline; the rest has nothing left to wait for.
+    await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)])
+    await running.disposeAsync()
+  }
+
+  async function openDatabase(): Promise<string> {
+    if (config.database.kind === 'external') return config.database.url
+    const embedded = await startEmbeddedDatabase({
+      dataDir: config.database.dataDir,
+      onUnexpectedExit: reportIn('the embedded database'),
+    })
+    starting.use(embedded)
+    return embedded.connectionString
+  }
+
+  async function encryptionKey(): Promise<Buffer> {
+    if (config.encryptionKey !== null) return config.encryptionKey
+    if (config.database.kind === 'external') throw new Error('the configuration lacks an encryption key')
+    return keyOfDataDir(config.database.dataDir)
+  }
+
+  function pool(name: string, max: number): Db {
+    const made = connect({ ...connecting, applicationName: name, max, onError: reportIn('a database connection') })
+    starting.defer(() => made.destroy())
+    return made
+  }
+}
+
+/** The loops of the workers, each with a statement of its own at a time, and some to spare. */
+const workerConnections = 6
+
+async function isAnswering(db: Db): Promise<boolean> {
+  await sql`SELECT 1`.execute(db)
+  return true
+}
