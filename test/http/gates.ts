@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { initContract } from '@ts-rest/core'
 import { createExpressEndpoints } from '@ts-rest/express'
 import express, { type ErrorRequestHandler } from 'express'
+import { request } from 'undici'
 import { z } from 'zod'
 import { errorTable } from '../../contract/errors.ts'
 import { outcome } from '../../contract/route.ts'
@@ -118,12 +119,18 @@ export async function startApi({
 
   return {
     async send(method, path, { headers = [], body } = {}) {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      const type: [string, string][] = body === undefined ? [] : [['content-type', 'application/json']]
+      const response = await request(`http://127.0.0.1:${port}${path}`, {
         method,
-        headers: body === undefined ? headers : [...headers, ['content-type', 'application/json']],
+        // Flat, so that a header can be given twice.
+        headers: [...headers, ...type].flat(),
         ...(body === undefined ? {} : { body }),
       })
-      return { status: response.status, headers: response.headers, body: told.parse(await response.json()) }
+      return {
+        status: response.statusCode,
+        headers: new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+        body: told.parse(await response.body.json()),
+      }
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
