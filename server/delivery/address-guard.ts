@@ -1,5 +1,5 @@
-import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
+import { isNotFound, type Resolve } from './name-resolution.ts'
 import { isPublicAddress } from './public-address.ts'
 
 /** Where the operator lets deliveries go. */
@@ -10,17 +10,24 @@ export type AddressPolicy = {
   allowPrivateNetworks: boolean
 }
 
-export type ResolvedAddress = { address: string; family: number }
-
-/** All addresses of a name. Rejects with the codes of `node:dns`, such as ENOTFOUND. */
-export type Resolve = (hostname: string) => Promise<ResolvedAddress[]>
-
-/** A target that policy forbids. The message never says which address a name led to. */
+/** A target that policy forbids. The message is for the customer and never says where a name led to. */
 export class AddressNotAllowedError extends Error {
   override name = 'AddressNotAllowedError'
-  readonly code = 'ADDRESS_NOT_ALLOWED'
 }
 
+/** A name without an address. */
+export class NameNotResolvedError extends Error {
+  override name = 'NameNotResolvedError'
+  /** Whether its name servers say so; else they did not answer. */
+  readonly isKnown: boolean
+
+  constructor(cause: unknown) {
+    super('The name could not be resolved.', { cause })
+    this.isKnown = isNotFound(cause)
+  }
+}
+
+const notHttps = 'must begin with https:// (the operator can allow http:// with WEBHOOK_ALLOW_HTTP)'
 const notPublic =
   'must lead to a public address; this one is local, private or reserved (the operator can allow it with WEBHOOK_ALLOW_PRIVATE_NETWORKS)'
 
@@ -30,53 +37,68 @@ const notPublic =
  * turns decimal, octal, hexadecimal and short forms into dotted ones (WHATWG URL, host parsing).
  */
 export function faultOfUrl(url: string, policy: AddressPolicy): string | null {
-  if (!URL.canParse(url)) return 'must be an absolute URL'
-  const { protocol, hostname } = new URL(url)
-  if (protocol !== 'https:' && !(protocol === 'http:' && policy.allowHttp)) {
-    return 'must begin with https:// (the operator can allow http:// with WEBHOOK_ALLOW_HTTP)'
+  if (!URL.canParse(url)) return 'must be an absolute URL, such as https://example.com/hooks'
+  const { protocol, hostname, username, password } = new URL(url)
+  if (!isProtocolAllowed(protocol, policy)) return notHttps
+  if (username !== '' || password !== '') return 'must not carry a user name or password'
+  return isHostAllowed(hostname, policy) ? null : notPublic
+}
+
+/**
+ * Judges the target of a connection that is about to be opened. Throws AddressNotAllowedError for a
+ * protocol or a literal address that `policy` forbids; sockets do not look literal addresses up.
+ */
+export function assertTargetAllowed(target: { protocol: string; hostname: string }, policy: AddressPolicy): void {
+  if (!isProtocolAllowed(target.protocol, policy)) {
+    throw new AddressNotAllowedError(
+      'The URL begins with http://, and only https:// is allowed. Change it to https://.',
+    )
   }
-  if (policy.allowPrivateNetworks) return null
-  const host = bareHost(hostname)
-  if (host === 'localhost' || host.endsWith('.localhost')) return notPublic
-  if (isIP(host) !== 0 && !isPublicAddress(host)) return notPublic
-  return null
+  if (!isHostAllowed(target.hostname, policy)) throw leadsInside()
 }
 
-/** The host without the brackets of IPv6 and without the dot of the root. */
-function bareHost(hostname: string): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+function isProtocolAllowed(protocol: string, policy: AddressPolicy): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && policy.allowHttp)
 }
 
-/** Throws when `hostname` is a literal address that policy forbids; sockets do not look those up. */
-export function assertLiteralAllowed(hostname: string, policy: AddressPolicy): void {
-  const host = bareHost(hostname)
-  if (policy.allowPrivateNetworks || isIP(host) === 0) return
-  if (!isPublicAddress(host)) throw new AddressNotAllowedError('The address is not public.')
+/** False for literal addresses that are not public, and for the names of this machine. */
+function isHostAllowed(hostname: string, policy: AddressPolicy): boolean {
+  if (policy.allowPrivateNetworks) return true
+  // Without the brackets of IPv6 and without the dot of the root.
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  if (host === 'localhost' || host.endsWith('.localhost')) return false
+  return isIP(host) === 0 || isPublicAddress(host)
 }
 
-const resolveWithSystem: Resolve = (hostname) => systemLookup(hostname, { all: true })
+function leadsInside(): AddressNotAllowedError {
+  return new AddressNotAllowedError(
+    'The host of the URL leads to an address that is not public, and deliveries there are not allowed. Use a public address.',
+  )
+}
 
 /**
  * A `lookup` for sockets that resolves once and connects to nothing but what it has judged: it
  * refuses a name if any of its addresses is not public, and hands the checked addresses to the
  * socket, which asks nobody again. A name that changes its answer therefore gains nothing.
+ *
+ * Fails with AddressNotAllowedError or NameNotResolvedError.
  */
-export function guardedLookup(policy: AddressPolicy, resolve: Resolve = resolveWithSystem): LookupFunction {
+export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (addresses) => {
         const [first] = addresses
         if (first === undefined) {
-          callback(Object.assign(new Error('no addresses'), { code: 'ENODATA' }), '', 0)
+          callback(new NameNotResolvedError(undefined), '', 0)
         } else if (!policy.allowPrivateNetworks && !addresses.every(({ address }) => isPublicAddress(address))) {
-          callback(new AddressNotAllowedError('The name leads to an address that is not public.'), '', 0)
+          callback(leadsInside(), '', 0)
         } else if (options.all) {
           callback(null, addresses)
         } else {
           callback(null, first.address, first.family)
         }
       },
-      (error: NodeJS.ErrnoException) => callback(error, '', 0),
+      (error: unknown) => callback(new NameNotResolvedError(error), '', 0),
     )
   }
 }

@@ -1,49 +1,78 @@
+import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-/** How much of an answer's body is read, and how much of a compressed one is unpacked. Bytes. */
+/** How much of an answer's body is read, both as received and as unpacked. Bytes. */
 export const maxBodyBytes = 64 * 1024
 /** How much of it is kept. Bytes. */
 export const keptBodyBytes = 4 * 1024
 
-const decompressors = {
+const decompressors: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
 }
 
-/**
- * The first 4 KiB of a body as text. Compressed bodies are unpacked as far as needed and no further
- * than 64 KiB; of a damaged one, what can be unpacked is shown. Never throws.
- *
- * @param received The first bytes of the body as received, at most 64 KiB of them.
- */
-export async function bodyText(received: Buffer, contentEncoding: string | undefined): Promise<string> {
-  const encoding = contentEncoding?.trim().toLowerCase() ?? ''
-  const body = Object.hasOwn(decompressors, encoding)
-    ? await unpack(received, encoding as keyof typeof decompressors)
-    : received
-  return textOf(body)
-}
+/** Takes the body of one answer as it comes in, keeps its beginning and says when enough was read. */
+export class BodyReader {
+  readonly #onEnough: () => void
+  readonly #decompressor: Transform | undefined
+  readonly #kept: Buffer[] = []
+  #received = 0
+  #unpacked = 0
 
-function unpack(received: Buffer, encoding: keyof typeof decompressors): Promise<Buffer> {
-  return new Promise((resolve) => {
-    const stream = decompressors[encoding]()
-    const chunks: Buffer[] = []
-    let length = 0
-    const finish = () => {
-      stream.destroy()
-      resolve(Buffer.concat(chunks))
+  /**
+   * @param contentEncoding The header; a body in a coding that is not known stays as it is.
+   * @param onEnough Called when 64 KiB were received or unpacked. Nothing is taken after that.
+   */
+  constructor(contentEncoding: string | undefined, onEnough: () => void) {
+    this.#onEnough = onEnough
+    const coding = contentEncoding?.trim().toLowerCase() ?? ''
+    if (!Object.hasOwn(decompressors, coding)) return
+    this.#decompressor = decompressors[coding]?.()
+    this.#decompressor?.on('data', (chunk: Buffer) => this.#keep(chunk))
+    // Damaged: what came out of it so far stands.
+    this.#decompressor?.on('error', () => this.discard())
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#received >= maxBodyBytes) return
+    const room = maxBodyBytes - this.#received
+    this.#received += chunk.length
+    if (this.#decompressor === undefined) {
+      this.#keep(chunk)
+      return
     }
-    stream.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length >= Math.min(maxBodyBytes, keptBodyBytes)) finish()
+    this.#decompressor.write(chunk.subarray(0, room))
+    if (this.#received >= maxBodyBytes) this.#onEnough()
+  }
+
+  /** The first 4 KiB as text. Of a damaged compressed body, what could be unpacked. */
+  async text(): Promise<string> {
+    if (this.#decompressor !== undefined) await this.#drained(this.#decompressor)
+    return textOf(Buffer.concat(this.#kept))
+  }
+
+  /** Lets go of a body nobody will ask for. */
+  discard(): void {
+    this.#decompressor?.destroy()
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#unpacked <= keptBodyBytes) this.#kept.push(chunk)
+    this.#unpacked += chunk.length
+    if (this.#unpacked < maxBodyBytes) return
+    this.discard()
+    this.#onEnough()
+  }
+
+  #drained(decompressor: Transform): Promise<void> {
+    if (decompressor.destroyed) return Promise.resolve()
+    return new Promise((resolve) => {
+      decompressor.on('close', resolve)
+      decompressor.end()
     })
-    stream.on('end', finish)
-    stream.on('error', finish)
-    stream.end(received)
-  })
+  }
 }
 
 /** UTF-8 with U+FFFD for what is none and for U+0000, which PostgreSQL cannot store; cut between characters. */

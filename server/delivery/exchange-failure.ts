@@ -1,68 +1,107 @@
-import { AddressNotAllowedError } from './address-guard.ts'
-import type { FailureReason } from './exchange.ts'
+import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
 
-/** Why an exchange failed, for the customer: a reason for programs, a sentence for people. */
+export type FailureReason =
+  | 'address-not-allowed'
+  | 'name-not-found'
+  | 'connection-refused'
+  | 'connection-lost'
+  | 'timed-out'
+  | 'tls'
+  | 'invalid-answer'
+  | 'unreachable'
+
+/**
+ * How far an exchange came: nothing was sent, or something was sent and may have been taken, or the
+ * status of an answer had arrived.
+ */
+export type Stage = 'before-sending' | 'while-sending' | 'after-sending'
+
+/** Why an exchange failed: a reason for programs, a sentence for the customer. */
 export type Failure = { reason: FailureReason; message: string }
 
-/** The failure of an exchange that took too long. */
-export function timedOut(timeoutMs: number): Failure {
-  return {
-    reason: 'timed-out',
-    message: `The endpoint did not answer completely within ${timeoutMs / 1000} seconds. Answer first, then work.`,
-  }
+const timeoutAdvice: Record<Stage, string> = {
+  'before-sending': 'no connection to the endpoint. Check its DNS and its firewall.',
+  'while-sending': 'no answer from the endpoint. Answer first, then do the work.',
+  'after-sending': 'the endpoint did not finish its answer. Answer with a short body, or none.',
 }
 
-const tlsMessages: Record<string, string> = {
-  CERT_HAS_EXPIRED: 'its certificate has expired: renew it',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed: use one of a public authority',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its chain of certificates ends in a self-signed one: use one of a public authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its chain of certificates is incomplete: serve the intermediate certificates too',
-  UNABLE_TO_GET_ISSUER_CERT: 'its chain of certificates is incomplete: serve the intermediate certificates too',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the authority that issued its certificate is not a public one',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name than the one in the URL',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak TLS on this port: check the port, or whether the URL should be http',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'it has no TLS version in common with us: enable TLS 1.2 or 1.3',
-  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'it refused the handshake',
+/** The failure of an exchange that took too long. */
+export function timedOut(timeoutMs: number, stage: Stage): Failure {
+  return { reason: 'timed-out', message: `Timed out after ${timeoutMs / 1000} seconds: ${timeoutAdvice[stage]}` }
+}
+
+/** The failure of an exchange that the service itself gave up. */
+export const brokenOff: Failure = {
+  reason: 'connection-lost',
+  message: 'The exchange was broken off before it ended, because the service stopped.',
+}
+
+const connectionLost: Record<Stage, string> = {
+  'before-sending': 'The endpoint closed the connection before the request could be sent.',
+  'while-sending': 'The endpoint closed the connection without an answer.',
+  'after-sending': 'The endpoint closed the connection before its answer was complete.',
+}
+
+const tlsFaults = new Map([
+  ['CERT_HAS_EXPIRED', 'its certificate has expired: renew it'],
+  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is self-signed: use one of a public authority'],
+  [
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'its chain of certificates ends in a self-signed one: use a certificate of a public authority',
+  ],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', incompleteChain()],
+  ['UNABLE_TO_GET_ISSUER_CERT', incompleteChain()],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', incompleteChain()],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name than the one in the URL'],
+  [
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'it does not speak TLS on this port: check the port, or whether the URL should begin with http://',
+  ],
+  ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'it does not speak TLS on this port: check the port of the URL'],
+  ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'it offers no TLS version from 1.2 on: enable TLS 1.2 or 1.3'],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'it offers no TLS version from 1.2 on: enable TLS 1.2 or 1.3'],
+  ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it does not know the name in the URL'],
+])
+
+function incompleteChain(): string {
+  return 'its certificate is not of a public authority, or the intermediate certificates are not served with it'
 }
 
 /** Judges what a socket or the HTTP client threw. Says nothing of addresses, files or our own code. */
-export function failureOf(thrown: unknown): Failure {
+export function failureOf(thrown: unknown, stage: Stage): Failure {
   const error = rootOf(thrown)
+  if (error instanceof AddressNotAllowedError) return { reason: 'address-not-allowed', message: error.message }
+  if (error instanceof NameNotResolvedError) return { reason: 'name-not-found', message: nameFault(error) }
   const code = codeOf(error)
-  if (error instanceof AddressNotAllowedError) {
-    return {
-      reason: 'address-not-allowed',
-      message: 'The host of the URL leads to an address that is not public, and deliveries there are not allowed.',
-    }
-  }
-  if (code in tlsMessages) return tls(tlsMessages[code] as string)
-  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.startsWith('CERT_') || code === 'EPROTO') {
-    return tls('the handshake failed: check the certificate and the TLS versions it offers')
-  }
-  if (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') {
-    return { reason: 'invalid-answer', message: 'The endpoint’s answer is not valid HTTP.' }
+  const tlsFault = tlsFaults.get(code)
+  if (tlsFault !== undefined) return tls(tlsFault)
+  if (/^(ERR_TLS|ERR_SSL|CERT_|EPROTO)/.test(code)) {
+    return tls('the handshake failed. Check the certificate and the TLS versions it offers')
   }
   switch (code) {
-    case 'ENOTFOUND':
-    case 'ENODATA':
-      return { reason: 'name-not-found', message: 'The host name of the URL was not found. Check its spelling and DNS.' }
-    case 'EAI_AGAIN':
-    case 'ESERVFAIL':
-    case 'ETIMEOUT':
-      return { reason: 'name-not-found', message: 'The name servers of the URL’s host did not answer. Check its DNS.' }
     case 'ECONNREFUSED':
       return {
         reason: 'connection-refused',
         message: 'The connection was refused. Check that the endpoint runs and listens on the port of the URL.',
       }
+    case 'ETIMEDOUT':
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return { reason: 'timed-out', message: `Timed out: ${timeoutAdvice[stage]}` }
+    case 'UND_ERR_DESTROYED':
+      return brokenOff
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return invalidAnswer('its headers are larger than 16 KiB')
+    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
     case 'ECONNRESET':
     case 'EPIPE':
+      return { reason: 'connection-lost', message: connectionLost[stage] }
     case 'UND_ERR_SOCKET':
-      return { reason: 'connection-lost', message: 'The endpoint closed the connection before its answer was complete.' }
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return { reason: 'invalid-answer', message: 'The headers of the endpoint’s answer are too large.' }
+      return isInterim(error)
+        ? invalidAnswer('it sent an interim status, 100 or 101, that was not asked for')
+        : { reason: 'connection-lost', message: connectionLost[stage] }
     default:
+      if (code.startsWith('HPE_')) return invalidAnswer('check that the port of the URL speaks HTTP, not HTTPS')
       return { reason: 'unreachable', message: 'The endpoint could not be reached. Check that it is on line.' }
   }
 }
@@ -71,11 +110,27 @@ function tls(why: string): Failure {
   return { reason: 'tls', message: `No secure connection to the endpoint: ${why}.` }
 }
 
-/** Of several attempted addresses, the first tells why. */
+function invalidAnswer(why: string): Failure {
+  return { reason: 'invalid-answer', message: `The endpoint’s answer is not valid HTTP: ${why}.` }
+}
+
+function nameFault({ isKnown }: NameNotResolvedError): string {
+  return isKnown
+    ? 'The host name of the URL was not found. Check its spelling and its DNS records.'
+    : 'The name servers of the URL’s host did not answer. Check its DNS.'
+}
+
+/** Of several addresses tried, the first tells why. */
 function rootOf(thrown: unknown): unknown {
-  return thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors[0] : thrown
+  const error = thrown instanceof Error && thrown.cause instanceof AggregateError ? thrown.cause : thrown
+  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
 }
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** How undici words its refusal of an interim answer that a client should have passed over. */
+function isInterim(error: unknown): boolean {
+  return error instanceof Error && (error.message === 'bad response' || error.message === 'bad upgrade')
 }

@@ -14,11 +14,13 @@ const specialV6 = ['2001::/23', '2001:db8::/32', '3fff::/20', '2620:4f:8000::/48
   ipaddr.IPv6.parseCIDR(block),
 )
 
+/** The platform of Azure as its machines see it: part of a public block, and of the machine's inside. */
+const azurePlatform = ipaddr.IPv4.parse('168.63.129.16')
+
 /** Where the bits of an IPv4 address stand in an IPv6 address that leads to it, in bytes from the left. */
 const embeddings: { block: [ipaddr.IPv6, number]; offset: number }[] = [
-  // Mapped (RFC 4291 §2.5.5.2) and the deprecated compatible form.
+  // Mapped (RFC 4291 §2.5.5.2).
   { block: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), offset: 12 },
-  { block: ipaddr.IPv6.parseCIDR('::/96'), offset: 12 },
   // NAT64, well-known prefix (RFC 6052).
   { block: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), offset: 12 },
   // 6to4 (RFC 3056).
@@ -33,7 +35,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 function isPublicV4(address: ipaddr.IPv4): boolean {
-  return address.range() === 'unicast'
+  return address.range() === 'unicast' && !address.match(azurePlatform, 32)
 }
 
 function isPublicV6(address: ipaddr.IPv6): boolean {

@@ -1,0 +1,126 @@
+import type { Dispatcher } from 'undici'
+import { BodyReader } from './exchange-body.ts'
+import type { Connection, Connections } from './exchange-connections.ts'
+import { type Failure, failureOf, type Stage } from './exchange-failure.ts'
+
+/** How one request on one connection ended. */
+export type AnswerEnd =
+  | { kind: 'answered'; status: number; retryAfter: string | undefined; body: BodyReader }
+  | {
+      kind: 'failed'
+      stage: Stage
+      failure: Failure
+      /** The endpoint had closed the kept connection when the request crossed it: not its failure. */
+      wasStale: boolean
+    }
+
+/** A close that crossed the request shows within a round trip; a later one is the endpoint's own. */
+const crossingMs = 1_000
+
+/**
+ * Follows one request on one connection through undici, ends it exactly once, and gives the connection
+ * back or drops it.
+ */
+export class Answer implements Dispatcher.DispatchHandler {
+  readonly #connections: Connections
+  readonly #connection: Connection
+  readonly #finish: (end: AnswerEnd) => void
+  #stage: Stage = 'before-sending'
+  #ended = false
+  #wasUsed = false
+  #sentAt = 0
+  #bytesBefore = 0
+  #status = 0
+  #retryAfter: string | undefined
+  #body: BodyReader | undefined
+
+  constructor(connections: Connections, connection: Connection, finish: (end: AnswerEnd) => void) {
+    this.#connections = connections
+    this.#connection = connection
+    this.#finish = finish
+  }
+
+  get stage(): Stage {
+    return this.#stage
+  }
+
+  /** Sends the request. Once. */
+  ask(request: Dispatcher.DispatchOptions): void {
+    this.#connection.dispatch(request, this)
+  }
+
+  /** Ends the exchange as failed, unless it has ended. */
+  giveUp(failure: Failure): void {
+    this.#fail(failure, false)
+  }
+
+  onRequestStart(): void {
+    this.#stage = 'while-sending'
+    this.#wasUsed = this.#connection.wasUsed
+    this.#bytesBefore = this.#connection.bytesRead
+    this.#sentAt = performance.now()
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    // An interim answer (RFC 9110 §15.2): the final one follows.
+    if (status < 200) return
+    this.#stage = 'after-sending'
+    this.#status = status
+    this.#retryAfter = firstOf(headers['retry-after'])
+    this.#body = new BodyReader(firstOf(headers['content-encoding']), () => this.#succeed(false))
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#ended) this.#body?.add(chunk)
+  }
+
+  onResponseEnd(): void {
+    // A body without a length ends with the connection. A reset is no end, though undici takes it for one.
+    if (this.#connection.isBroken) this.onResponseError(undefined, new Error('reset'))
+    else this.#succeed(true)
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#ended) return
+    const failure = failureOf(error, this.#stage)
+    this.#fail(failure, failure.reason === 'connection-lost' && this.#crossedAClose())
+  }
+
+  #crossedAClose(): boolean {
+    return (
+      this.#stage === 'while-sending' &&
+      this.#wasUsed &&
+      this.#connection.bytesRead === this.#bytesBefore &&
+      performance.now() - this.#sentAt < crossingMs
+    )
+  }
+
+  /** @param isComplete Whether the answer was read to its end, so that the connection can carry another. */
+  #succeed(isComplete: boolean): void {
+    if (this.#ended || this.#body === undefined) return
+    this.#ended = true
+    if (isComplete) {
+      this.#connection.noteAnswer()
+      this.#connections.keep(this.#connection)
+    } else {
+      void this.#connections.drop(this.#connection)
+    }
+    this.#finish({ kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body: this.#body })
+  }
+
+  #fail(failure: Failure, wasStale: boolean): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#body?.discard()
+    void this.#connections.drop(this.#connection)
+    this.#finish({ kind: 'failed', stage: this.#stage, failure, wasStale })
+  }
+}
+
+function firstOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}
