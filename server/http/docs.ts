@@ -85,9 +85,9 @@ export function serveDocs(app: Express, document: object): string[] {
     '/docs/page.js': text('text/javascript; charset=utf-8', script),
   }
   for (const name of assets) {
-    handlers[`/docs/${name}`] = (_req, res, next) => {
+    handlers[`/docs/${name}`] = (_req, res) => {
       res.setHeader('ETag', `"${version}"`)
-      res.sendFile(join(directory, name), { cacheControl: false, headers: { 'Cache-Control': assetCaching } }, next)
+      res.sendFile(join(directory, name), { cacheControl: false, headers: { 'Cache-Control': assetCaching } })
     }
   }
   for (const [path, handler] of Object.entries(handlers)) app.get(path, handler)
