@@ -15,7 +15,7 @@ import { createExchange } from './delivery/exchange.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
 import { createEventService } from './events/service.ts'
-import { createHttpApp } from './http/app.ts'
+import { type ApiOptions, createHttpApp } from './http/app.ts'
 import { createAuthFailures } from './http/auth-failures.ts'
 import { authenticate, requirePermission } from './http/authenticate.ts'
 import { createEndpoint } from './http/idempotency.ts'
@@ -153,6 +153,37 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   })
   const http = await listen({
     app: createHttpApp({
+      api: config.roles.api ? api() : null,
+      registry,
+      checks: {
+        database: async () => isAnswering(db),
+        migrations: async () => (await pendingMigrations(db)).length === 0,
+        ...(workers === null ? {} : { workers: async () => workers.alive() }),
+      },
+      logger,
+      trustProxy: config.http.trustProxy,
+    }),
+    host: config.http.host,
+    port: config.http.port,
+    logger,
+  })
+  starting.defer(() => http.close(0))
+
+  const running = starting.move()
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= stopAll()
+    return stopped
+  }
+  return {
+    url: http.url,
+    ensureFirstAccount: async () => (config.roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+
+  function api(): ApiOptions {
+    return {
       services: {
         webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy }),
         deliveries,
@@ -173,33 +204,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         requirePermission,
       ],
       document: publishedDocument(config.http.publicUrl === null ? {} : { serverUrl: config.http.publicUrl }),
-      registry,
-      checks: {
-        database: async () => isAnswering(db),
-        migrations: async () => (await pendingMigrations(db)).length === 0,
-        ...(workers === null ? {} : { workers: async () => workers.alive() }),
-      },
-      logger,
       maxBodyBytes: config.http.maxBodyBytes,
-      trustProxy: config.http.trustProxy,
-    }),
-    host: config.http.host,
-    port: config.http.port,
-    logger,
-  })
-  starting.defer(() => http.close(0))
-
-  const running = starting.move()
-  let stopped: Promise<void> | undefined
-  const stop = () => {
-    stopped ??= stopAll()
-    return stopped
-  }
-  return {
-    url: http.url,
-    ensureFirstAccount: async () => (config.roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
-    stop,
-    [Symbol.asyncDispose]: stop,
+    }
   }
 
   async function stopAll(): Promise<void> {

@@ -17,7 +17,8 @@ import { createRequestMetrics } from './request-metrics.ts'
 import { createRoutes, type Services } from './routes/index.ts'
 import { refusalOf } from './validation.ts'
 
-export type HttpAppOptions = {
+/** What the API needs beyond what every process serves. */
+export type ApiOptions = {
   services: Services
   /** Finds the caller of a route, and keeps the answers of idempotent ones. */
   endpoint: Endpoint
@@ -25,13 +26,18 @@ export type HttpAppOptions = {
   gates: readonly RouteGate[]
   /** The OpenAPI document to publish. */
   document: object
+  /** Of one request body. */
+  maxBodyBytes: number
+}
+
+export type HttpAppOptions = {
+  /** Null in a process that only works: it serves nothing but what its operator asks. */
+  api: ApiOptions | null
   /** Shown at `/metrics`; the figures of requests are added to it. */
   registry: Registry
   /** What `/readyz` asks. */
   checks: Checks
   logger: Logger
-  /** Of one request body. */
-  maxBodyBytes: number
   /** How many proxies in front of the service are believed in what they say of the client's address. */
   trustProxy: number
 }
@@ -47,21 +53,26 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('trust proxy', options.trustProxy)
 
   app.use(begin, logRequests(logger, createRequestMetrics(registry)), requireHost)
-  createExpressEndpoints(contract, createRoutes(options.services, options.endpoint), app, {
-    logInitialization: false,
-    globalMiddleware: [...options.gates, checkQuery, readJsonBody(options.maxBodyBytes)],
-    requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
-  })
+  const docsPaths = options.api === null ? [] : serveApi(app, options.api)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))
   app.get('/metrics', answerMetrics(registry))
-  const openPaths = ['/healthz', '/readyz', '/metrics', ...serveDocs(app, options.document)]
-
-  for (const [path, methods] of pathsOf(contract)) refuseOtherMethods(app, path, methods)
+  const openPaths = ['/healthz', '/readyz', '/metrics', ...docsPaths]
   for (const path of openPaths) refuseOtherMethods(app, path, ['GET'])
   app.use(refuseUnknownPath)
   app.use(answerErrors(logger))
   return app
+}
+
+/** The routes of the contract and their documentation. Answers the paths of the latter. */
+function serveApi(app: Express, { services, endpoint, gates, document, maxBodyBytes }: ApiOptions): string[] {
+  createExpressEndpoints(contract, createRoutes(services, endpoint), app, {
+    logInitialization: false,
+    globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes)],
+    requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
+  })
+  for (const [path, methods] of pathsOf(contract)) refuseOtherMethods(app, path, methods)
+  return serveDocs(app, document)
 }
 
 const begin: RequestHandler = (_req, res, next) => {
