@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleId, idPattern } from '../../contract/ids.ts'
 import { hashOfKey } from '../../server/api-keys/key-format.ts'
 import { type Account, createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/clock.ts'
+import { inTransaction } from '../../server/database/connection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
 
 const clock = { at: new Date('2026-01-01T12:00:00.123Z'), now: () => clock.at }
 const service = createApiKeyService({ clock })
@@ -120,27 +121,37 @@ describe('revoking a key', () => {
 })
 
 describe('the first account', () => {
-  test('is made once, also by processes that start at once, with a key of each mode', async () => {
+  test('is made once, with a key of each mode', async () => {
     await using fresh = await createTestDatabase()
     const { db } = fresh
-    const starts = Array.from({ length: 6 }, () =>
-      createApiKeyService({ clock: systemClock }).ensureFirstAccount(db, { plan: 'scale' }),
-    )
-    const made = (await Promise.all(starts)).filter((first) => first !== null)
-    expect(made).toHaveLength(1)
-    const accounts = await service.listAccounts(db)
-    expect(accounts).toEqual([made[0]?.account])
-    expect(accounts[0]?.plan).toBe('scale')
+    const first = await service.ensureFirstAccount(db, { plan: 'scale' })
+    expect(await service.ensureFirstAccount(db, { plan: 'scale' })).toBeNull()
+    expect(first?.account.plan).toBe('scale')
+    expect(await service.listAccounts(db)).toEqual([first?.account])
     for (const mode of ['test', 'live'] as const) {
-      const created = made[0]?.[`${mode}Key`]
+      const created = first?.[`${mode}Key`]
       expect(await service.findBySecret(db, created?.key ?? '')).toMatchObject({
         keyId: created?.id,
-        accountId: accounts[0]?.id,
+        accountId: first?.account.id,
         mode,
         permissions: ['full_access'],
       })
     }
     expect(await service.list(db)).toHaveLength(2)
+  })
+
+  test('is made once by two processes that start at once', async () => {
+    await using fresh = await createTestDatabase()
+    const { db } = fresh
+    let second: Promise<unknown> | undefined
+    const first = await inTransaction(db, async (trx) => {
+      const made = await service.ensureFirstAccount(trx, { plan: 'scale' })
+      second = service.ensureFirstAccount(db, { plan: 'scale' })
+      await Promise.race([second, untilSomebodyWaits(db)])
+      return made
+    })
+    expect(await second).toBeNull()
+    expect(await service.listAccounts(db)).toEqual([first?.account])
   })
 
   test('is not made where there is one', async () => {

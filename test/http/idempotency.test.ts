@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Db } from '../../server/database/connection.ts'
 import { DomainError } from '../../server/errors.ts'
@@ -8,6 +7,7 @@ import { claimKey, deleteExpiredIdempotencyKeys, keepAnswer, releaseKey } from '
 import { newId } from '../../server/ids.ts'
 import { secretBox } from '../../server/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
 import { type Answer, type Api, startApi, type Work } from './gates.ts'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
@@ -90,17 +90,6 @@ function slowWork(first: Work = async () => runs) {
     return first(context, body)
   }
   return { began: began.promise, finish: end.resolve }
-}
-
-/** Until a session waits for another's lock. */
-async function untilSomebodyWaits(): Promise<void> {
-  for (;;) {
-    const { rows } =
-      await sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(
-        db,
-      )
-    if (rows.length > 0) return
-  }
 }
 
 describe.each([
@@ -206,7 +195,7 @@ describe('a request whose answer is kept with its work', () => {
     const first = post('/with-work', 'k')
     await began
     const second = post('/with-work', 'k')
-    await untilSomebodyWaits()
+    await untilSomebodyWaits(db)
     finish()
     expect((await first).headers.has('idempotent-replayed')).toBe(false)
     expect((await second).headers.get('idempotent-replayed')).toBe('true')
@@ -221,7 +210,7 @@ describe('a request whose answer is kept with its work', () => {
     const first = post('/with-work', 'k')
     await began
     const second = post('/with-work', 'k')
-    await untilSomebodyWaits()
+    await untilSomebodyWaits(db)
     finish()
     expect((await first).status).toBe(409)
     expect(await second).toMatchObject({ status: 201, body: { count: 2 } })
