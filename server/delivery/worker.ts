@@ -280,8 +280,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 }
 
+/** Does not keep the process alive by itself: what is waited for does. */
 function timeout(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, Math.max(0, ms))
+    setTimeout(resolve, Math.max(0, ms)).unref()
   })
 }
