@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runNode, type ServiceProcess, startService } from './service-process.ts'
+
+describe('npm run demo', () => {
+  let dataDir: string
+  let service: ServiceProcess
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'postern-demo-'))
+    service = await startService({ DATA_DIR: dataDir })
+  })
+
+  afterAll(async () => {
+    service.child.kill('SIGTERM')
+    await service.exit
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  test('shows a signed delivery and a scheduled retry, and takes away what it made', async () => {
+    const demo = await runNode(['scripts/demo.ts'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
+    expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
+    expect(demo.stdout).toMatch(/"type": "contact.created"/)
+    expect(demo.stdout).toMatch(/✓ X-Service-Signature is the HMAC-SHA-256/)
+    expect(demo.stdout).toMatch(/✗ evt_\w+ \(contact.updated\) arrived and was answered 500/)
+    expect(demo.stdout).toMatch(/nextAttemptAt +\S+Z \(in 60 s\)/)
+
+    const [key] = /postern_live_\w+/.exec(service.greeting) ?? []
+    for (const things of ['webhooks', 'audiences', 'subscribers']) {
+      const response = await fetch(`${service.url}/v1/${things}`, { headers: { authorization: `Bearer ${key}` } })
+      expect(await response.json()).toEqual({ data: [], nextCursor: null })
+    }
+    const { stdout } = await runNode(['server/cli/postern.ts', 'keys', 'list', '--json'], { DATA_DIR: dataDir })
+    const keys: { name: string; revokedAt: string | null }[] = JSON.parse(stdout)
+    expect(keys.find(({ name }) => name === 'npm run demo')?.revokedAt).toEqual(expect.any(String))
+  })
+
+  test('says so when no service runs', async () => {
+    const demo = await runNode(['scripts/demo.ts'], { POSTERN_URL: 'http://127.0.0.1:1' })
+    expect(demo).toEqual({
+      stdout: '',
+      stderr:
+        'demo: no service answers at http://127.0.0.1:1; start it with "npm start" in another terminal, or set POSTERN_URL to where it runs\n',
+      exitCode: 1,
+    })
+  })
+})

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import { type Env, runService, startService } from './service-process.ts'
+
+const someKey = Buffer.alloc(32, 1).toString('base64')
+const otherKey = Buffer.alloc(32, 2).toString('base64')
+
+let parent: string
+
+beforeAll(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'postern-errors-'))
+})
+
+afterAll(async () => {
+  await rm(parent, { recursive: true, force: true })
+})
+
+/** The one line that a start says that must fail. */
+async function refusalOf(env: Env): Promise<string> {
+  const { stdout, stderr, exitCode } = await runService(env)
+  expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
+  expect(stderr).toMatch(/^postern: .*\n$/)
+  return stderr.slice('postern: '.length, -1)
+}
+
+describe('a start that cannot be says why and what to do, in one line', () => {
+  test('a bad setting', async () => {
+    expect(await refusalOf({ PORT: 'http' })).toBe('PORT is "http", but must be a whole number from 0 to 65,535')
+  })
+
+  test('a database without an encryption key', async () => {
+    expect(await refusalOf({ DATABASE_URL: 'postgres://127.0.0.1:1/mail' })).toMatch(/^ENCRYPTION_KEY is needed/)
+  })
+
+  test('a database that cannot be reached', async () => {
+    const env = { DATABASE_URL: 'postgres://ann:hush@127.0.0.1:1/mail', ENCRYPTION_KEY: someKey }
+    expect(await refusalOf(env)).toMatch(
+      /^the database at 127.0.0.1:1 cannot be reached .*; check that PostgreSQL runs/,
+    )
+  })
+
+  test('a database that does not exist', async () => {
+    await using database = await createTestDatabase()
+    const url = new URL(database.connectionString)
+    url.pathname = '/no_such_database'
+    const env = { DATABASE_URL: url.href, ENCRYPTION_KEY: someKey }
+    expect(await refusalOf(env)).toMatch(/^there is no database "no_such_database" at .*; create it/)
+  })
+
+  test('an encryption key that is not the one of the database', async () => {
+    await using database = await createTestDatabase()
+    const env = { DATABASE_URL: database.connectionString }
+    {
+      await using service = await startService({ ...env, ENCRYPTION_KEY: someKey })
+      service.child.kill('SIGTERM')
+      expect(await service.exit).toEqual({ code: 0, signal: null })
+    }
+    expect(await refusalOf({ ...env, ENCRYPTION_KEY: otherKey })).toMatch(/^ENCRYPTION_KEY is not the one/)
+  })
+
+  test('a data directory that cannot be written', async () => {
+    const file = join(parent, 'file')
+    await writeFile(file, '')
+    expect(await refusalOf({ DATA_DIR: join(file, 'data') })).toMatch(/cannot be written .*set DATA_DIR to another/)
+  })
+
+  test('a data directory that another service has', async () => {
+    const dataDir = join(parent, 'taken')
+    await using service = await startService({ DATA_DIR: dataDir })
+    expect(await refusalOf({ DATA_DIR: dataDir })).toBe(
+      `the data directory ${dataDir} is in use by process ${service.child.pid}; stop that one first, or set DATA_DIR to another directory`,
+    )
+    service.child.kill('SIGTERM')
+    await service.exit
+  })
+
+  test('a port that is in use', async () => {
+    const holder = createServer().listen(0, '127.0.0.1')
+    await once(holder, 'listening')
+    const address = holder.address()
+    const port = String(typeof address === 'object' ? address?.port : '')
+    expect(await refusalOf({ DATA_DIR: join(parent, 'port'), PORT: port })).toMatch(
+      new RegExp(`port ${port}.* in use.*PORT`),
+    )
+    holder.close()
+  })
+
+  test('a host that is not of this machine', async () => {
+    expect(await refusalOf({ DATA_DIR: join(parent, 'port'), HOST: '192.0.2.1' })).toMatch(/192\.0\.2\.1.*HOST/)
+  })
+})

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** Settings of the service. Nothing of the environment of the tests reaches it. */
+export type Env = Record<string, string>
+
+/** A service that runs as a process of its own, as an operator would start it. */
+export type ServiceProcess = AsyncDisposable & {
+  child: ChildProcess
+  url: string
+  /** What it printed until it was ready. */
+  greeting: string
+  /** Its end. */
+  exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+}
+
+const isReady = /^Postern listens on (\S+),/
+
+/** Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it. */
+export async function startService(env: Env): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, ['server/main.ts'], {
+    cwd: root,
+    env: { PORT: '0', LOG_LEVEL: 'silent', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
+  const stderr = text(child.stderr)
+  const lines: string[] = []
+  const url = await new Promise<string | undefined>((resolve) => {
+    const output = createInterface(child.stdout)
+    output.on('line', (line) => {
+      lines.push(line)
+      const [, found] = isReady.exec(line) ?? []
+      if (found !== undefined) resolve(found)
+    })
+    output.once('close', () => resolve(undefined))
+  })
+  if (url === undefined) throw new Error(`the service did not start: ${await stderr}`)
+  return {
+    child,
+    url,
+    greeting: lines.join('\n'),
+    exit,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await exit
+    },
+  }
+}
+
+/** Runs the service to an end that must come by itself. */
+export async function runService(env: Env) {
+  return runNode(['server/main.ts'], { PORT: '0', LOG_LEVEL: 'silent', ...env })
+}
+
+/** Runs a program of this project to its end. */
+export async function runNode(args: string[], env: Env) {
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { stdout, stderr, exitCode: Number(exitCode) }
+}
