@@ -86,7 +86,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return { url: app.url, app, database, accountId, keys, client, logged, stop, [Symbol.asyncDispose]: stop }
 }
 
-function configOf({ roles, webhooks, ...options }: TestServiceOptions, url: string): Config {
+/** The settings a test service runs with. */
+export function configOf({ roles, webhooks, ...options }: TestServiceOptions, url: string): Config {
   return {
     http: {
       host: '127.0.0.1',

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { createApiKeyService } from '../../server/api-keys/service.ts'
+import { type App, startApp } from '../../server/app.ts'
+import { systemClock } from '../../server/clock.ts'
+import { createLogger } from '../../server/logging.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { configOf, startTestService, type TestService } from '../support/service.ts'
+
+/** So long between polls that only a wake-up explains what is prompt. */
+const neverMs = 3_600_000
+
+let api: TestService
+let worker: App
+
+beforeAll(async () => {
+  api = await startTestService({ roles: { worker: false } })
+  worker = await startApp(configOf({ roles: { api: false } }, api.database.connectionString), {
+    logger: createLogger({ level: 'silent' }),
+    pollIntervalMs: neverMs,
+  })
+})
+afterAll(async () => {
+  await worker.stop()
+  await api.stop()
+})
+
+describe('a process that is the API and one that works', () => {
+  it('deliver together: what the one commits wakes the other', async () => {
+    await using receiver = await startReceiver()
+    await api.client.succeed(contract.webhooks.create, { body: { url: receiver.url, events: ['subscriber.added'] } })
+    await api.client.succeed(contract.subscribers.create, { body: { email: 'ada@example.com' } })
+    const [request] = await receiver.received(1)
+    expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({
+      type: 'subscriber.added',
+      data: { email: 'ada@example.com' },
+    })
+  })
+
+  it('serve what each is for', async () => {
+    const status = async (url: string, path: string) => (await fetch(`${url}${path}`)).status
+    expect(await status(worker.url, '/v1/webhooks')).toBe(404)
+    expect(await status(worker.url, '/docs')).toBe(404)
+    for (const url of [worker.url, api.url]) {
+      for (const path of ['/healthz', '/readyz', '/metrics']) expect(await status(url, path)).toBe(200)
+    }
+    const ready = await (await fetch(`${worker.url}/readyz`)).json()
+    expect(ready).toMatchObject({ checks: { database: 'ok', migrations: 'ok', workers: 'ok' } })
+  })
+})
+
+describe('a key revoked elsewhere', () => {
+  it('opens nothing any more, also where it was used a moment ago', async () => {
+    const { db } = api.database
+    const keys = createApiKeyService({ clock: systemClock })
+    const made = await keys.create(db, {
+      accountId: api.accountId,
+      mode: 'live',
+      permissions: ['full_access'],
+      name: 'Short-lived',
+    })
+    const use = async () =>
+      (await fetch(`${api.url}/v1/webhooks`, { headers: { authorization: `Bearer ${made.key}` } })).status
+    expect(await use()).toBe(200)
+    await keys.revoke(db, made.id)
+    await expect.poll(use).toBe(401)
+  })
+})
