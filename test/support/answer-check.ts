@@ -74,7 +74,7 @@ const documentedHeaders = new Set(
 )
 
 /** The paths that are not part of the API: what their successes look like is their own affair. */
-const besideTheApi = /^\/(healthz|readyz|metrics|openapi\.json|docs(\/.*)?)$/
+const besideTheApi = /^\/(|healthz|readyz|metrics|openapi\.json|docs(\/.*)?)$/
 
 function faultsOutside(exchange: Exchange, path: string, there: readonly Operation[]): string[] {
   const { status, headers } = exchange
