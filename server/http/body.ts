@@ -16,7 +16,7 @@ export function rawBodyOf(req: IncomingMessage): Buffer {
  * means nothing and is not looked at.
  *
  * `unsupported_media_type` when it is not JSON in plain UTF-8, `payload_too_large` when it is longer
- * than `maxBytes`, `malformed_json` when it cannot be parsed, `malformed_request` when it breaks off.
+ * than `maxBytes`, `malformed_json` when it cannot be parsed.
  *
  * Source: RFC 8259 §8.1 (UTF-8), RFC 9110 §8.4 (encodings), §9.3.1, §9.3.5 (GET, DELETE).
  */
@@ -70,10 +70,11 @@ function isJsonInUtf8(contentType: string): boolean {
   }
 }
 
-/** The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer. */
+/**
+ * The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer.
+ * Never settles when the request breaks off: nobody is left to be answered.
+ */
 async function collect(req: Request, maxBytes: number): Promise<Buffer> {
-  // It broke off while the key was looked up: no event will come any more.
-  if (req.destroyed) throw brokenOff()
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {
@@ -85,17 +86,11 @@ async function collect(req: Request, maxBytes: number): Promise<Buffer> {
       else reject(tooLarge(maxBytes))
     })
     req.on('end', () => resolve(Buffer.concat(chunks, Math.min(length, maxBytes))))
-    // An `error` nobody listens to would end the process.
-    req.on('error', () => reject(brokenOff()))
   })
 }
 
 function tooLarge(maxBytes: number): DomainError {
   return new DomainError('payload_too_large', `The body is larger than the limit of ${maxBytes} bytes: send less.`)
-}
-
-function brokenOff(): DomainError {
-  return new DomainError('malformed_request', 'The request broke off before the end of its body.')
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

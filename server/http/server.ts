@@ -34,9 +34,16 @@ type Limits = {
   requestTimeoutMs: number
   /** How often the two are looked at. */
   timeoutCheckMs: number
+  /** For a connection with a request on which nothing moves: longer than any answer takes to begin. */
+  stallTimeoutMs: number
 }
 
-const defaultLimits: Limits = { headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, timeoutCheckMs: 2_000 }
+const defaultLimits: Limits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  timeoutCheckMs: 2_000,
+  stallTimeoutMs: 90_000,
+}
 
 const maxHeaderBytes = 16 * 1024
 const maxConnections = 10_000
@@ -45,7 +52,7 @@ const keepAliveTimeoutMs = 65_000
 
 /** Starts to listen. Throws OperatorError with what to do when the address cannot be had. */
 export async function listen({ app, host, port, logger, limits }: ListenOptions): Promise<HttpServer> {
-  const { headersTimeoutMs, requestTimeoutMs, timeoutCheckMs } = { ...defaultLimits, ...limits }
+  const { headersTimeoutMs, requestTimeoutMs, timeoutCheckMs, stallTimeoutMs } = { ...defaultLimits, ...limits }
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
@@ -56,6 +63,7 @@ export async function listen({ app, host, port, logger, limits }: ListenOptions)
     requireHostHeader: false,
   })
   server.maxConnections = maxConnections
+  server.timeout = stallTimeoutMs
   const traffic = trackTraffic(server, app)
   server.on('clientError', (error, socket: Socket) => {
     if (traffic.hasBegunAnswer(socket)) socket.destroy()

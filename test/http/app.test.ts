@@ -82,6 +82,12 @@ describe('a body', () => {
     expect(answer.message).toContain('1000 bytes')
   })
 
+  test('that is announced to be too long is refused before it comes', async () => {
+    const answer = await raw(`POST /v1/webhooks HTTP/1.1\r\n${head({ ...json, 'Content-Length': '1001' })}\r\n`)
+
+    expect(answer).toMatchObject({ status: 413, code: 'payload_too_large' })
+  })
+
   test('that does not tell its length is refused when it gets too long', async () => {
     const chunk = `3e8\r\n${' '.repeat(1_000)}\r\n`
 

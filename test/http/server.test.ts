@@ -87,6 +87,22 @@ describe('what is no request', () => {
   })
 })
 
+test('a client that does not read its answer is not waited for', async () => {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  const { address } = await serve(
+    (_req, res) => {
+      res.once('close', end)
+      // More than the buffers between the two hold.
+      res.end(Buffer.alloc(64 * 1024 * 1024))
+    },
+    { limits: { stallTimeoutMs: 100 } },
+  )
+  const socket = await connected(address.port)
+  socket.pause().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+
+  await ended
+})
+
 test('an expectation nobody knows is let pass', async () => {
   const { url } = await serve()
 
