@@ -41,7 +41,6 @@ export const errorTable = {
 } as const satisfies Record<string, { status: number; meaning: string }>
 
 export type ErrorCode = keyof typeof errorTable
-export type ErrorStatus = (typeof errorTable)[ErrorCode]['status']
 
 const errorCodes = Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]
 

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { type ErrorCode, errorBody, errorTable } from './errors.ts'
 import type { Permission } from './permissions.ts'
 
@@ -92,6 +91,3 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     metadata,
   }
 }
-
-/** The body type a schema parses to. */
-export type Output<T extends z.ZodType> = z.output<T>

@@ -30,12 +30,20 @@ export function newId(kind: IdKind, at: Date): string {
     lastMs += 1
     sequence = 0
   }
-  return format(kind, lastMs, sequence, random)
+  const bytes = new Uint8Array(16)
+  setTime(bytes, lastMs)
+  // Version 7, then the counter, then the variant and what is left of the randomness.
+  bytes.set([0x70 | (sequence >> 8), sequence & 0xff], 6)
+  bytes.set(random, 8)
+  bytes[8] = 0x80 | ((random[0] as number) & 0x3f)
+  return fromUUIDBytes(idPrefixes[kind], bytes)
 }
 
 /** The smallest identifier made at `at`: a bound for "since" in lists ordered by identifier. */
 export function firstIdAt(kind: IdKind, at: Date): string {
-  return format(kind, Math.max(0, at.getTime()), 0, new Uint8Array(8), 0)
+  const bytes = new Uint8Array(16)
+  setTime(bytes, Math.max(0, at.getTime()))
+  return fromUUIDBytes(idPrefixes[kind], bytes)
 }
 
 /** The UUID inside an identifier. Throws when `id` is none. */
@@ -48,14 +56,8 @@ export function idOfUuid(kind: IdKind, uuid: string): string {
   return fromUUID(uuid, idPrefixes[kind])
 }
 
-function format(kind: IdKind, ms: number, seq: number, random: Uint8Array, version = 0x70): string {
-  const bytes = new Uint8Array(16)
+function setTime(bytes: Uint8Array, ms: number): void {
   const view = new DataView(bytes.buffer)
   view.setUint16(0, Math.floor(ms / 2 ** 32))
   view.setUint32(2, ms % 2 ** 32)
-  bytes.set(random, 8)
-  view.setUint8(6, version | (seq >> 8))
-  view.setUint8(7, seq & 0xff)
-  if (version !== 0) view.setUint8(8, 0x80 | (view.getUint8(8) & 0x3f))
-  return fromUUIDBytes(idPrefixes[kind], bytes)
 }

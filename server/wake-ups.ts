@@ -1,5 +1,5 @@
-import pg from 'pg'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { applicationName, type Db } from './database/connection.ts'
 import { startLoop } from './loop.ts'
 

@@ -20,7 +20,7 @@ export type Outbox = {
 }
 
 /** Builds the body of an event: the bytes every receiver gets. Throws as `append` does. */
-export function eventBody(id: string, event: NewEvent, at: Date): string {
+function eventBody(id: string, event: NewEvent, at: Date): string {
   const definition = eventType(event.type)
   return JSON.stringify({
     id,

@@ -123,7 +123,9 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
         { db: inside(trx), returnId: true },
       )
       if (inserted?.length !== deliveries.length) {
-        throw new Error(`the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`)
+        throw new Error(
+          `the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`,
+        )
       }
     },
     async remove(trx, deliveryIds) {

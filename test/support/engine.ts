@@ -13,7 +13,7 @@ import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
 import { createTestDatabase } from './database.ts'
 
-export const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 export type Engine = AsyncDisposable & {
   db: Db

@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { idPattern, idPrefixes } from '../contract/ids.ts'
+import { firstIdAt, idOfUuid, newId, uuidOf } from '../server/ids.ts'
+
+describe('identifiers', () => {
+  it('are TypeIDs of UUIDs of version 7, and grow also when the clock stands or is set back', () => {
+    const times = [0, 0, 0, 5, 5, -3_600_000, 1].map((offset) => new Date(1_800_000_000_000 + offset))
+    const ids = times.flatMap((at) => Array.from({ length: 3_000 }, () => newId('event', at)))
+    expect(ids.toSorted()).toEqual(ids)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids.slice(0, 100)) {
+      expect(id).toMatch(idPattern('event'))
+      expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    }
+  })
+
+  it('lead to their UUID and back', () => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.constantFrom('event' as const, 'delivery' as const), (uuid, kind) => {
+        const id = idOfUuid(kind, uuid)
+        expect(id.startsWith(`${idPrefixes[kind]}_`)).toBe(true)
+        expect(uuidOf(id)).toBe(uuid)
+      }),
+    )
+  })
+
+  it('of a time stand at or above the first of that time, and below the first of a later one', () => {
+    const at = new Date(1_900_000_000_000)
+    const id = newId('event', at)
+    expect(id >= firstIdAt('event', at)).toBe(true)
+    expect(id < firstIdAt('event', new Date(at.getTime() + 1))).toBe(true)
+  })
+})
