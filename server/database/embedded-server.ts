@@ -13,7 +13,7 @@ import { type Ended, type RunAs, startProgram, Tail } from './embedded-run.ts'
 export type RunningServer = {
   pid: number
   port: number
-  /** Shuts it down in order and waits for its end. Open connections are cut, open transactions undone. */
+  /** Shuts it down in order and waits for its end. Open connections are cut after a second, and their transactions undone. */
   stop(): Promise<void>
 }
 
@@ -30,6 +30,8 @@ export type StartServerOptions = {
 const pollMs = 50
 /** Time for a server that is there to finish starting or stopping, crash recovery included. */
 const settleTimeoutMs = 60_000
+/** Time for the connections of a server that is stopped to end by themselves. */
+const graceMs = 1_000
 const maxStarts = 5
 /** What another process can cause between our look and our start, and a moment later not any more. */
 const passingFailure = /Address already in use|could not create any TCP\/IP sockets|pre-existing shared memory block/
@@ -170,13 +172,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** SIGINT is PostgreSQL's fast shutdown; SIGQUIT, the last resort, is a crash it recovers from. */
+/**
+ * SIGTERM waits for connections to end, which those of our pools are about to; SIGINT cuts what is left
+ * of them; SIGQUIT, the last resort, is a crash it recovers from.
+ *
+ * Source: PostgreSQL documentation, "Shutting Down the Server".
+ */
 async function shutDown(pid: number, untilEnd: () => Promise<void>): Promise<void> {
-  signal(pid, 'SIGINT')
+  signal(pid, 'SIGTERM')
   const end = untilEnd()
-  const late = setTimeout(() => signal(pid, 'SIGQUIT'), settleTimeoutMs)
+  const cut = setTimeout(() => signal(pid, 'SIGINT'), graceMs)
+  const crash = setTimeout(() => signal(pid, 'SIGQUIT'), settleTimeoutMs)
   await end
-  clearTimeout(late)
+  clearTimeout(cut)
+  clearTimeout(crash)
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -102,6 +102,17 @@ describe('the embedded database', () => {
     expect(await query(database.connectionString, settings)).toEqual([['127.0.0.1', '']])
   })
 
+  test('is not held up by a connection that stays open', async () => {
+    await using database = await startEmbeddedDatabase({ dataDir })
+    const client = new pg.Client({ connectionString: database.connectionString })
+    const cut = Promise.withResolvers<Error>()
+    client.on('error', cut.resolve)
+    await client.connect()
+    await database.stop()
+    expect((await cut.promise).message).toBe('terminating connection due to administrator command')
+    expect(await hasServer(dataDir)).toBe(false)
+  })
+
   test('tells its log', async () => {
     const lines: string[] = []
     await using _database = await startEmbeddedDatabase({ dataDir, onLog: (line) => lines.push(line) })
