@@ -3,19 +3,8 @@ import { type App, startApp } from './app.ts'
 import { readConfig } from './config.ts'
 import { OperatorError } from './errors.ts'
 import { createLogger } from './logging.ts'
+import { stopSignal } from './signals.ts'
 import { welcome } from './welcome.ts'
-
-/** Aborted by the first SIGINT or SIGTERM. The second one ends the process at once. */
-function stopSignal(): AbortSignal {
-  const stopping = new AbortController()
-  function onSignal(): void {
-    if (stopping.signal.aborted) process.exit(1)
-    stopping.abort()
-  }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
-  return stopping.signal
-}
 
 /** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
 async function greet(app: App): Promise<void> {

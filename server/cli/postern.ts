@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
 import { messageOf } from '../errno.ts'
 import { DomainError, OperatorError } from '../errors.ts'
+import { stopSignal } from '../signals.ts'
 import { buildProgram } from './program.ts'
 
 /** 1: not possible. 2: not understood. */
@@ -12,10 +13,8 @@ function exitCodeOf(error: unknown): number {
   return 1
 }
 
-// A command is done in a moment. Cut short, it could leave the embedded database running; a second
-// signal does cut it short.
-process.once('SIGINT', () => undefined)
-process.once('SIGTERM', () => undefined)
+// A command is done in a moment, and goes on. Cut short, it could leave the embedded database running.
+stopSignal()
 
 try {
   await buildProgram().parseAsync()
