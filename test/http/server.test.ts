@@ -60,10 +60,14 @@ describe('what is no request', () => {
   })
 
   test.each([
-    ['headers', 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow'],
-    ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12'],
-  ])('for its %s do not arrive in time is refused', async (_, bytes) => {
-    const limits = { headersTimeoutMs: 60, requestTimeoutMs: 60, timeoutCheckMs: 20 }
+    ['head', { headersTimeoutMs: 60, requestTimeoutMs: 60_000 }, 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow'],
+    [
+      'body',
+      { headersTimeoutMs: 50, requestTimeoutMs: 60 },
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12',
+    ],
+  ])('for its %s does not arrive in time is refused', async (_, timeouts, bytes) => {
+    const limits = { ...timeouts, timeoutCheckMs: 20 }
     const { url } = await serve((req, res) => void req.resume().on('end', () => res.end()), { limits })
 
     expect(await refused(url, bytes)).toMatchObject({ status: 408, code: 'request_timeout' })
