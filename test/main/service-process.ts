@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { joinEmbeddedDatabase } from '../../server/database/embedded.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -21,7 +23,7 @@ export type ServiceProcess = AsyncDisposable & {
 
 const isReady = /^Postern listens on (\S+),/
 
-/** Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it. */
+/** Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it, with its database. */
 export async function startService(env: Env): Promise<ServiceProcess> {
   const child = spawn(process.execPath, ['server/main.ts'], {
     cwd: root,
@@ -49,8 +51,16 @@ export async function startService(env: Env): Promise<ServiceProcess> {
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await exit
+      await stopLeftServer(env.DATA_DIR)
     },
   }
+}
+
+/** Ends the database that a killed service has left running. */
+async function stopLeftServer(dataDir: string | undefined): Promise<void> {
+  if (dataDir === undefined || !existsSync(join(dataDir, 'postgres', 'data', 'postmaster.pid'))) return
+  const database = await joinEmbeddedDatabase({ dataDir })
+  await database.stop()
 }
 
 /** Runs the service to an end that must come by itself. */
