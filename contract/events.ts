@@ -34,7 +34,7 @@ const listQuery = z.strictObject({
   ...pageQuery,
   type: eventTypeName.optional().meta({ description: 'Only events of this type.' }),
   since: timeInput.optional().meta({ description: 'Only events of this time or later.' }),
-  after: idSchema('event', 'Only events after this one, oldest first: the way to poll.')
+  after: idSchema('event', 'Only events after this one: the way to poll.')
     .optional()
     .meta({ example: exampleId('event') }),
   order: z

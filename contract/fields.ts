@@ -27,7 +27,11 @@ export function text(maxLength: number) {
     .meta({ maxLength })
 }
 
+/** The address of a mailbox as mail servers take it: RFC 5321 §4.5.3.1 (64 characters before the `@`), RFC 1123 §2.1. */
+const mailbox =
+  /^(?=[^@]{1,64}@)[A-Za-z0-9_'+-]+(?:\.[A-Za-z0-9_'+-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/
+
 export const emailAddress = z
-  .email()
+  .email({ pattern: mailbox })
   .max(254)
   .meta({ id: 'EmailAddress', description: 'An email address.', example: 'ada@example.com' })

@@ -8,6 +8,10 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
+/** The characters of a URI with a host, and with neither user name nor fragment: RFC 3986 §3. */
+const httpUri =
+  /^[Hh][Tt][Tt][Pp][Ss]?:\/\/(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:[/?](?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$/
+
 /** What is wrong with `value` as the URL of a webhook, or `null`. Says nothing of where it leads. */
 function faultOfWebhookUrl(value: string): string | null {
   if (!URL.canParse(value)) return 'must be an absolute URL, such as https://example.com/hooks'
@@ -15,6 +19,7 @@ function faultOfWebhookUrl(value: string): string | null {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://'
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password'
   if (url.hash !== '') return 'must not carry a fragment (#…)'
+  if (!httpUri.test(value)) return 'must be written as a URI: other characters percent-encoded, the host name in ASCII'
   return null
 }
 
@@ -28,9 +33,9 @@ const webhookUrl = z
   })
   .meta({
     format: 'uri',
-    pattern: '^https?://',
+    pattern: httpUri.source,
     description:
-      'Receives the deliveries by POST. `https`, or `http` where the operator allows it; it must lead to a public address unless the operator allows private networks. At most 2,048 characters; no user name, password or fragment.',
+      'Receives the deliveries by POST. `https`, or `http` where the operator allows it; it must lead to a public address unless the operator allows private networks. At most 2,048 characters; no user name, password or fragment; characters beyond ASCII percent-encoded, or, in the host, as `xn--…`.',
     example: 'https://example.com/hooks',
   })
 

@@ -2,7 +2,8 @@ import type { LinkObject, LinksObject } from 'openapi3-ts/oas31'
 
 /*
  * What can be done next with what an operation answered, for people who browse the API and for
- * programs that walk it.
+ * programs that walk it. A list may be empty and give nothing to follow, so lists lead only to what
+ * no operation creates.
  */
 
 type Source = {
@@ -34,7 +35,6 @@ const contact = { audienceId: '$response.body#/audienceId', subscriberId: '$resp
 
 const sources: readonly Source[] = [
   { from: 'createWebhook', parameters: { id: own }, to: webhookOperations },
-  { from: 'listWebhooks', parameters: { id: first }, to: webhookOperations },
   {
     from: 'listDeliveries',
     parameters: { id: '$request.path.id', deliveryId: first },
@@ -43,13 +43,11 @@ const sources: readonly Source[] = [
   { from: 'resendDelivery', parameters: { id: '$request.path.id', deliveryId: own }, to: deliveryOperations },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
-  { from: 'listSubscribers', parameters: { id: first }, to: subscriberOperations },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
-  { from: 'listAudiences', parameters: { id: first }, to: audienceOperations },
-  { from: 'listAudiences', parameters: { audienceId: first }, to: contactListOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },
-  { from: 'addContact', parameters: { id: contact.subscriberId }, to: subscriberOperations },
+  // Not to `deleteSubscriber`: it takes the contact away, which the links of the contact cannot tell.
+  { from: 'addContact', parameters: { id: contact.subscriberId }, to: ['getSubscriber', 'updateSubscriber'] },
 ]
 
 function linkOf(operationId: string, parameters: Record<string, string>): LinkObject {

@@ -2,7 +2,7 @@ import type { Event, EventListQuery, EventTypeDescription } from '../../contract
 import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import type { Handle } from '../database/connection.ts'
-import { invalidField, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { firstIdAt } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { firstUnsafeId } from './horizon.ts'
@@ -51,17 +51,15 @@ export function createEventService({ clock }: { clock: Clock }): EventService {
 }
 
 function filterOf({ type, since, after, cursor, order, limit }: EventListQuery): EventFilter {
-  if (after !== undefined && order === 'desc') {
-    throw invalidField('query.order', 'must be `asc`, or left out, together with `after`')
-  }
   const position = decodeCursor('event', cursor)
   const filter = { type, since: since === undefined ? undefined : new Date(since), limit: limit + 1 }
   // The time in an identifier is never before the event's own, so `since` is a bound of both.
   const first = filter.since === undefined ? undefined : firstIdAt('event', filter.since)
-  if (order === 'asc' || after !== undefined) {
-    return { ...filter, order: 'asc', above: greatest(first, after, position) }
+  const bound = greatest(first, after)
+  if ((order ?? (after === undefined ? 'desc' : 'asc')) === 'asc') {
+    return { ...filter, order: 'asc', above: greatest(bound, position) }
   }
-  return { ...filter, order: 'desc', above: first, below: position }
+  return { ...filter, order: 'desc', above: bound, below: position }
 }
 
 function greatest(...ids: (string | undefined)[]): string | undefined {
