@@ -7,9 +7,7 @@ const maxClients = 100_000
 
 /** Counts failed authentications by client address, a minute at a time, in this process. */
 export type AuthFailures = {
-  /** Milliseconds until the address may try again; 0 when it may now. */
-  waitOf(address: string): number
-  /** Counts a failure. Answers as `waitOf` did before: 0 for the failures within the limit. */
+  /** Counts a failure. Answers 0 within the limit, beyond it the milliseconds until the count begins anew. */
   count(address: string): number
 }
 
@@ -29,10 +27,6 @@ export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinu
   }
 
   return {
-    waitOf(address) {
-      const wait = untilNextWindow()
-      return (failures.get(clientOf(address)) ?? 0) >= perMinute ? wait : 0
-    },
     count(address) {
       const wait = untilNextWindow()
       const client = clientOf(address)

@@ -20,18 +20,17 @@ export type AuthenticateOptions = {
  * Finds out who sends the request, for `callerOf`. To stand before the rate limit, which stands before
  * `requirePermission`.
  *
- * `authentication_error` when the key is missing, malformed, unknown or revoked; `rate_limit_exceeded`
- * when the client's address has failed too often, unless its key was valid a moment ago.
+ * `authentication_error` when the key is missing, malformed, unknown or revoked; instead of it
+ * `rate_limit_exceeded` when the client's address has failed too often. A valid key always gets in:
+ * many clients may share an address, behind a proxy all of them, and one must not lock the others out.
  */
 export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteGate {
   async function find(header: string | undefined, address: string): Promise<Caller> {
     const secret = header === undefined ? null : bearerTokenOf(header)
     const cached = secret === null ? undefined : cache.get(secret)
     if (cached !== undefined) return cached
-    refuseAfter(failures.waitOf(address))
     const result = await checkKey(header, (key) => cache.read(key, () => apiKeys.findBySecret(db, key)))
     if (typeof result !== 'string') return result
-    // Those that were let in together are counted together: no more than the limit learn whether a key is valid.
     refuseAfter(failures.count(address))
     throw new DomainError('authentication_error', result)
   }

@@ -109,7 +109,7 @@ describe('while a service runs', () => {
     const db = connect({ connectionString: database.connectionString, max: 1, onError: () => undefined })
     const found = await createApiKeyService({ clock: systemClock }).findBySecret(db, created.key)
     await db.destroy()
-    expect(found).toMatchObject({ id: created.id, mode: 'test', permissions, isRevoked: false })
+    expect(found).toMatchObject({ keyId: created.id, mode: 'test', permissions, isRevoked: false })
   })
 
   test('it is told of a key that is revoked', async () => {

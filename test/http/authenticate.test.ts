@@ -186,7 +186,7 @@ describe('what a key may do', () => {
 })
 
 describe('an address that fails too often', () => {
-  test('is refused without a look into the database until the minute is over', async () => {
+  test('is refused with 429 until the minute is over', async () => {
     clock.at = Date.parse('2026-01-01T00:10:20Z')
     await using world = await start({ perMinute: 3 })
     const fail = () => world.api.send('GET', '/read', bearer(newKey('live')))
@@ -194,7 +194,6 @@ describe('an address that fails too often', () => {
     const { status, body } = await fail()
     expect(status).toBe(429)
     expect(body.error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 40 })
-    expect(world.looks).toHaveLength(3)
     clock.at += 40_000
     expect((await fail()).status).toBe(401)
   })
@@ -208,14 +207,14 @@ describe('an address that fails too often', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(9)
   })
 
-  test('still gets in with a key that was valid a moment ago, but not with a new one', async () => {
+  test('still gets in with any valid key, for others may share the address', async () => {
     await using world = await start({ perMinute: 1 })
     const [used, unused] = [await createKey(), await createKey()]
     expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
     expect((await world.api.send('GET', '/read')).status).toBe(401)
     expect((await world.api.send('GET', '/read')).status).toBe(429)
     expect((await world.api.send('GET', '/read', bearer(used.key))).status).toBe(200)
-    expect((await world.api.send('GET', '/read', bearer(unused.key))).status).toBe(429)
+    expect((await world.api.send('GET', '/read', bearer(unused.key))).status).toBe(200)
   })
 
   test('does not fail by what a valid key may not do', async () => {
