@@ -147,6 +147,16 @@ describe('a field', () => {
     expect(answer.details).toEqual([{ path: 'body.__proto__', message: 'is not known here' }])
   })
 
+  test.each([
+    ['a URL', '/v1/webhooks', { ...webhook, url: 'https://example.com/\u0000' }, 'body.url'],
+    ['a name', '/v1/audiences', { name: 'a\u0000b' }, 'body.name'],
+  ])('that holds U+0000, which the database cannot store, is refused: %s', async (_, route, json, path) => {
+    const answer = await refused('POST', route, { json })
+
+    expect(answer).toMatchObject({ status: 400, code: 'validation_error' })
+    expect(answer.details?.map((detail) => detail.path)).toEqual([path])
+  })
+
   test('with a long name does not come back whole, and many do not come back each', async () => {
     const many = Object.fromEntries(Array.from({ length: 90 }, (_, number) => [`n${number}`, 1]))
 
