@@ -18,12 +18,12 @@ export class AddressNotAllowedError extends Error {
 /** A name without an address. */
 export class NameNotResolvedError extends Error {
   override name = 'NameNotResolvedError'
-  /** Whether its name servers say so; else they did not answer. */
-  readonly isKnown: boolean
+  /** Whether there is none, as its name servers say; else they did not answer. */
+  readonly isMissing: boolean
 
-  constructor(cause: unknown) {
-    super('The name could not be resolved.', { cause })
-    this.isKnown = isNotFound(cause)
+  constructor(isMissing: boolean, options?: ErrorOptions) {
+    super('The name could not be resolved.', options)
+    this.isMissing = isMissing
   }
 }
 
@@ -89,7 +89,7 @@ export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFu
       (addresses) => {
         const [first] = addresses
         if (first === undefined) {
-          callback(new NameNotResolvedError(undefined), '', 0)
+          callback(new NameNotResolvedError(true), '', 0)
         } else if (!policy.allowPrivateNetworks && !addresses.every(({ address }) => isPublicAddress(address))) {
           callback(leadsInside(), '', 0)
         } else if (options.all) {
@@ -98,7 +98,7 @@ export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFu
           callback(null, first.address, first.family)
         }
       },
-      (error: unknown) => callback(new NameNotResolvedError(error), '', 0),
+      (error: unknown) => callback(new NameNotResolvedError(isNotFound(error), { cause: error }), '', 0),
     )
   }
 }

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { BodyReader } from './exchange-body.ts'
 import type { Connection, Connections } from './exchange-connections.ts'
-import { type Failure, failureOf, type Stage } from './exchange-failure.ts'
+import { connectionLost, type Failure, failureOf, type Stage } from './exchange-failure.ts'
 
 /** How one request on one connection ended. */
 export type AnswerEnd =
@@ -80,7 +80,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     // A body without a length ends with the connection. A reset is no end, though undici takes it for one.
-    if (this.#connection.isBroken) this.onResponseError(undefined, new Error('reset'))
+    if (this.#connection.isBroken) this.#fail(connectionLost(this.#stage), false)
     else this.#succeed(true)
   }
 

@@ -2,9 +2,9 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 /** How much of an answer's body is read, both as received and as unpacked. Bytes. */
-export const maxBodyBytes = 64 * 1024
+const maxBodyBytes = 64 * 1024
 /** How much of it is kept. Bytes. */
-export const keptBodyBytes = 4 * 1024
+const keptBodyBytes = 4 * 1024
 
 const decompressors: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,

@@ -8,13 +8,13 @@ export type ConnectionsOptions = {
   /** Resolves and judges names. */
   lookup: LookupFunction
   /** Idle connections kept to one origin. */
-  keptPerOrigin: number
+  maxIdlePerOrigin: number
+  /** Idle connections kept over all origins; beyond that, those idle for longest go. */
+  maxIdle: number
   /** Certificates trusted beside the usual authorities, PEM. */
   ca?: string
 }
 
-/** Connections kept open between exchanges, over all origins. */
-const maxKept = 1024
 /** How long one is kept idle, unless the endpoint says less. Most servers close theirs after 5 s and more. */
 const maxIdleMs = 4_000
 /** How long one is used at all: a name that moves to another address is followed after that. */
@@ -34,15 +34,17 @@ const maxHeaderBytes = 16 * 1024
 export class Connections {
   readonly #connect: buildConnector.connector
   readonly #policy: AddressPolicy
-  readonly #keptPerOrigin: number
+  readonly #maxIdlePerOrigin: number
+  readonly #maxIdle: number
   /** The longest idle first. */
   readonly #idle = new Set<Connection>()
   readonly #idleByOrigin = new Map<string, Connection[]>()
   readonly #all = new Set<Connection>()
 
-  constructor({ policy, lookup, keptPerOrigin, ca }: ConnectionsOptions) {
+  constructor({ policy, lookup, maxIdlePerOrigin, maxIdle, ca }: ConnectionsOptions) {
     this.#policy = policy
-    this.#keptPerOrigin = keptPerOrigin
+    this.#maxIdlePerOrigin = maxIdlePerOrigin
+    this.#maxIdle = maxIdle
     this.#connect = buildConnector({
       allowH2: false,
       // The timer of the exchange covers connecting too.
@@ -75,14 +77,14 @@ export class Connections {
   /** Takes one back after a complete answer, for the next exchange. */
   keep(connection: Connection): void {
     const siblings = this.#idleByOrigin.get(connection.origin) ?? []
-    if (connection.ageMs() > maxAgeMs || siblings.length >= this.#keptPerOrigin || !this.#all.has(connection)) {
+    if (connection.ageMs() > maxAgeMs || siblings.length >= this.#maxIdlePerOrigin || !this.#all.has(connection)) {
       void this.drop(connection)
       return
     }
     siblings.push(connection)
     this.#idleByOrigin.set(connection.origin, siblings)
     this.#idle.add(connection)
-    if (this.#idle.size <= maxKept) return
+    if (this.#idle.size <= this.#maxIdle) return
     const [longestIdle] = this.#idle
     if (longestIdle !== undefined) void this.drop(longestIdle)
   }

@@ -1,3 +1,4 @@
+import { errors } from 'undici'
 import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
 
 export type FailureReason =
@@ -36,11 +37,19 @@ export const brokenOff: Failure = {
   message: 'The exchange was broken off before it ended, because the service stopped.',
 }
 
-const connectionLost: Record<Stage, string> = {
+const lossByStage: Record<Stage, string> = {
   'before-sending': 'The endpoint closed the connection before the request could be sent.',
   'while-sending': 'The endpoint closed the connection without an answer.',
   'after-sending': 'The endpoint closed the connection before its answer was complete.',
 }
+
+/** The failure of an exchange whose connection the endpoint closed or reset. */
+export function connectionLost(stage: Stage): Failure {
+  return { reason: 'connection-lost', message: lossByStage[stage] }
+}
+
+const unknownAuthority =
+  'its certificate is not of a public authority, or the intermediate certificates are not served with it'
 
 const tlsFaults = new Map([
   ['CERT_HAS_EXPIRED', 'its certificate has expired: renew it'],
@@ -50,9 +59,9 @@ const tlsFaults = new Map([
     'SELF_SIGNED_CERT_IN_CHAIN',
     'its chain of certificates ends in a self-signed one: use a certificate of a public authority',
   ],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', incompleteChain()],
-  ['UNABLE_TO_GET_ISSUER_CERT', incompleteChain()],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', incompleteChain()],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', unknownAuthority],
+  ['UNABLE_TO_GET_ISSUER_CERT', unknownAuthority],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', unknownAuthority],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name than the one in the URL'],
   [
     'ERR_SSL_WRONG_VERSION_NUMBER',
@@ -64,15 +73,14 @@ const tlsFaults = new Map([
   ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it does not know the name in the URL'],
 ])
 
-function incompleteChain(): string {
-  return 'its certificate is not of a public authority, or the intermediate certificates are not served with it'
-}
-
 /** Judges what a socket or the HTTP client threw. Says nothing of addresses, files or our own code. */
 export function failureOf(thrown: unknown, stage: Stage): Failure {
   const error = rootOf(thrown)
   if (error instanceof AddressNotAllowedError) return { reason: 'address-not-allowed', message: error.message }
   if (error instanceof NameNotResolvedError) return { reason: 'name-not-found', message: nameFault(error) }
+  if (error instanceof errors.HTTPParserError) {
+    return invalidAnswer('check that the port of the URL speaks HTTP, not HTTPS')
+  }
   const code = codeOf(error)
   const tlsFault = tlsFaults.get(code)
   if (tlsFault !== undefined) return tls(tlsFault)
@@ -95,13 +103,12 @@ export function failureOf(thrown: unknown, stage: Stage): Failure {
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
     case 'ECONNRESET':
     case 'EPIPE':
-      return { reason: 'connection-lost', message: connectionLost[stage] }
+      return connectionLost(stage)
     case 'UND_ERR_SOCKET':
       return isInterim(error)
         ? invalidAnswer('it sent an interim status, 100 or 101, that was not asked for')
-        : { reason: 'connection-lost', message: connectionLost[stage] }
+        : connectionLost(stage)
     default:
-      if (code.startsWith('HPE_')) return invalidAnswer('check that the port of the URL speaks HTTP, not HTTPS')
       return { reason: 'unreachable', message: 'The endpoint could not be reached. Check that it is on line.' }
   }
 }
@@ -114,8 +121,8 @@ function invalidAnswer(why: string): Failure {
   return { reason: 'invalid-answer', message: `The endpoint’s answer is not valid HTTP: ${why}.` }
 }
 
-function nameFault({ isKnown }: NameNotResolvedError): string {
-  return isKnown
+function nameFault({ isMissing }: NameNotResolvedError): string {
+  return isMissing
     ? 'The host name of the URL was not found. Check its spelling and its DNS records.'
     : 'The name servers of the URL’s host did not answer. Check its DNS.'
 }

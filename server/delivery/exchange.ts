@@ -62,6 +62,8 @@ export type ExchangeOptions = {
   timeoutMs?: number
   /** Idle connections kept open to one origin; an exchange never waits for one. Default 128. */
   connectionsPerOrigin?: number
+  /** Idle connections kept open in all. Default 1,024. */
+  connectionsInAll?: number
   /**
    * How names are resolved. Default: by the name servers, and where private networks are allowed as the
    * system does, which knows their names.
@@ -83,7 +85,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
   const connections = new Connections({
     policy,
     lookup: guardedLookup(policy, resolve),
-    keptPerOrigin: options.connectionsPerOrigin ?? 128,
+    maxIdlePerOrigin: options.connectionsPerOrigin ?? 128,
+    maxIdle: options.connectionsInAll ?? 1024,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   })
 

@@ -23,10 +23,10 @@ export function resolveWith(resolver: Resolver): Resolve {
   return async (hostname) => {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = [...addressesOf(v4, 4), ...addressesOf(v6, 6)]
-    if (addresses.length > 0) return addresses
-    // That one record is missing says less than why the other could not be had.
     const reasons = [v4, v6].flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []))
-    throw reasons.find((reason) => !isNotFound(reason)) ?? reasons[0] ?? new Error('a name server answered nothing')
+    if (addresses.length > 0 || reasons.length === 0) return addresses
+    // That one record is missing says less than why the other could not be had.
+    throw reasons.find((reason) => !isNotFound(reason)) ?? reasons[0]
   }
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AddressPolicy, faultOfUrl } from '../../server/delivery/address-guard.ts'
 import { isPublicAddress } from '../../server/delivery/public-address.ts'
@@ -65,6 +66,17 @@ describe('a public address', () => {
   ])('is none of %s', (_name, addresses) => {
     expect(addresses.filter((address) => isPublicAddress(address))).toEqual([])
   })
+})
+
+test('an IPv6 address that leads to an IPv4 address is as public as that', () => {
+  fc.assert(
+    fc.property(fc.ipV4(), (address) => {
+      const [a, b, c, d] = address.split('.').map((part) => Number(part).toString(16).padStart(2, '0'))
+      const embedded = [`::ffff:${a}${b}:${c}${d}`, `64:ff9b::${a}${b}:${c}${d}`, `2002:${a}${b}:${c}${d}::1`]
+      const isPublic = isPublicAddress(address)
+      expect(embedded.map((text) => isPublicAddress(text))).toEqual([isPublic, isPublic, isPublic])
+    }),
+  )
 })
 
 describe('the URL of a webhook', () => {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 
 /** A request as it arrived. */
 export type Received = {
@@ -18,12 +19,16 @@ export type Receiver = AsyncDisposable & {
   url: string
   port: number
   requests: readonly Received[]
+  /** How many connections were opened to it. */
+  readonly connections: number
   /** How requests are answered from now on. Default: 200. */
   respond(behaviour: Behaviour): void
   /** How the next requests are answered, one each, before `respond` applies again. */
   respondOnce(...behaviours: Behaviour[]): void
   /** Resolves when `count` requests have arrived in all. Rejects after ten seconds. */
   received(count: number): Promise<readonly Received[]>
+  /** Resolves when `count` connections have been closed in all. Rejects after ten seconds. */
+  disconnected(count: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -44,11 +49,13 @@ export const silence: Behaviour = () => {}
 const patienceMs = 10_000
 
 /** A real endpoint on loopback that records what it gets. */
-export async function startReceiver({ tls }: { tls?: { key: string; cert: string } } = {}): Promise<Receiver> {
+export async function startReceiver({ tls }: { tls?: SecureContextOptions } = {}): Promise<Receiver> {
   const requests: Received[] = []
   const once: Behaviour[] = []
   const waiting = new Set<() => void>()
   let behaviour: Behaviour = answer(200)
+  let connections = 0
+  let closed = 0
 
   function listener(incoming: IncomingMessage, response: ServerResponse): void {
     const chunks: Buffer[] = []
@@ -67,8 +74,32 @@ export async function startReceiver({ tls }: { tls?: { key: string; cert: string
     })
   }
 
+  function until(isReached: () => boolean, state: () => string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.delete(check)
+        reject(new Error(`${state()} in ${patienceMs / 1000} s`))
+      }, patienceMs)
+      function check(): void {
+        if (!isReached()) return
+        clearTimeout(timer)
+        waiting.delete(check)
+        resolve()
+      }
+      waiting.add(check)
+      check()
+    })
+  }
+
   const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server.on('connection', (socket: Socket) => {
+    connections += 1
+    socket.once('close', () => {
+      closed += 1
+      for (const check of waiting) check()
+    })
+  })
   const { port } = server.address() as AddressInfo
 
   async function stop(): Promise<void> {
@@ -80,28 +111,27 @@ export async function startReceiver({ tls }: { tls?: { key: string; cert: string
     url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/hooks`,
     port,
     requests,
+    get connections() {
+      return connections
+    },
     respond(next) {
       behaviour = next
     },
     respondOnce(...next) {
       once.push(...next)
     },
-    received(count) {
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(check)
-          reject(new Error(`${requests.length} of ${count} requests arrived in ${patienceMs / 1000} s`))
-        }, patienceMs)
-        function check(): void {
-          if (requests.length < count) return
-          clearTimeout(timer)
-          waiting.delete(check)
-          resolve(requests)
-        }
-        waiting.add(check)
-        check()
-      })
+    async received(count) {
+      await until(
+        () => requests.length >= count,
+        () => `${requests.length} of ${count} requests arrived`,
+      )
+      return requests
     },
+    disconnected: (count) =>
+      until(
+        () => closed >= count,
+        () => `${closed} of ${count} connections were closed`,
+      ),
     stop,
     [Symbol.asyncDispose]: stop,
   }
