@@ -23,7 +23,7 @@ export function answerErrors(logger: Logger): ErrorRequestHandler {
 }
 
 /** Answers `error` in the shape of the contract. */
-export function sendError(res: Response, error: DomainError): void {
+function sendError(res: Response, error: DomainError): void {
   const { status } = errorTable[error.code]
   if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
   const retryAfter = error.retryAfterSeconds ?? (status === 429 || status === 503 ? defaultRetryAfterSeconds : null)
