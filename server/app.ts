@@ -40,6 +40,8 @@ export type App = AsyncDisposable & {
    * are shown then and never again. Null where there is one, and in a process that is no API.
    */
   ensureFirstAccount(): Promise<FirstAccount | null>
+  /** Rejects, with an OperatorError, when the service cannot go on: its embedded database has ended. */
+  failed: Promise<never>
   /**
    * Takes no more work, finishes what is in flight or hands it back, and closes everything. Safe to
    * call again.
@@ -77,6 +79,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const { sessionOptions } = options
   const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
 
+  const failure = Promise.withResolvers<never>()
+  // Whoever waits for it is told; nobody has to.
+  failure.promise.catch(() => undefined)
   const connectionString = await openDatabase()
   const connecting = { connectionString, ...(sessionOptions === undefined ? {} : { sessionOptions }) }
   // Two pools: a flood of requests must not keep the workers from settling, nor the other way round.
@@ -178,6 +183,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   return {
     url: http.url,
     ensureFirstAccount: async () => (config.roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
+    failed: failure.promise,
     stop,
     [Symbol.asyncDispose]: stop,
   }
@@ -219,7 +225,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     if (config.database.kind === 'external') return config.database.url
     const embedded = await startEmbeddedDatabase({
       dataDir: config.database.dataDir,
-      onUnexpectedExit: reportIn('the embedded database'),
+      onUnexpectedExit: failure.reject,
     })
     starting.use(embedded)
     return embedded.connectionString

@@ -18,8 +18,21 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: errorFields },
       hooks: { streamWrite: maskSecrets },
     },
     destination,
   )
+}
+
+/** What a log line says of an error. Not all it carries: one of a connection pool has the whole connection on it. */
+function errorFields(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  return {
+    type: thrown.name,
+    message: thrown.message,
+    ...('code' in thrown && { code: thrown.code }),
+    stack: thrown.stack,
+    ...(thrown.cause !== undefined && { cause: errorFields(thrown.cause) }),
+  }
 }

@@ -4,13 +4,13 @@ import { readConfig } from './config.ts'
 import { OperatorError } from './errors.ts'
 import { createLogger } from './logging.ts'
 import { stopSignal } from './signals.ts'
-import { welcome } from './welcome.ts'
+import { welcome, welcomeWorker } from './welcome.ts'
 
 /** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
-async function greet(app: App): Promise<void> {
+async function greet(app: App, isApi: boolean): Promise<void> {
   const first = await app.ensureFirstAccount()
   const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
-  process.stdout.write(welcome(app.url, keys))
+  process.stdout.write(isApi ? welcome(app.url, keys) : welcomeWorker(app.url))
 }
 
 /** Runs the service until it is told to stop. */
@@ -19,8 +19,8 @@ async function run(): Promise<void> {
   const stopping = stopSignal()
   const logger = createLogger({ level: config.logLevel })
   await using app = await startApp(config, { logger })
-  await greet(app)
-  if (!stopping.aborted) await once(stopping, 'abort')
+  await greet(app, config.roles.api)
+  if (!stopping.aborted) await Promise.race([once(stopping, 'abort'), app.failed])
 }
 
 try {

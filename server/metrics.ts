@@ -32,30 +32,23 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   })
-  new Gauge({
+  readGauge(registry, {
     name: 'postern_outbox_events',
     help: 'Committed events that await their fan-out.',
-    registers,
-    async collect() {
-      this.set(await countOutbox(db))
-    },
+    read: async (gauge) => gauge.set(await countOutbox(db)),
   })
-  new Gauge({
+  readGauge(registry, {
     name: 'postern_queue_deliveries',
     help: 'Deliveries in the queue by state, as of the last monitoring pass.',
-    labelNames: ['state'] as const,
-    registers,
-    async collect() {
-      for (const [state, count] of Object.entries(await queue.depth())) this.set({ state }, count)
+    labelNames: ['state'],
+    async read(gauge) {
+      for (const [state, count] of Object.entries(await queue.depth())) gauge.set({ state }, count)
     },
   })
-  new Gauge({
+  readGauge(registry, {
     name: 'postern_oldest_undelivered_event_age_seconds',
     help: 'Age of the oldest event that awaits its fan-out or has a pending delivery; 0 when there is none.',
-    registers,
-    async collect() {
-      this.set(await oldestUndeliveredAge(db))
-    },
+    read: async (gauge) => gauge.set(await oldestUndeliveredAge(db)),
   })
   return {
     onAttempt(outcome, verdict) {
@@ -63,6 +56,22 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
       duration.observe(outcome.durationMs / 1000)
     },
   }
+}
+
+type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }
+
+/** A figure that is read when it is asked for. While it cannot be, it is not a number, and the others are there. */
+function readGauge(registry: Registry, { read, ...configuration }: ReadGauge): void {
+  new Gauge({
+    ...configuration,
+    registers: [registry],
+    async collect() {
+      this.reset()
+      await read(this).catch(() => {
+        if (configuration.labelNames === undefined) this.set(Number.NaN)
+      })
+    },
+  })
 }
 
 /** Counted no further than this: beyond it, only that there are so many matters. */

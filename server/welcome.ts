@@ -12,6 +12,11 @@ export function welcome(url: string, keys: FirstKeys | null): string {
   return keys === null ? address : `${firstStart(url, keys)}\n${address}`
 }
 
+/** What it shows for a process that is no API. */
+export function welcomeWorker(url: string): string {
+  return `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
+}
+
 function firstStart(url: string, { test, live }: FirstKeys): string {
   return `
 This is the first start. An account was made for you, with two keys; they are shown only now:

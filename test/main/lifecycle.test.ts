@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdtemp, rm } from 'node:fs/promises'
+import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -107,6 +107,17 @@ describe('a process that was killed', () => {
     expect(found).toEqual({ status: 200, body: audience.body })
     second.child.kill('SIGTERM')
     await second.exit
+  })
+})
+
+describe('a process whose embedded database ends', () => {
+  test('says so in one line and ends, since it can do nothing', async () => {
+    const dataDir = join(parent, 'bereft')
+    await using service = await startService({ DATA_DIR: dataDir })
+    const pidFile = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')
+    process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
+    expect(await service.exit).toEqual({ code: 1, signal: null })
+    expect(await service.stderr).toMatch(/^postern: .*\n$/)
   })
 })
 

@@ -17,6 +17,8 @@ export type ServiceProcess = AsyncDisposable & {
   url: string
   /** What it printed until it was ready. */
   greeting: string
+  /** What it printed as errors, once it has ended. */
+  stderr: Promise<string>
   /** Its end. */
   exit: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
@@ -47,6 +49,7 @@ export async function startService(env: Env): Promise<ServiceProcess> {
     child,
     url,
     greeting: lines.join('\n'),
+    stderr,
     exit,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
