@@ -83,12 +83,7 @@ export async function findDelivery(
 }
 
 export async function listAttempts(handle: Handle, deliveryId: string) {
-  return handle
-    .selectFrom('attempts')
-    .selectAll()
-    .where('delivery_id', '=', deliveryId)
-    .orderBy('number')
-    .execute()
+  return handle.selectFrom('attempts').selectAll().where('delivery_id', '=', deliveryId).orderBy('number').execute()
 }
 
 export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
