@@ -37,7 +37,7 @@ export type Queue = {
   slowLanes(after: number, limit: number): Promise<number[]>
   /** Says that claimed deliveries are still being worked on; needed every few seconds. */
   keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Of `deliveryIds`, those whose jobs are claimed at present. */
+  /** Of `deliveryIds`, those whose jobs are claimed at present. The others are not claimed before a transaction ends. */
   claimed(handle: Handle, deliveryIds: readonly string[]): Promise<Set<string>>
   /** Of `deliveryIds`, those that have no job that will ever run. */
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
@@ -167,10 +167,12 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
     },
     async claimed(handle, deliveryIds) {
       const ids = deliveryIds.map(uuidOf)
-      const { rows } = await sql<{ id: string }>`
-        SELECT id FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) AND state = 'active'
+      // Locked whatever their state: a claim passes over a locked job, and one that came first is waited for.
+      const { rows } = await sql<{ id: string; claimed: boolean }>`
+        SELECT id, state = 'active' AS claimed FROM ${jobs}
+        WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) ORDER BY id FOR UPDATE
       `.execute(handle)
-      return new Set(rows.map((row) => idOfUuid('delivery', row.id)))
+      return new Set(rows.filter((row) => row.claimed).map((row) => idOfUuid('delivery', row.id)))
     },
     async missing(handle, deliveryIds) {
       const ids = deliveryIds.map(uuidOf)
