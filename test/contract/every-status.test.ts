@@ -112,6 +112,17 @@ describe('on a service that is well', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
+  test.each(['listWebhooks', 'listEvents', 'listSubscribers', 'listAudiences'])(
+    '%s shows nothing of another account',
+    async (id) => {
+      await fixtures.parametersFor(operationById('addContact'))
+      await fixtures.parametersFor(operationById('getWebhook'))
+      const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
+      expect(answer).toMatchObject({ status: 200, body: { data: [], nextCursor: null } })
+      expect(Object((await call(client, operationById(id), { fixtures })).body).data).not.toEqual([])
+    },
+  )
+
   test.each(
     operations
       .filter((operation) => takesIdempotencyKey(operation))

@@ -42,6 +42,8 @@ export type TestServiceOptions = {
   roles?: Partial<Config['roles']>
   /** Time to be moved by the test. Default: the real one. */
   time?: TestTime
+  /** Another process of this service: on its database and with its keys, and to be stopped before it. */
+  beside?: TestService
   /** Default: `database`, as it is. */
   connectionString?: (direct: string) => string | Promise<string>
   /** Whether it is the point of the test that the service fails. Default: no. */
@@ -57,13 +59,8 @@ const bodyLimit = 65_536
 /** A running service on a database of its own, with accounts and keys. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   await using starting = new AsyncDisposableStack()
-  const { time, expectErrors = false } = options
-  const database = await createTestDatabase({
-    ...(time && { sessionOptions: time.sessionOptions }),
-    ...(expectErrors && { onError: () => undefined }),
-  })
-  starting.use(database)
-  const { accountId, keys } = await createKeys(database, time?.clock ?? systemClock)
+  const { time, beside, expectErrors = false } = options
+  const { database, accountId, keys } = beside ?? starting.use(await createWorld(options))
   const url = (await options.connectionString?.(database.connectionString)) ?? database.connectionString
   const logged: string[] = []
   const app = await startApp(configOf(options, url), {
@@ -109,7 +106,18 @@ export function configOf({ roles, webhooks, ...options }: TestServiceOptions, ur
   }
 }
 
-async function createKeys({ db }: TestDatabase, clock: Clock): Promise<{ accountId: string; keys: TestKeys }> {
+type World = AsyncDisposable & Pick<TestService, 'database' | 'accountId' | 'keys'>
+
+async function createWorld({ time, expectErrors }: TestServiceOptions): Promise<World> {
+  const database = await createTestDatabase({
+    ...(time && { sessionOptions: time.sessionOptions }),
+    ...(expectErrors && { onError: () => undefined }),
+  })
+  const made = await createKeys(database, time?.clock ?? systemClock)
+  return { database, ...made, [Symbol.asyncDispose]: () => database.drop() }
+}
+
+async function createKeys({ db }: TestDatabase, clock: Clock): Promise<Pick<World, 'accountId' | 'keys'>> {
   const service = createApiKeyService({ clock })
   const [ours, theirs, limited] = await Promise.all([
     service.createAccount(db, { name: 'Ours', plan: 'scale' }),
