@@ -92,10 +92,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   #crossedAClose(): boolean {
     return (
-      this.#stage === 'while-sending' &&
-      this.#wasUsed &&
-      this.#connection.bytesRead === this.#bytesBefore &&
-      performance.now() - this.#sentAt < crossingMs
+      this.#wasUsed && this.#connection.bytesRead === this.#bytesBefore && performance.now() - this.#sentAt < crossingMs
     )
   }
 
@@ -115,7 +112,6 @@ export class Answer implements Dispatcher.DispatchHandler {
   #fail(failure: Failure, wasStale: boolean): void {
     if (this.#ended) return
     this.#ended = true
-    this.#body?.discard()
     void this.#connections.drop(this.#connection)
     this.#finish({ kind: 'failed', stage: this.#stage, failure, wasStale })
   }

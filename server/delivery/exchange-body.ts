@@ -23,7 +23,7 @@ export class BodyReader {
 
   /**
    * @param contentEncoding The header; a body in a coding that is not known stays as it is.
-   * @param onEnough Called when 64 KiB were received or unpacked. Nothing is taken after that.
+   * @param onEnough Called when 64 KiB were received or unpacked.
    */
   constructor(contentEncoding: string | undefined, onEnough: () => void) {
     this.#onEnough = onEnough
@@ -31,19 +31,18 @@ export class BodyReader {
     if (!Object.hasOwn(decompressors, coding)) return
     this.#decompressor = decompressors[coding]?.()
     this.#decompressor?.on('data', (chunk: Buffer) => this.#keep(chunk))
-    // Damaged: what came out of it so far stands.
-    this.#decompressor?.on('error', () => this.discard())
+    this.#decompressor?.on('error', () => {
+      // Damaged: what came out of it so far stands.
+    })
   }
 
   add(chunk: Buffer): void {
-    if (this.#received >= maxBodyBytes) return
-    const room = maxBodyBytes - this.#received
-    this.#received += chunk.length
     if (this.#decompressor === undefined) {
       this.#keep(chunk)
       return
     }
-    this.#decompressor.write(chunk.subarray(0, room))
+    this.#decompressor.write(chunk)
+    this.#received += chunk.length
     if (this.#received >= maxBodyBytes) this.#onEnough()
   }
 
@@ -53,16 +52,11 @@ export class BodyReader {
     return textOf(Buffer.concat(this.#kept))
   }
 
-  /** Lets go of a body nobody will ask for. */
-  discard(): void {
-    this.#decompressor?.destroy()
-  }
-
   #keep(chunk: Buffer): void {
     if (this.#unpacked <= keptBodyBytes) this.#kept.push(chunk)
     this.#unpacked += chunk.length
     if (this.#unpacked < maxBodyBytes) return
-    this.discard()
+    this.#decompressor?.destroy()
     this.#onEnough()
   }
 

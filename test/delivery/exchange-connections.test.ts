@@ -46,7 +46,6 @@ describe('a connection', () => {
     await post(exchange, receiver.url)
     letPass(61_000)
     await post(exchange, receiver.url)
-    await receiver.disconnected(1)
     expect(receiver.connections).toBe(1)
     await post(exchange, receiver.url)
     expect(receiver.connections).toBe(2)
@@ -158,6 +157,15 @@ describe.each([
       close(arrived)
     })
     expect(await post(exchange, receiver.url)).toMatchObject({ stage: 'while-sending', reason: 'connection-lost' })
+    expect(receiver.requests).toHaveLength(2)
+  })
+
+  test('is a failure on the first use of the connection that replaced one announced to close', async () => {
+    await using receiver = await start()
+    const exchange = testExchange({ ca })
+    receiver.respondOnce(answer(200, { headers: { connection: 'close' } }), close)
+    await post(exchange, receiver.url)
+    expect(await post(exchange, receiver.url)).toMatchObject({ reason: 'connection-lost' })
     expect(receiver.requests).toHaveLength(2)
   })
 

@@ -45,6 +45,11 @@ describe('an exchange fails', () => {
       { stage: 'while-sending', reason: 'connection-lost' },
     ],
     [
+      'when only an interim answer came',
+      ({ socket }) => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'),
+      { stage: 'while-sending', reason: 'connection-lost' },
+    ],
+    [
       'when the body is shorter than its length',
       ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfive.'),
       {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { resolveWith } from '../../server/delivery/name-resolution.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { post, strictPolicy, testExchange } from './exchange-setup.ts'
@@ -64,6 +65,15 @@ describe('the host of a URL', () => {
     if (dnsAnswer !== undefined) dns.set('hook.test', dnsAnswer)
     const outcome = await post(testExchange({ resolve: dns.resolve }), 'http://hook.test/')
     expect(outcome).toMatchObject({ kind: 'failed', stage: 'before-sending', reason: 'name-not-found', message })
+  })
+})
+
+test('a name without A whose AAAA cannot be had is not said to be missing', async () => {
+  const missing = Object.assign(new Error('no A'), { code: 'ENODATA' })
+  const failing = Object.assign(new Error('no answer'), { code: 'ESERVFAIL' })
+  const resolve = resolveWith({ resolve4: () => Promise.reject(missing), resolve6: () => Promise.reject(failing) })
+  expect(await post(testExchange({ resolve }), 'http://hook.test/')).toMatchObject({
+    message: 'The name servers of the URL’s host did not answer. Check its DNS.',
   })
 })
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { answer, type Behaviour, silence, startReceiver } from '../support/receiver.ts'
@@ -80,6 +81,7 @@ describe('an exchange', () => {
     await receiver.received(5)
     giveUp.abort()
     await Promise.all(outcomes)
+    expect(getEventListeners(giveUp.signal, 'abort')).toEqual([])
   })
 
   test('that is broken off says so, and drops its connection', async () => {
@@ -116,6 +118,7 @@ describe('the body of an answer', () => {
 
   test.each<[string, Behaviour, string]>([
     ['is kept up to 4 KiB', answer(200, { body: 'x'.repeat(5000) }), 'x'.repeat(4096)],
+    ['is kept up to 4 KiB, however it comes', inPieces('x'.repeat(50), 100), 'x'.repeat(4096)],
     ['is cut between characters', answer(200, { body: `a${'é'.repeat(3000)}` }), `a${'é'.repeat(2047)}`],
     ['is whole when it has just 4 KiB', answer(200, { body: 'é'.repeat(2048) }), 'é'.repeat(2048)],
     ['may be empty', answer(200), ''],
@@ -137,12 +140,15 @@ describe('the body of an answer', () => {
     expect(await post(testExchange(), receiver.url)).toMatchObject({ kind: 'answered', status: 200, body })
   })
 
-  test('of 1 GiB is read for 64 KiB, and the connection dropped', async () => {
+  test.each([
+    ['', 'x'.repeat(4096)],
+    ['gzip', ''],
+  ])('of 1 GiB is read for 64 KiB, and the connection dropped; coding: "%s"', async (coding, body) => {
     await using receiver = await startReceiver()
     const chunk = Buffer.alloc(64 * 1024, 'x')
     let written = 0
     receiver.respond(({ response }) => {
-      response.writeHead(200, { 'content-length': 2 ** 30 })
+      response.writeHead(200, { 'content-length': 2 ** 30, 'content-encoding': coding })
       const write = () => {
         while (written < 2 ** 30 && !response.destroyed) {
           written += chunk.length
@@ -152,7 +158,7 @@ describe('the body of an answer', () => {
       response.on('drain', write)
       write()
     })
-    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: 'x'.repeat(4096) })
+    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body })
     await receiver.disconnected(1)
     // What was under way in the buffers of both sides when the connection was dropped.
     expect(written).toBeLessThan(32 * 1024 * 1024)
@@ -183,4 +189,11 @@ describe('the body of an answer', () => {
 
 function encoded(coding: string, body: Buffer): Behaviour {
   return answer(200, { headers: { 'content-encoding': coding }, body })
+}
+
+function inPieces(piece: string, count: number): Behaviour {
+  return ({ response }) => {
+    for (let i = 0; i < count; i++) response.write(piece)
+    response.end()
+  }
 }
