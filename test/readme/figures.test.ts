@@ -1,0 +1,125 @@
+import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
+import { describe, expect, test } from 'vitest'
+import { errorTable } from '../../contract/errors.ts'
+import { contract } from '../../contract/index.ts'
+import { pageSize } from '../../contract/pagination.ts'
+import { type PermissionSet, permissionSets, permissions } from '../../contract/permissions.ts'
+import { readConfig } from '../../server/config.ts'
+import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/delivery/retry-schedule.ts'
+import { saturationMs } from '../../server/delivery/slow-lane.ts'
+import { settingsTable } from '../../server/settings.ts'
+import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
+
+/* What the README states of the service, compared with the code that makes it so. */
+
+const readme = readDocument('README.md')
+const defaults = readConfig({})
+
+/** A number as the README writes it. */
+function written(number: number): string {
+  return number.toLocaleString('en')
+}
+
+const secondsOf: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 }
+
+/** `5 minutes after …` in seconds. */
+function durationIn(text: string): number {
+  const [, count, unit = ''] = /(\d+) (second|minute|hour|day)s?\b/.exec(text) ?? []
+  return Number(count) * (secondsOf[unit] ?? Number.NaN)
+}
+
+test('the configuration table is that of the settings', () => {
+  expect(tableOf(readme.section('Configuration'))).toEqual(
+    settingsTable.map(({ name, unit, default: value, meaning }) => [`\`${name}\``, unit, value ?? 'none', meaning]),
+  )
+})
+
+test('the error codes stand with their statuses', () => {
+  const byStatus = Map.groupBy(Object.entries(errorTable), ([, { status }]) => status)
+  expect(tableOf(readme.section('Errors')).map(([status, codes = '']) => [Number(status), codeIn(codes)])).toEqual(
+    [...byStatus].sort(([a], [b]) => a - b).map(([status, errors]) => [status, errors.map(([code]) => code)]),
+  )
+})
+
+test('the plans have the limits they have by default', () => {
+  expect(tableOf(readme.section('Plans and rate limits'))).toEqual(
+    Object.entries(defaults.rateLimits).map(([plan, limit]) => [`\`${plan}\``, written(limit)]),
+  )
+})
+
+describe('permissions', () => {
+  const section = readme.section('Authentication and permissions')
+
+  test('the sets hold what they hold', () => {
+    const described: Record<PermissionSet, readonly string[]> = {
+      full_access: permissions,
+      sending_access: codeIn(tableOf(section).find(([set]) => set === '`sending_access`')?.[1] ?? ''),
+      read_access: permissions.filter((permission) => permission.endsWith(':read')),
+    }
+    expect(tableOf(section).map(([set]) => set)).toEqual(Object.keys(permissionSets).map((set) => `\`${set}\``))
+    for (const [set, held] of Object.entries(permissionSets)) {
+      expect(described[set as PermissionSet].toSorted()).toEqual(held.toSorted())
+    }
+  })
+
+  test('the single ones are all there', () => {
+    const sentence = /The single ones are .+?\./.exec(section)?.[0] ?? ''
+    expect(codeIn(sentence)).toEqual(permissions)
+  })
+})
+
+describe('delivery', () => {
+  const section = readme.section('How delivery works')
+
+  test('the schedule has every attempt with its delay', () => {
+    const [first, ...retries] = tableOf(section)
+    expect(first).toEqual(['1', 'at once'])
+    expect(retries.map(([number, when = '']) => [Number(number), durationIn(when)])).toEqual(
+      retryDelaysSeconds.map((seconds, index) => [index + 2, seconds]),
+    )
+  })
+
+  test('the other figures', () => {
+    expect(durationIn(/lengthens the delay, up to [^.]+/.exec(section)?.[0] ?? '')).toBe(maxRetryDelaySeconds)
+    expect(section).toContain('Five days of nothing but failures')
+    expect(failingLimitMs).toBe(5 * 86_400_000)
+    expect(section).toContain('wait more than a second')
+    expect(saturationMs).toBe(1_000)
+  })
+})
+
+test('the routes are those of the contract', () => {
+  const routesOf = (router: AppRouter): AppRoute[] =>
+    Object.values(router).flatMap((entry) => (isAppRoute(entry) ? [entry] : routesOf(entry)))
+  expect(tableOf(readme.section('The API')).map(([resource, routes = '']) => [resource, codeIn(routes)])).toEqual(
+    Object.entries(contract).map(([resource, router]) => [
+      resource,
+      routesOf(router).map(({ method, path }) => `${method} ${path}`),
+    ]),
+  )
+})
+
+test('every POST takes an Idempotency-Key', () => {
+  const posts = Object.values(contract).flatMap((router) =>
+    Object.values<AppRoute>(router).filter(({ method }) => method === 'POST'),
+  )
+  expect(readme.section('Idempotency')).toContain('Every POST takes an `Idempotency-Key`')
+  expect(posts.filter(({ metadata }) => Object(metadata).idempotency === 'none')).toEqual([])
+})
+
+test('pages are as long as the contract lets them be', () => {
+  expect(proseOf(readme.section('Pagination'))).toContain(
+    `\`limit\` is 1 to ${pageSize.max}, by default ${pageSize.default}`,
+  )
+})
+
+test('the limits', () => {
+  expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
+    'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
+    'entries on a page': String(pageSize.max),
+    'attempts of a delivery': String(retryDelaysSeconds.length + 1),
+    '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
+    'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,
+    'events and attempts': `kept for ${defaults.retentionDays} days (\`RETENTION_DAYS\`)`,
+  })
+})
