@@ -33,8 +33,8 @@ A list answers \`data\` and \`nextCursor\`. Give \`nextCursor\` as \`cursor\` to
 A delivery is a POST of one event as JSON. Its \`X-Service-Signature\` is the lowercase hexadecimal HMAC-SHA-256 of the raw body, keyed with the \`secret\` the webhook was created with, as the whole string. Compute it over the bytes as they came, compare in constant time, answer 401 if it differs, and parse only then:
 
 \`\`\`js
-const expected = createHmac('sha256', secret).update(rawBody).digest()
-const given = Buffer.from(request.headers['x-service-signature'] ?? '', 'hex')
+const expected = Buffer.from(createHmac('sha256', secret).update(rawBody).digest('hex'))
+const given = Buffer.from(request.headers['x-service-signature'] ?? '')
 const genuine = given.length === expected.length && timingSafeEqual(given, expected)
 \`\`\`
 

@@ -97,7 +97,7 @@ export const settingsSchema = z.object({
   PUBLIC_URL: optionalSetting(
     {
       unit: 'URL',
-      default: 'http://HOST:PORT',
+      default: 'the address that was asked',
       meaning: 'How clients reach the service; stands in the published spec.',
       allowed: 'a URL such as https://mail.example.com',
     },
@@ -222,7 +222,7 @@ export const settingsSchema = z.object({
     default: 10,
     min: 2,
     max: 1000,
-    meaning: 'Connections to the database at most.',
+    meaning: 'Connections for requests at most. A process that works opens up to 11 more.',
   }),
   LOG_LEVEL: setting(
     {
