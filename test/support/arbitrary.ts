@@ -78,7 +78,7 @@ export function invalidQueryValues(schema: Schema): string[] {
   )
 }
 
-export function isValid(schema: Schema, value: unknown): boolean {
+function isValid(schema: Schema, value: unknown): boolean {
   return faultsBySchema(schema, value).length === 0
 }
 

@@ -99,7 +99,7 @@ function clientOn(parts: ClientParts): TestClient {
 }
 
 /** Writes down what was seen. Throws when the answer breaks the spec. */
-export function judge(exchange: Exchange, log: ExercisedLog): void {
+function judge(exchange: Exchange, log: ExercisedLog): void {
   const { operation, faults } = checkAnswer(exchange)
   const { method, path, status, body } = exchange
   if (faults.length > 0) {

@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -9,6 +8,7 @@ import { migrateToLatest } from '../../server/database/migrate.ts'
 import { installQueue } from '../../server/queue/queue.ts'
 import { dropDatabase, dropLeftovers, holdPrefix, listDatabases } from './database-names.ts'
 import { withDatabase } from './database-url.ts'
+import { createRunDirectory, dataDirOf, removeLeftoverRuns } from './run-directory.ts'
 
 declare module 'vitest' {
   // biome-ignore lint/style/useConsistentTypeDefinitions: only an interface can be added to
@@ -27,22 +27,15 @@ declare module 'vitest' {
 type Server = { url: string; stop: () => Promise<void> }
 
 /** A server for all tests: `TEST_DATABASE_URL`, or an embedded one made for this run. */
-async function startServer(): Promise<Server> {
+async function startServer(runDirectory: string): Promise<Server> {
   const url = process.env.TEST_DATABASE_URL ?? ''
   if (url !== '') return { url, stop: async () => undefined }
-  const dataDir = await mkdtemp(join(tmpdir(), 'postern-test-'))
   const server = await startEmbeddedDatabase({
-    dataDir,
+    dataDir: dataDirOf(runDirectory),
     // Nothing here must outlive a crash of the machine. Each file has a service with its own pools.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
   })
-  return {
-    url: server.connectionString,
-    async stop() {
-      await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
-    },
-  }
+  return { url: server.connectionString, stop: () => server.stop() }
 }
 
 async function administrate(url: string): Promise<pg.Client> {
@@ -72,8 +65,19 @@ async function createTemplate(admin: pg.Client, url: string): Promise<void> {
 
 /** Called by the runner before the first test; what it answers is called after the last. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  try {
+    return await prepare(project)
+  } catch (error) {
+    throw printable(error)
+  }
+}
+
+async function prepare(project: TestProject): Promise<() => Promise<void>> {
   await using ending = new AsyncDisposableStack()
-  const server = await startServer()
+  await removeLeftoverRuns()
+  const runDirectory = await createRunDirectory()
+  ending.defer(() => rm(runDirectory, { recursive: true, force: true }))
+  const server = await startServer(runDirectory)
   ending.defer(() => server.stop())
   const admin = await administrate(server.url)
   ending.defer(() => admin.end())
@@ -85,8 +89,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   })
   const template = `${prefix}_template`
   await createTemplate(admin, withDatabase(server.url, template))
-  const exercised = await mkdtemp(join(tmpdir(), 'postern-exercised-'))
-  ending.defer(() => rm(exercised, { recursive: true, force: true }))
+  const exercised = join(runDirectory, 'exercised')
+  await mkdir(exercised)
   project.provide('exercisedDirectory', exercised)
   project.provide('databaseServer', server.url)
   project.provide('templateDatabase', template)
@@ -94,4 +98,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
   const teardown = ending.move()
   return () => teardown.disposeAsync()
+}
+
+/** The runner fails to print the stack of an error that is thrown here, and with it the message. */
+function printable(error: unknown): Error {
+  const message = error instanceof Error ? error.message : String(error)
+  const shown = new Error(message, { cause: message })
+  shown.stack = message
+  return shown
 }
