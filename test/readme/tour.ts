@@ -55,7 +55,7 @@ const variable = new RegExp([...naming, ...measured].map(({ source }) => source)
 /** A text with `<…>` in place of all that is another in every run; JSON indented as in the README. */
 export function shapeOf(text: string): string {
   return indented(text)
-    .replaceAll(variable, (found) => `<${/^[a-z]+_(?=\w)/.exec(found)?.[0] ?? 'varies'}>`)
+    .replaceAll(variable, (found) => `<${/^[a-z]+_/.exec(found)?.[0] ?? 'varies'}>`)
     .replaceAll(/ +$/gm, '')
     .trimEnd()
 }
