@@ -21,6 +21,8 @@ export type LaneOptions = {
   inFlight: InFlight
   /** Makes one attempt. Never throws. */
   attempt: (held: Held) => Promise<void>
+  /** Called when an attempt has ended: whichever lane waits for its webhook or its place may start one. */
+  onEnd: () => void
 }
 
 /**
@@ -42,7 +44,7 @@ export type Lane = {
   saturated(ms: number): string[]
 }
 
-export function createLane({ budget, webhookCap, inFlight, attempt }: LaneOptions): Lane {
+export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
   const lines = new Map<string, Held[]>()
   let running = 0
   let held = 0
@@ -60,7 +62,7 @@ export function createLane({ budget, webhookCap, inFlight, attempt }: LaneOption
       const left = (inFlight.get(webhookId) ?? 1) - 1
       if (left === 0) inFlight.delete(webhookId)
       else inFlight.set(webhookId, left)
-      lane.pump()
+      onEnd()
     })
   }
 

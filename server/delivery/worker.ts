@@ -66,6 +66,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const fresh = laneOf(Math.max(1, concurrency - 2 * share), webhookConcurrency)
   const retries = laneOf(share, webhookConcurrency)
   const slow = laneOf(share, slowCap)
+  const lanes = [fresh, retries, slow]
 
   const held = new Set<Held>()
   const running = new Set<Promise<void>>()
@@ -75,7 +76,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   let stopped: Promise<void> | undefined
 
   function laneOf(budget: number, webhookCap: number): Lane {
-    return createLane({ budget, webhookCap, inFlight, attempt: tracked })
+    return createLane({ budget, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
+  }
+
+  /** What ends in one lane may be what another waits for: all of a webhook's requests share its cap. */
+  function pumpAll(): void {
+    for (const lane of lanes) lane.pump()
   }
 
   function tracked(one: Held): Promise<void> {
@@ -137,10 +143,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       )
       unsettled.splice(0, batch.length)
       release(batch.map((entry) => entry.held))
-      const lanes = new Set(batch.map((entry) => entry.held.lane))
-      if (lanes.has(fresh)) claimingFresh.wake()
-      if (lanes.has(retries)) claimingRetries.wake()
-      if (lanes.has(slow)) claimingSlow.wake()
+      const freed = new Set(batch.map((entry) => entry.held.lane))
+      if (freed.has(fresh)) claimingFresh.wake()
+      if (freed.has(retries)) claimingRetries.wake()
+      if (freed.has(slow)) claimingSlow.wake()
       return unsettled.length > 0
     },
   })
@@ -247,7 +253,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
     await Promise.all([claimingFresh, claimingRetries, claimingSlow, watching].map((loop) => loop.stop()))
-    await handBackHeld([fresh, retries, slow].flatMap((lane) => lane.takeWaiting()))
+    await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)

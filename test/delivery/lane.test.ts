@@ -6,10 +6,11 @@ function laneWith({ budget, webhookCap }: { budget: number; webhookCap: number }
   const inFlight: InFlight = new Map()
   const started: Held[] = []
   const ends = new Map<Held, () => void>()
-  const lane = createLane({
+  const lane: Lane = createLane({
     budget,
     webhookCap,
     inFlight,
+    onEnd: () => lane.pump(),
     attempt(one) {
       started.push(one)
       return new Promise((resolve) => ends.set(one, resolve))

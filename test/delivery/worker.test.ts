@@ -1,7 +1,10 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { freshRange } from '../../server/queue/lanes.ts'
 import { startEngine } from '../support/engine.ts'
 import { answer, silence, startReceiver } from '../support/receiver.ts'
+
+const patient = { timeout: 10_000 }
 
 const settledAs = (status: string, count: number) => (rows: { status: string }[]) =>
   rows.filter((row) => row.status === status).length === count
@@ -43,6 +46,26 @@ describe('neighbours', () => {
     await engine.emit(20)
     await engine.deliveriesOf(id, settledAs('succeeded', 60))
     await expect.poll(isSlow).toBe(false)
+  })
+})
+
+describe('a webhook in the slow lane', () => {
+  it('goes on when what it had in flight in the normal lane has ended', async () => {
+    await using engine = await startEngine({ concurrency: 32, webhookConcurrency: 4 })
+    await using receiver = await startReceiver()
+    const held: ServerResponse[] = []
+    receiver.respond(({ response }) => held.push(response))
+    const id = await engine.addWebhook(receiver.url)
+    await engine.emit(10)
+    await receiver.received(4)
+    const ids = (await engine.deliveriesOf(id, () => true)).map((row) => row.id)
+    const claimed = async () => (await engine.queue.claimed(engine.db, ids)).size
+    // The others are handed back, and the slow lane claims one while those four still fill the cap.
+    await expect.poll(claimed, patient).toBe(10)
+    await expect.poll(claimed, patient).toBe(5)
+    receiver.respond(answer(200))
+    for (const response of held) response.end()
+    await engine.deliveriesOf(id, settledAs('succeeded', 10))
   })
 })
 
