@@ -3,7 +3,7 @@ import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { Settlement } from './settlement.ts'
-import { healthChanges, lockChanging, recordHealth } from './webhook-health.ts'
+import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
 type Settled = { id: string; status: string; next_attempt_at: Date | null }
 
@@ -19,9 +19,8 @@ export async function settle(
 ): Promise<Settled[]> {
   // One order for all, so that two batches never wait for each other's rows.
   const batch = settlements.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))
-  const changes = healthChanges(batch)
   return inTransaction(db, async (trx) => {
-    await lockChanging(trx, changes)
+    const webhookStates = await lockAffected(trx, batch)
     const settled = await writeAttempts(trx, batch)
     await queue.remove(
       trx,
@@ -36,7 +35,7 @@ export async function settle(
         return [{ deliveryId: id, priority: priorityOf(webhook, next_attempt_at), dueAt: next_attempt_at }]
       }),
     )
-    await recordHealth(trx, queue, changes)
+    await recordHealth(trx, queue, healthChanges(batch, webhookStates))
     return settled
   })
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -143,4 +144,34 @@ describe('a webhook that fails', () => {
     await engine.deliveriesOf(webhookId, (rows) => rows.every((row) => row.status !== 'pending'))
     expect(await status()).toBe('disabled')
   })
+
+  it('does nothing but fail only until a success, also one that was sent before the failure', async () => {
+    const answers = await hold(2)
+    expect(await answers.next(500)).toMatchObject({ failing_since: engine.clock.now() })
+    expect(await answers.next(200)).toMatchObject({ failing_since: null })
+  })
+
+  it('is not disabled by a 410 of the URL it had before', async () => {
+    const answers = await hold(1)
+    await engine.db.updateTable('webhooks').set({ url: 'http://127.0.0.1:9/' }).execute()
+    expect(await answers.next(410)).toMatchObject({ status: 'enabled' })
+  })
 })
+
+/** Has so many deliveries in flight at once, which are then answered one by one. */
+async function hold(count: number) {
+  const held: ServerResponse[] = []
+  receiver.respond(({ response }) => held.push(response))
+  await engine.emit(count)
+  await receiver.received(count)
+  let answered = 0
+  return {
+    /** Answers the next one. Resolves with the webhook when that is settled. */
+    async next(status: number) {
+      held[answered]?.writeHead(status).end()
+      answered += 1
+      await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.attempt_count > 0).length === answered)
+      return engine.db.selectFrom('webhooks').selectAll().executeTakeFirstOrThrow()
+    },
+  }
+}
