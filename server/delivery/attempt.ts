@@ -1,14 +1,13 @@
 import type { Clock } from '../clock.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { signatureHeaders } from './signature.ts'
+import type { SigningSecrets } from './signing-secrets.ts'
 
 /** What one attempt sends, and where. */
-export type AttemptTarget = {
+export type AttemptTarget = SigningSecrets & {
   eventId: string
   body: string
   url: string
-  secret: string
-  previousSecret: string | null
 }
 
 /** Signs the body as stored and posts it. */

@@ -8,18 +8,33 @@ const chunkSize = 5_000
 /** Cancels all that is pending for a webhook, with its jobs. What is in flight at this moment is still settled. */
 export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
   for (let after = ''; ; ) {
-    const { rows } = await sql<{ id: string }>`
-      UPDATE deliveries SET status = 'canceled', completed_at = ${queueNow}, next_attempt_at = NULL
-      WHERE id IN (
-        SELECT id FROM deliveries
-        WHERE webhook_id = ${webhookId} AND status = 'pending' AND id > ${after}
-        ORDER BY id LIMIT ${chunkSize} FOR UPDATE
-      )
-      RETURNING id
-    `.execute(trx)
-    const ids = rows.map(({ id }) => id).sort()
-    await queue.remove(trx, ids)
+    const pending = await trx
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhook_id', '=', webhookId)
+      .where('status', '=', 'pending')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(chunkSize)
+      .execute()
+    const ids = pending.map(({ id }) => id)
+    await cancelDeliveries(trx, queue, ids)
     if (ids.length < chunkSize) return
     after = ids.at(-1) as string
   }
+}
+
+/** Cancels those of `deliveryIds` that are pending, with their jobs. */
+export async function cancelDeliveries(trx: Trx, queue: Queue, deliveryIds: readonly string[]): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    UPDATE deliveries SET status = 'canceled', completed_at = ${queueNow}, next_attempt_at = NULL
+    WHERE id IN (
+      SELECT id FROM deliveries WHERE id = ANY(${deliveryIds}::text[]) AND status = 'pending' ORDER BY id FOR UPDATE
+    )
+    RETURNING id
+  `.execute(trx)
+  await queue.remove(
+    trx,
+    rows.map(({ id }) => id),
+  )
 }

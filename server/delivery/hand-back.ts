@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Db, inTransaction } from '../database/connection.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { DueDelivery } from './load.ts'
@@ -7,26 +7,40 @@ import type { DueDelivery } from './load.ts'
 /** Deliveries handed back in one transaction. */
 const batchSize = 500
 
-/** Puts claimed deliveries that were not attempted back into the queue, due at once, each in its lane. */
+/**
+ * Puts claimed deliveries that were not attempted back into the queue, due at once, each in its lane.
+ * One that another worker has carried on meanwhile is left as it is.
+ */
 export async function handBack(
   { db, queue }: { db: Db; queue: Queue },
   deliveries: readonly DueDelivery[],
 ): Promise<void> {
   for (let from = 0; from < deliveries.length; from += batchSize) {
     const batch = deliveries.slice(from, from + batchSize)
-    const ids = batch.map(({ id }) => id)
     await inTransaction(db, async (trx) => {
-      const { rows } = await sql<{ id: string }>`
-        SELECT id FROM deliveries WHERE id = ANY(${ids}::text[]) AND status = 'pending' ORDER BY id FOR UPDATE
-      `.execute(trx)
-      const pending = new Set(rows.map(({ id }) => id))
-      await queue.remove(trx, ids)
+      const unchanged = await lockUnchanged(trx, batch)
+      await queue.remove(
+        trx,
+        unchanged.map(({ id }) => id),
+      )
       await queue.put(
         trx,
-        batch
-          .filter(({ id }) => pending.has(id))
-          .map(({ id, webhook }) => ({ deliveryId: id, priority: priorityOf(webhook, null), dueAt: null })),
+        unchanged.map(({ id, webhook }) => ({ deliveryId: id, priority: priorityOf(webhook, null), dueAt: null })),
       )
     })
   }
+}
+
+async function lockUnchanged(trx: Trx, deliveries: readonly DueDelivery[]): Promise<DueDelivery[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT d.id FROM deliveries d
+    JOIN unnest(
+      ${deliveries.map(({ id }) => id)}::text[],
+      ${deliveries.map(({ attemptCount }) => attemptCount)}::int[]
+    ) AS i (id, attempt_count) ON i.id = d.id AND i.attempt_count = d.attempt_count
+    WHERE d.status = 'pending'
+    ORDER BY d.id FOR UPDATE OF d
+  `.execute(trx)
+  const ids = new Set(rows.map(({ id }) => id))
+  return deliveries.filter(({ id }) => ids.has(id))
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Handle } from '../database/connection.ts'
-import type { SecretBox } from '../secrets.ts'
-import { previousSecretOf, type RotatedSecret } from './secret-rotation.ts'
+import { queueNow } from '../queue/queue.ts'
+import type { SealedSecrets } from './signing-secrets.ts'
 
 /** A delivery with all that its next attempt needs, as things stand now. */
 export type DueDelivery = {
@@ -12,22 +12,13 @@ export type DueDelivery = {
   body: string
   attemptCount: number
   schedulePosition: number
-  webhook: {
-    url: string
-    secret: string
-    /** Also signs, while a rotation is recent. */
-    previousSecret: string | null
-    enabled: boolean
-    slow: boolean
-    lane: number
-    failing: boolean
-  }
+  webhook: SealedSecrets & { url: string; slow: boolean; lane: number }
 }
 
-/** A pending delivery whose webhook or event is not there any more. */
-export type OrphanedDelivery = { id: string; webhookId: string; orphaned: true }
+/** A pending delivery that can or must not be made: its webhook is disabled or gone, or its event is. */
+export type UnwantedDelivery = { id: string; unwanted: true }
 
-type Row = RotatedSecret & {
+type Row = SealedSecrets & {
   id: string
   account_id: string
   webhook_id: string
@@ -36,49 +27,51 @@ type Row = RotatedSecret & {
   schedule_position: number
   body: string | null
   url: string | null
-  secret: Buffer
-  status: 'enabled' | 'disabled'
+  status: 'enabled' | 'disabled' | null
   slow: boolean
   lane: number
-  failing: boolean
 }
 
+/** How far from its time a delivery can be that was claimed as due: what rounding to milliseconds takes. Seconds. */
+const roundingSeconds = 1
+
 /**
- * Reads the pending ones of `deliveryIds`. URL and secret are those of this moment, so that what was
- * changed between two attempts applies from the next one.
+ * Reads those of `deliveryIds` that are pending and due; another worker may have carried one on since
+ * it was claimed. URL and secrets are those of this moment, so that what was changed between two
+ * attempts applies from the next one.
  */
 export async function loadDue(
   handle: Handle,
-  { deliveryIds, now, secretBox }: { deliveryIds: readonly string[]; now: Date; secretBox: SecretBox },
-): Promise<(DueDelivery | OrphanedDelivery)[]> {
+  deliveryIds: readonly string[],
+): Promise<(DueDelivery | UnwantedDelivery)[]> {
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
       e.body,
-      w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane,
-      w.failing_since IS NOT NULL AS failing
+      w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane
     FROM deliveries d
     LEFT JOIN events e ON e.id = d.event_id
     LEFT JOIN webhooks w ON w.id = d.webhook_id
     WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
+      AND d.next_attempt_at <= ${queueNow} + make_interval(secs => ${roundingSeconds})
   `.execute(handle)
   return rows.map((row) => {
-    if (row.url === null || row.body === null) return { id: row.id, webhookId: row.webhook_id, orphaned: true }
+    const { id, url, body } = row
+    if (url === null || body === null || row.status !== 'enabled') return { id, unwanted: true }
     return {
-      id: row.id,
+      id,
       accountId: row.account_id,
       webhookId: row.webhook_id,
       eventId: row.event_id,
-      body: row.body,
+      body,
       attemptCount: row.attempt_count,
       schedulePosition: row.schedule_position,
       webhook: {
-        url: row.url,
-        secret: secretBox.open(row.secret),
-        previousSecret: previousSecretOf(row, secretBox, now),
-        enabled: row.status === 'enabled',
+        url,
+        secret: row.secret,
+        previous_secret: row.previous_secret,
+        previous_secret_expires_at: row.previous_secret_expires_at,
         slow: row.slow,
         lane: row.lane,
-        failing: row.failing,
       },
     }
   })

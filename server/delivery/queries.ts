@@ -4,6 +4,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { firstIdAt } from '../ids.ts'
 import { queueNow } from '../queue/queue.ts'
+import type { SealedSecrets } from './signing-secrets.ts'
 
 const deliveryColumns = [
   'id',
@@ -16,12 +17,9 @@ const deliveryColumns = [
   'completed_at',
 ] as const
 
-export type WebhookTarget = {
+export type WebhookTarget = SealedSecrets & {
   id: string
   url: string
-  secret: Buffer
-  previous_secret: Buffer | null
-  previous_secret_expires_at: Date | null
   status: 'enabled' | 'disabled'
   slow: boolean
   lane: number

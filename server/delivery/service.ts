@@ -25,7 +25,7 @@ import {
   type WebhookTarget,
 } from './queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
-import { previousSecretOf } from './secret-rotation.ts'
+import { signingSecretsOf } from './signing-secrets.ts'
 import { faultOf } from './verdict.ts'
 
 /** Use cases around deliveries. Throws DomainErrors; every call is limited to one account. */
@@ -133,8 +133,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
           eventId,
           body,
           url: webhook.url,
-          secret: secretBox.open(webhook.secret),
-          previousSecret: previousSecretOf(webhook, secretBox, now),
+          ...signingSecretsOf(webhook, secretBox, now),
         },
       )
       const fault = faultOf(outcome)

@@ -11,8 +11,10 @@ import { claimDue } from './claim.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
+import type { DueDelivery } from './load.ts'
 import { settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
+import { signingSecretsOf } from './signing-secrets.ts'
 import { createHealthBook, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
@@ -57,7 +59,7 @@ export type DeliveryWorker = {
  * none of them can take the place of the others.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { db, queue, exchange, clock, logger, concurrency, webhookConcurrency } = options
+  const { db, queue, exchange, secretBox, clock, logger, concurrency, webhookConcurrency } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const share = Math.max(1, Math.floor(concurrency / 8))
   const slowCap = Math.max(1, Math.floor(share / 4))
@@ -68,7 +70,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const slow = laneOf(share, slowCap)
   const lanes = [fresh, retries, slow]
 
-  const held = new Set<Held>()
+  /** By the ids of the deliveries. */
+  const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
   const unsettled: { held: Held; settlement: Settlement }[] = []
   const health = createHealthBook()
@@ -92,7 +95,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   async function attemptHeld(one: Held): Promise<void> {
     const { delivery } = one
-    const outcome = await attempt({ exchange, clock }, { ...delivery, ...delivery.webhook }, breakOff.signal)
+    const startedAt = clock.now()
+    const outcome = await send(delivery).catch((error): ExchangeOutcome => {
+      report('an attempt')(error)
+      return { ...faultOfOurs, startedAt }
+    })
     // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
@@ -106,19 +113,28 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     settling.wake()
   }
 
+  async function send({ webhook, eventId, body }: DueDelivery): Promise<ExchangeOutcome> {
+    const secrets = signingSecretsOf(webhook, secretBox, clock.now())
+    return attempt({ exchange, clock }, { eventId, body, url: webhook.url, ...secrets }, breakOff.signal)
+  }
+
   /** Claims for a lane. Answers whether there may be more. */
   async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<boolean> {
     const { count, claims } = await claimDue(options, range, limit)
-    const misplaced = lane === slow ? [] : claims.filter(({ delivery }) => delivery.webhook.slow)
     const since = performance.now()
-    const ready = claims.filter((claim) => !misplaced.includes(claim)).map((claim) => ({ ...claim, lane, since }))
-    for (const one of ready) held.add(one)
+    const ready: Held[] = []
+    const misplaced: DueDelivery[] = []
+    for (const { delivery, claimed } of claims) {
+      const own = held.get(delivery.id)
+      // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
+      if (own !== undefined) own.claimed = claimed
+      else if (delivery.webhook.slow && lane !== slow) misplaced.push(delivery)
+      else ready.push({ delivery, claimed, lane, since })
+    }
+    for (const one of ready) held.set(one.delivery.id, one)
     lane.add(ready)
     if (misplaced.length > 0) {
-      await handBack(
-        options,
-        misplaced.map(({ delivery }) => delivery),
-      )
+      await handBack(options, misplaced)
       claimingSlow.wake()
     }
     return count === limit
@@ -126,7 +142,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   function release(ones: Iterable<Held>): void {
     for (const one of ones) {
-      held.delete(one)
+      held.delete(one.delivery.id)
       one.lane.release()
     }
   }
@@ -179,7 +195,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     async run() {
       const lanes = await queue.slowLanes(lastSlowLane, slowLanesPerRound)
       const heldByLane = Map.groupBy(
-        [...held].filter((one) => one.lane === slow),
+        [...held.values()].filter((one) => one.lane === slow),
         (one) => one.delivery.webhook.lane,
       )
       for (const lane of lanes) {
@@ -212,10 +228,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     health.forget(webhookIds)
     const waiting = webhookIds.flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)])
     for (const { delivery } of waiting) delivery.webhook.slow = true
-    await handBack(
-      options,
-      waiting.map(({ delivery }) => delivery),
-    ).finally(() => release(waiting))
+    await handBackHeld(waiting)
     claimingSlow.wake()
   }
 
@@ -239,7 +252,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onError: report('keeping claims alive'),
     async run() {
       // What was claimed since the last time needs nothing yet.
-      const older = [...held].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
+      const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
       keptAliveAt = performance.now()
       await queue.keepAlive(older)
       return false
@@ -265,15 +278,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     }
     await settling.stop()
     await keepingAlive.stop()
-    await handBackHeld([...held].filter((one) => !unsettled.some((entry) => entry.held === one)))
+    await handBackHeld([...held.values()].filter((one) => !unsettled.some((entry) => entry.held === one)))
   }
 
+  /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
   async function handBackHeld(ones: readonly Held[]): Promise<void> {
+    release(ones)
     await handBack(
       options,
       ones.map(({ delivery }) => delivery),
     )
-    release(ones)
   }
 
   return {
@@ -285,6 +299,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   }
 }
+
+/** What is told of an attempt that could not be made because of us; why stands in the log. */
+const faultOfOurs = {
+  kind: 'failed',
+  durationMs: 0,
+  stage: 'before-sending',
+  reason: 'unreachable',
+  message: 'The attempt could not be made because of a fault of the service. Ask its operator.',
+} as const
 
 /** Does not keep the process alive by itself: what is waited for does. */
 function timeout(ms: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
-import type { Db, Handle, Trx } from '../database/connection.ts'
+import type { Handle, Trx } from '../database/connection.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import type { PriorityRange } from './lanes.ts'
 
@@ -31,6 +31,8 @@ export type Queue = {
   put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
   /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
+  /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
+  drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
   /** Claims up to `limit` due deliveries of a range of lanes, the highest priority first. */
   claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
   /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
@@ -132,6 +134,14 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
       if (deliveryIds.length === 0) return
       await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
     },
+    async drop(handle, claimed) {
+      if (claimed.length === 0) return
+      await boss.deleteJob(
+        deliveryQueue,
+        claimed.map(({ claim }) => claim),
+        { db: inside(handle) },
+      )
+    },
     async claim(range, limit) {
       const claimedJobs: Job[] = await boss.fetch(deliveryQueue, {
         batchSize: limit,
@@ -221,6 +231,6 @@ export async function installQueue(connectionString: string, onError: (error: Er
 }
 
 /** Has a call of pg-boss work inside our transaction. */
-function inside(trx: Trx | Db): BossConnection {
-  return fromKysely(trx)
+function inside(handle: Handle): BossConnection {
+  return fromKysely(handle)
 }
