@@ -14,6 +14,7 @@ import { migrateToLatest, pendingMigrations } from './database/migrate.ts'
 import { createExchange } from './delivery/exchange.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
+import { OperatorError } from './errors.ts'
 import { createEventService } from './events/service.ts'
 import { type ApiOptions, createHttpApp } from './http/app.ts'
 import { createAuthFailures } from './http/auth-failures.ts'
@@ -44,7 +45,8 @@ export type App = AsyncDisposable & {
   failed: Promise<never>
   /**
    * Takes no more work, finishes what is in flight or hands it back, and closes everything. Safe to
-   * call again.
+   * call again. Rejects, with an OperatorError, when the database does not answer any more: then its
+   * connections stay open, and the process must be ended.
    */
   stop(): Promise<void>
 }
@@ -216,9 +218,18 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   async function stopAll(): Promise<void> {
     const deadlineMs = config.shutdownTimeoutSeconds * 1000
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      late.reject(
+        new OperatorError('the database does not answer; ended without it, and what was not settled is made again'),
+      )
+    }, deadlineMs + closingMs)
+    await Promise.race([closeAll(deadlineMs), late.promise]).finally(() => clearTimeout(timer))
+  }
+
+  async function closeAll(deadlineMs: number): Promise<void> {
     // Side by side, since each may take until the deadline; the rest has nothing left to wait for.
-    await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)])
-    await running.disposeAsync()
+    await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)]).finally(() => running.disposeAsync())
   }
 
   async function openDatabase(): Promise<string> {
@@ -243,6 +254,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     return made
   }
 }
+
+/** What closing takes at most beyond the deadline, with a database that answers. Milliseconds. */
+const closingMs = 4_500
 
 /** The loops of the workers, each with a statement of its own at a time, and some to spare. */
 const workerConnections = 6

@@ -30,3 +30,6 @@ try {
   else createLogger({ level: 'fatal' }).fatal({ err: error }, 'the service ended because of a fault of its own')
   process.exitCode = 1
 }
+
+// All is closed by now. What is open all the same belongs to a database that does not answer.
+setTimeout(() => process.exit(), 500).unref()

@@ -32,6 +32,9 @@ export function connect(options: ConnectionOptions): Db {
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   pool.on('error', options.onError)
+  // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
+  // of it; but an error nobody listens to would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
 }
 

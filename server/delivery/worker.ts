@@ -284,10 +284,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
   async function handBackHeld(ones: readonly Held[]): Promise<void> {
     release(ones)
-    await handBack(
-      options,
-      ones.map(({ delivery }) => delivery),
-    )
+    const deliveries = ones.map(({ delivery }) => delivery)
+    await handBack(options, deliveries).catch((error) => {
+      logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
+    })
   }
 
   return {

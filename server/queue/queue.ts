@@ -78,6 +78,9 @@ const queueOptions = {
 
 const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
 
+/** Given to tasks at the end: one that needs longer is begun again by another process. Milliseconds. */
+const taskGraceMs = 2_000
+
 export type QueueOptions = {
   connectionString: string
   /** Whether this process works (monitors, schedules) or only puts jobs in. */
@@ -219,7 +222,7 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
       await boss.work(name, { pollingIntervalSeconds: 5 }, work)
     },
     async stop() {
-      await boss.stop({ graceful: true, timeout: 5_000 })
+      await boss.stop({ graceful: true, timeout: taskGraceMs })
     },
   }
 }

@@ -52,9 +52,13 @@ export type TestServiceOptions = {
   authFailuresPerMinute?: number
   webhooks?: Partial<Config['webhooks']>
   exchangeTimeoutMs?: number
+  /** Default: 5. */
+  shutdownTimeoutSeconds?: number
 }
 
 const bodyLimit = 65_536
+/** What the secrets of every test service are encrypted with. */
+export const encryptionKey = Buffer.alloc(32, 7)
 
 /** A running service on a database of its own, with accounts and keys. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
@@ -95,14 +99,14 @@ export function configOf({ roles, webhooks, ...options }: TestServiceOptions, ur
       authFailuresPerMinute: options.authFailuresPerMinute ?? 1_000_000,
     },
     database: { kind: 'external', url, poolSize: 10 },
-    encryptionKey: Buffer.alloc(32, 7),
+    encryptionKey,
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionDays: 30,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, ...webhooks },
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
     logLevel: 'warn',
-    shutdownTimeoutSeconds: 5,
+    shutdownTimeoutSeconds: options.shutdownTimeoutSeconds ?? 5,
   }
 }
 

@@ -8,10 +8,13 @@ export type TcpProxy = AsyncDisposable & {
   cut(): Promise<void>
   /** Lets connections through again, at the same port. */
   mend(): Promise<void>
+  /** Takes connections and what is sent, and passes nothing on any more: the server seems to hang. */
+  stall(): void
 }
 
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  let stalled = false
 
   function pass(client: Socket): void {
     const server = connect(target)
@@ -25,7 +28,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
         sockets.delete(socket)
         other.destroy()
       })
-      socket.pipe(other)
+      if (!stalled) socket.pipe(other)
     }
   }
 
@@ -47,6 +50,10 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   return {
     port,
     cut: close,
+    stall() {
+      stalled = true
+      for (const socket of sockets) socket.unpipe().resume()
+    },
     async mend() {
       server = await listen(port)
     },
