@@ -33,10 +33,12 @@ export type WorkersOptions = DeliveryWorkerOptions & {
 /** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
 const silenceLimitMs = 30_000
 
-/** Starts everything that happens off the request's path. */
+/** Starts everything that happens off the request's path, or nothing when a part of it does not start. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
+  await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
   const delivery: DeliveryWorker = startDeliveryWorker(options)
+  starting.defer(() => delivery.stop(0))
   const fanOut: Loop = startLoop({
     intervalMs: options.pollIntervalMs ?? 1_000,
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
@@ -46,6 +48,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
       return events > 0
     },
   })
+  starting.defer(() => fanOut.stop())
 
   await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
   await queue.everyMinute('retention', async () => {
@@ -58,6 +61,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
   })
 
+  starting.move()
   return {
     wakeFanOut: () => fanOut.wake(),
     wakeDelivery: () => delivery.wake(),

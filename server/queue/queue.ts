@@ -94,6 +94,16 @@ export type QueueOptions = {
 
 /** Starts pg-boss; installs or migrates its schema if needed. */
 export async function startQueue(options: QueueOptions): Promise<Queue> {
+  const boss = createBoss(options)
+  try {
+    return await openQueue(boss)
+  } catch (error) {
+    await boss.stop({ graceful: false })
+    throw error
+  }
+}
+
+function createBoss(options: QueueOptions): PgBoss {
   const boss = new PgBoss({
     connectionString: options.connectionString,
     application_name: 'postern queue',
@@ -108,6 +118,10 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   boss.on('error', options.onError)
+  return boss
+}
+
+async function openQueue(boss: PgBoss): Promise<Queue> {
   await boss.start()
   await boss.createQueue(deliveryQueue, queueOptions)
   await boss.createQueue('recover', taskOptions)
