@@ -23,6 +23,7 @@ export type WakeUpOptions = {
 
 const coalesceMs = 5
 const reconnectMs = 1_000
+const connectTimeoutMs = 5_000
 
 export function startWakeUps({ db, connectionString, on, onError }: WakeUpOptions): WakeUps {
   const pending = new Set<string>()
@@ -31,14 +32,24 @@ export function startWakeUps({ db, connectionString, on, onError }: WakeUpOption
   let stopping = false
 
   async function connect(): Promise<void> {
-    const next = new pg.Client({ connectionString, application_name: `${applicationName} wake-ups`, keepAlive: true })
+    const next = new pg.Client({
+      connectionString,
+      application_name: `${applicationName} wake-ups`,
+      keepAlive: true,
+      connectionTimeoutMillis: connectTimeoutMs,
+    })
     next.on('notification', ({ channel, payload }) => on[channel]?.(payload ?? ''))
     next.on('error', onError)
     next.on('end', () => {
       if (client === next) client = undefined
     })
-    await next.connect()
-    for (const channel of Object.keys(on)) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`)
+    try {
+      await next.connect()
+      for (const channel of Object.keys(on)) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`)
+    } catch (error) {
+      await next.end()
+      throw error
+    }
     client = next
     // Whatever was said while nobody listened.
     for (const handle of Object.values(on)) handle('')
