@@ -1,0 +1,96 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { Benchmark, Result } from './bench/benchmark.ts'
+import { benchmarks } from './bench/catalog.ts'
+import { describeMachine } from './bench/machine.ts'
+import { type Options, readOptions, UsageError } from './bench/options.ts'
+import { createProcesses, type Processes } from './bench/processes.ts'
+import { machineLine, toMarkdown, toText, withSections } from './bench/report.ts'
+
+/*
+ * Runs the benchmarks. What they start is ended when they end, whatever ends them.
+ */
+
+const names = benchmarks.map(({ name }) => name)
+const resultsFile = fileURLToPath(import.meta.resolve('./bench/RESULTS.md'))
+
+const help = `Usage: npm run bench -- [NAME …] [options]
+
+Measures the service beside a baseline, in turn in the same run. Without a name, all of:
+
+${benchmarks.map(({ name, measures }) => `  ${name.padEnd(11)} ${measures}`).join('\n')}
+
+Options:
+  --rounds N      measurements of each side (default: as each benchmark has it)
+  --seconds S     length of a measurement, about (default: as each benchmark has it)
+  --size PART     the part of the prepared data, 1 for all: for a quick look (default 1)
+  --profile DIR   writes CPU profiles of the service to DIR and tells functions and statements by cost
+  --json          prints the results as JSON; progress goes to stderr
+  --write         puts the results into scripts/bench/RESULTS.md
+  --help          shows this
+`
+
+async function runOne(benchmark: Benchmark, options: Options, processes: Processes): Promise<Result> {
+  const { name } = benchmark
+  const rounds = options.rounds ?? benchmark.rounds
+  const seconds = options.seconds ?? benchmark.seconds
+  const { size, profileDir } = options
+  const progress = (text: string) => process.stderr.write(`${name}: ${text}\n`)
+  progress('starting')
+  const outcome = await benchmark.run({ processes, rounds, seconds, size, progress, profileDir })
+  const usage = await processes.usage()
+  const peakBytes = Object.fromEntries([...usage].map(([process, { peakBytes }]) => [process, peakBytes]))
+  return { name, rounds, seconds, size, ...outcome, peakBytes }
+}
+
+async function main(options: Options): Promise<void> {
+  const { profileDir } = options
+  if (profileDir !== null) await mkdir(profileDir, { recursive: true })
+  const machine = await describeMachine()
+  const chosen = options.names.length === 0 ? benchmarks : benchmarks.filter(({ name }) => options.names.includes(name))
+  const results: Result[] = []
+  for (const benchmark of chosen) {
+    const processes = createProcesses()
+    current = processes
+    try {
+      results.push(await runOne(benchmark, options, processes))
+    } finally {
+      await processes[Symbol.asyncDispose]()
+    }
+    const result = results.at(-1)
+    if (result === undefined) continue
+    if (!options.json) process.stdout.write(`\n${toText(result, benchmark)}\n\n`)
+    if (options.write) {
+      const text = await readFile(resultsFile, 'utf8').catch(() => '')
+      await writeFile(
+        resultsFile,
+        withSections(text, { [benchmark.name]: toMarkdown(result, benchmark, machine) }, names),
+      )
+    }
+  }
+  if (options.json) process.stdout.write(`${JSON.stringify({ machine, results }, null, 2)}\n`)
+  else process.stdout.write(`${machineLine(machine)}\n`)
+}
+
+/** The programs of the benchmark that runs. */
+let current: Processes | undefined
+
+/** Ends what runs, then this process. */
+async function interrupt(): Promise<void> {
+  process.stderr.write('\nEnding what was started …\n')
+  await current?.[Symbol.asyncDispose]()
+  process.exit(130)
+}
+
+process.once('SIGINT', () => void interrupt())
+process.once('SIGTERM', () => void interrupt())
+
+try {
+  const options = readOptions(process.argv.slice(2), names)
+  if (options.help) process.stdout.write(help)
+  else await main(options)
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  process.stderr.write(`bench: ${error.message}; try --help\n`)
+  process.exitCode = 2
+}

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { z } from 'zod'
+import { installQueue } from '../../server/queue/queue.ts'
+import { connect, type Db } from '../../server/database/connection.ts'
+import { migrateToLatest } from '../../server/database/migrate.ts'
+import { type SecretBox, secretBox } from '../../server/secrets.ts'
+import { openSecretBox } from '../../server/encryption-key.ts'
+import type { Processes, Running } from './processes.ts'
+
+/* The parts benchmarks are put together from, each a process of its own. */
+
+/** A PostgreSQL of its own. */
+export type Cluster = {
+  /** A new database with the whole schema and nothing in it. */
+  create(name: string): Promise<World>
+  /** A copy of a database that nobody is connected to. */
+  copy(from: string, name: string): Promise<World>
+  /** Drops a database, whoever is connected. */
+  drop(name: string): Promise<void>
+}
+
+/** One database, with a pool for the benchmark itself. */
+export type World = AsyncDisposable & {
+  name: string
+  connectionString: string
+  db: Db
+  box: SecretBox
+  /** Closes the pool. The database stays. */
+  close(): Promise<void>
+}
+
+/** The key webhooks' secrets are sealed with, the same in all databases of a run. */
+const encryptionKey = randomBytes(32)
+
+/** @param settings Of PostgreSQL, beside its defaults. */
+export async function startCluster(
+  processes: Processes,
+  { settings = {} }: { settings?: Record<string, string> } = {},
+): Promise<Cluster> {
+  const server = await processes.start({
+    name: 'database owner',
+    childrenName: 'postgres',
+    file: import.meta.resolve('./programs/database.ts'),
+    args: [JSON.stringify(settings)],
+  })
+  const adminUrl = await server.ask('connectionString', null, z.string())
+
+  async function administer(statement: string): Promise<void> {
+    const client = new pg.Client({ connectionString: adminUrl })
+    await client.connect()
+    try {
+      await client.query(statement)
+    } finally {
+      await client.end()
+    }
+  }
+
+  async function open(name: string): Promise<World> {
+    const url = new URL(adminUrl)
+    url.pathname = `/${name}`
+    const connectionString = url.href
+    // A broken connection shows in the query that needs it.
+    const db = connect({ connectionString, max: 4, applicationName: 'postern bench', onError: () => undefined })
+    let closing: Promise<void> | undefined
+    const close = () => {
+      closing ??= db.destroy()
+      return closing
+    }
+    return { name, connectionString, db, box: secretBox(encryptionKey), close, [Symbol.asyncDispose]: close }
+  }
+
+  return {
+    async create(name) {
+      await administer(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
+      const world = await open(name)
+      await migrateToLatest(world.db)
+      await openSecretBox(world.db, encryptionKey)
+      await installQueue(world.connectionString, () => undefined)
+      return world
+    },
+    async copy(from, name) {
+      // As files: quicker than through the log where there is much.
+      await administer(
+        `CREATE DATABASE ${pg.escapeIdentifier(name)} TEMPLATE ${pg.escapeIdentifier(from)} STRATEGY file_copy`,
+      )
+      return open(name)
+    },
+    drop: (name) => administer(`DROP DATABASE ${pg.escapeIdentifier(name)} WITH (FORCE)`),
+  }
+}
+
+export type Service = Running & { url: string }
+
+export type ServiceOptions = {
+  /** What it is called in the results. Default: service. */
+  name?: string
+  /** As in ROLES. Default: api,worker. */
+  roles?: 'api' | 'worker' | 'api,worker'
+  /** Settings beside those every benchmark needs. */
+  env?: Record<string, string>
+  /** For Node. */
+  nodeArgs?: readonly string[]
+}
+
+const unlimited = 'free=1000000000,pro=1000000000,scale=1000000000'
+
+/** The service as `npm start` runs it, on a database of the benchmark and any free port. */
+export async function startService(
+  processes: Processes,
+  world: World,
+  { name = 'service', roles = 'api,worker', env = {}, nodeArgs = [] }: ServiceOptions = {},
+): Promise<Service> {
+  const running = await processes.start({
+    name,
+    file: import.meta.resolve('../../server/main.ts'),
+    nodeArgs,
+    env: {
+      PORT: '0',
+      DATABASE_URL: world.connectionString,
+      ENCRYPTION_KEY: encryptionKey.toString('base64'),
+      ROLES: roles,
+      RATE_LIMITS: unlimited,
+      WEBHOOK_ALLOW_HTTP: 'true',
+      WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
+    readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
+  })
+  const url = running.ready?.[1]
+  if (url === undefined) throw new Error('the service did not tell where it listens')
+  return { ...running, url }
+}
+
+/** How many requests came in: by the first part of their path, as `programs/receiver.ts` has it. */
+export type Receiver = {
+  url: string
+  /** Forgets all, and keeps from now on the ids of what comes, or when they first came, or only how many. */
+  reset(keeping: 'nothing' | 'ids' | 'arrivals'): Promise<void>
+  count(kind: string): Promise<number>
+  /** Resolves when `count` requests of a kind have come since the reset. */
+  until(kind: string, count: number): Promise<void>
+  /** Event ids and when they first came. Milliseconds since 1970. */
+  arrivals(): Promise<[string, number][]>
+  /** How many came that had come before. */
+  duplicates(): Promise<number>
+}
+
+export async function startReceiver(processes: Processes): Promise<Receiver> {
+  const running = await processes.start({ name: 'receiver', file: import.meta.resolve('./programs/receiver.ts') })
+  return {
+    url: await running.ask('url', null, z.string()),
+    reset: (keeping) => running.ask('reset', keeping, z.undefined()),
+    count: (kind) => running.ask('count', kind, z.number()),
+    until: (kind, count) => running.ask('until', { kind, count }, z.undefined()),
+    arrivals: () => running.ask('arrivals', null, z.array(z.tuple([z.string(), z.number()]))),
+    duplicates: () => running.ask('duplicates', null, z.number()),
+  }
+}
+
+const loadResult = z.object({
+  seconds: z.number(),
+  latencies: z.array(z.number()),
+  nextNumber: z.number(),
+  statuses: z.array(z.object({ status: z.number(), group: z.string().optional(), count: z.number() })),
+})
+
+export type LoadResult = z.output<typeof loadResult>
+
+export type LoadOptions = {
+  origins: readonly string[]
+  /** Sent in turn. `{n}` in a body becomes a number no other request of this load has. */
+  requests: readonly { method: 'GET' | 'POST'; path: string; headers: Record<string, string>; body?: string }[]
+  seconds: number
+  /** Requests in flight at most. */
+  connections: number
+  /** Requests a second. Default: the next as soon as one is answered. */
+  rate?: number
+  /** Counts the statuses by the value of this header. */
+  groupBy?: string
+}
+
+export type Load = {
+  /** Rejects when a request was not answered, or not with `status`, unless that is null. */
+  run(options: LoadOptions, status: number | null): Promise<LoadResult>
+}
+
+export async function startLoad(processes: Processes, name = 'load'): Promise<Load> {
+  const running = await processes.start({ name, file: import.meta.resolve('./programs/load.ts') })
+  let firstNumber = 1
+  return {
+    async run({ rate = null, groupBy = null, ...options }, status) {
+      const result = await running.ask('run', { ...options, rate, groupBy, firstNumber }, loadResult)
+      firstNumber = result.nextNumber
+      const wrong = status === null ? undefined : result.statuses.find((entry) => entry.status !== status)
+      if (wrong !== undefined) throw new Error(`${wrong.count} requests were answered ${wrong.status}, not ${status}`)
+      return result
+    },
+  }
+}

@@ -1,0 +1,239 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { canReadProc, type Usage, usageOf, usageOfDescendants } from './usage.ts'
+
+/** A program of Node's that a benchmark runs beside itself. */
+export type ProgramOptions = {
+  /** What it is called in the results. Those of one name are added up. */
+  name: string
+  /** The path or URL of the file. */
+  file: string
+  args?: readonly string[]
+  /** For Node itself. */
+  nodeArgs?: readonly string[]
+  env?: Readonly<Record<string, string>>
+  /** How a line on its stdout tells that it is ready. Default: by a message, as `serve` sends it. */
+  readyLine?: RegExp
+  /** What its children use is told under this name: those of a database, for instance. Linux only. */
+  childrenName?: string
+}
+
+export type Running = AsyncDisposable & {
+  readonly pid: number
+  /** What of the line that told it was ready the expression caught. */
+  readonly ready: RegExpExecArray | null
+  /** Asks it something, and checks the answer. Rejects when it ends before. */
+  ask<T extends z.ZodType>(method: string, params: unknown, answer: T): Promise<z.output<T>>
+  /** Lines it has written that are neither awaited nor empty, the first few. */
+  readonly complaints: readonly string[]
+  /** Has it end and waits for that. Safe to call again. */
+  stop(): Promise<void>
+}
+
+/** The programs of one benchmark. Disposing ends all of them, the last one started first. */
+export type Processes = AsyncDisposable & {
+  start(options: ProgramOptions): Promise<Running>
+  /** What all programs have used so far, those that ended too, by name. */
+  usage(): Promise<Map<string, Usage>>
+}
+
+const startTimeoutMs = 60_000
+/** A service may take its time to stop in order. */
+const stopTimeoutMs = 45_000
+const keptComplaints = 20
+const samplingMs = 1_000
+
+const leash = import.meta.resolve('./programs/leash.ts')
+const answerMessage = z.object({ id: z.number(), result: z.unknown(), error: z.string().optional() })
+const usageMessage = z.object({ usage: z.object({ cpuSeconds: z.number(), peakBytes: z.number() }) })
+
+export function createProcesses(): Processes {
+  const running = new Map<Running, { name: string; childrenName: string | undefined; child: ChildProcess }>()
+  const ended = new Map<string, Usage>()
+  const peaks = new Map<string, number>()
+  let stopping = false
+
+  const sampler = setInterval(() => void sampleChildren(), samplingMs)
+  sampler.unref()
+
+  async function sampleChildren(): Promise<void> {
+    for (const [{ pid }, { childrenName }] of running) {
+      if (childrenName === undefined || !canReadProc) continue
+      const { bytes } = await usageOfDescendants(pid)
+      peaks.set(childrenName, Math.max(peaks.get(childrenName) ?? 0, bytes))
+    }
+  }
+
+  async function usagesOf(one: Running): Promise<[string, Usage][]> {
+    const entry = running.get(one)
+    if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null) return []
+    const { name, childrenName, child } = entry
+    if (!canReadProc) return [[name, await askUsage(child)]]
+    if (childrenName === undefined) return [[name, await usageOf(one.pid)]]
+    const { cpuSeconds, bytes } = await usageOfDescendants(one.pid)
+    return [[childrenName, { cpuSeconds, peakBytes: Math.max(bytes, peaks.get(childrenName) ?? 0) }]]
+  }
+
+  async function retire(one: Running): Promise<void> {
+    // It may end while it is looked at.
+    for (const [name, usage] of await usagesOf(one).catch(() => [])) add(ended, name, usage)
+    running.delete(one)
+  }
+
+  return {
+    async start(options) {
+      if (stopping) throw new Error('the benchmark is ending')
+      const child = launch(options)
+      let stopped: Promise<void> | undefined
+      const one = await follow(child, options, (self) => {
+        stopped ??= retire(self).then(() => end(child))
+        return stopped
+      })
+      running.set(one, { name: options.name, childrenName: options.childrenName, child })
+      if (stopping) {
+        await one.stop()
+        throw new Error('the benchmark is ending')
+      }
+      return one
+    },
+    async usage() {
+      const total = new Map(ended)
+      for (const one of [...running.keys()]) {
+        for (const [name, usage] of await usagesOf(one)) add(total, name, usage)
+      }
+      return total
+    },
+    async [Symbol.asyncDispose]() {
+      stopping = true
+      clearInterval(sampler)
+      for (const one of [...running.keys()].reverse()) await one.stop()
+    },
+  }
+}
+
+function add(usages: Map<string, Usage>, name: string, { cpuSeconds, peakBytes }: Usage): void {
+  const before = usages.get(name) ?? { cpuSeconds: 0, peakBytes: 0 }
+  usages.set(name, {
+    cpuSeconds: before.cpuSeconds + cpuSeconds,
+    peakBytes: Math.max(before.peakBytes, peakBytes),
+  })
+}
+
+function launch({ file, args = [], nodeArgs = [], env = {} }: ProgramOptions): ChildProcess {
+  return spawn(process.execPath, [...nodeArgs, '--import', leash, pathOf(file), ...args], {
+    env: { ...env, PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    serialization: 'advanced',
+    // A Ctrl-C in the terminal is for the benchmark, which ends its programs in order.
+    detached: true,
+  })
+}
+
+function pathOf(file: string): string {
+  return file.startsWith('file:') ? fileURLToPath(file) : file
+}
+
+/** Follows a program from its start to its end. */
+async function follow(
+  child: ChildProcess,
+  { name, readyLine }: ProgramOptions,
+  stop: (self: Running) => Promise<void>,
+): Promise<Running> {
+  const complaints: string[] = []
+  const open = new Map<number, PromiseWithResolvers<unknown>>()
+  const ready = Promise.withResolvers<RegExpExecArray | null>()
+  let lastId = 0
+
+  function fail(reason: string): void {
+    const error = new Error([`the program "${name}" ${reason}`, ...complaints].join('\n  '))
+    ready.reject(error)
+    for (const { reject } of open.values()) reject(error)
+    open.clear()
+  }
+
+  child.once('error', (error) => fail(`could not be started: ${error.message}`))
+  child.once('exit', (code, signal) => fail(`ended with ${signal ?? `code ${code}`}`))
+  child.on('message', (message) => {
+    if (message === 'ready' && readyLine === undefined) ready.resolve(null)
+    const answer = answerMessage.safeParse(message)
+    if (!answer.success) return
+    const { id, result, error } = answer.data
+    if (error === undefined) open.get(id)?.resolve(result)
+    else open.get(id)?.reject(new Error(`the program "${name}" failed: ${error}`))
+    open.delete(id)
+  })
+  for (const stream of [child.stdout, child.stderr]) {
+    eachLine(stream, (line) => {
+      const match = readyLine?.exec(line) ?? null
+      if (match !== null) ready.resolve(match)
+      else if (line.trim() !== '' && complaints.length < keptComplaints) complaints.push(line)
+    })
+  }
+
+  const timer = setTimeout(() => fail(`was not ready within ${startTimeoutMs / 1000} s`), startTimeoutMs)
+  let caught: RegExpExecArray | null
+  try {
+    caught = await ready.promise
+  } catch (error) {
+    await end(child)
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+  if (child.pid === undefined) throw new Error(`the program "${name}" has no process id`)
+
+  const self: Running = {
+    pid: child.pid,
+    ready: caught,
+    complaints,
+    async ask(method, params, answer) {
+      if (!child.connected) throw new Error([`the program "${name}" has ended`, ...complaints].join('\n  '))
+      const id = ++lastId
+      const reply = Promise.withResolvers<unknown>()
+      open.set(id, reply)
+      child.send({ id, method, params })
+      return answer.parse(await reply.promise)
+    },
+    stop: () => stop(self),
+    [Symbol.asyncDispose]: () => stop(self),
+  }
+  return self
+}
+
+function eachLine(stream: NodeJS.ReadableStream | null, onLine: (line: string) => void): void {
+  let rest = ''
+  stream?.setEncoding('utf8')
+  stream?.on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) onLine(line)
+  })
+  stream?.on('end', () => onLine(rest))
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+  await gone
+  clearTimeout(timer)
+}
+
+async function askUsage(child: ChildProcess): Promise<Usage> {
+  const answer = Promise.withResolvers<Usage>()
+  const listen = (message: unknown) => {
+    const parsed = usageMessage.safeParse(message)
+    if (parsed.success) answer.resolve(parsed.data.usage)
+  }
+  const gone = () => answer.reject(new Error('the program ended'))
+  child.on('message', listen).once('exit', gone)
+  child.send('usage')
+  try {
+    return await answer.promise
+  } finally {
+    child.off('message', listen).off('exit', gone)
+  }
+}

@@ -1,0 +1,74 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { handler, serve } from './serve.ts'
+import { createEpochClock } from './epoch-clock.ts'
+
+/*
+ * The customers' endpoints. The first part of a path says how it answers: `/ok/…` at once,
+ * `/after-20/…` after 20 ms, `/status-500/…` with that status. What else stands in the path tells
+ * endpoints apart.
+ */
+
+type Keeping = 'nothing' | 'ids' | 'arrivals'
+
+const epochNow = createEpochClock()
+const answer = Buffer.from('ok')
+let keeping: Keeping = 'nothing'
+/** By the first part of their path. */
+let counts = new Map<string, number>()
+let seen = new Map<string, number>()
+let waiting: { kind: string; count: number; reached: () => void }[] = []
+
+function note(request: IncomingMessage, kind: string): void {
+  const count = (counts.get(kind) ?? 0) + 1
+  counts.set(kind, count)
+  for (const waiter of waiting) if (waiter.kind === kind && waiter.count === count) waiter.reached()
+  if (keeping === 'nothing') return
+  const id = String(request.headers['webhook-id'])
+  if (keeping === 'arrivals') {
+    if (!seen.has(id)) seen.set(id, epochNow())
+    return
+  }
+  const key = `${request.url} ${id}`
+  seen.set(key, (seen.get(key) ?? 0) + 1)
+}
+
+function respond(response: ServerResponse, status: number): void {
+  response.writeHead(status, { 'content-length': answer.length })
+  response.end(answer)
+}
+
+const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+  const kind = request.url?.split('/', 2)[1] ?? ''
+  note(request, kind)
+  const [word, number] = kind.split('-')
+  request.resume().once('end', () => {
+    if (word === 'after') void delay(Number(number)).then(() => respond(response, 200))
+    else respond(response, word === 'status' ? Number(number) : 200)
+  })
+})
+
+server.listen(0, '127.0.0.1', 1_024, () => {
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the receiver has no port')
+  serve({
+    url: handler(z.null(), () => `http://127.0.0.1:${address.port}`),
+    reset: handler(z.enum(['nothing', 'ids', 'arrivals']), (kept) => {
+      keeping = kept
+      counts = new Map()
+      seen = new Map()
+      waiting = []
+    }),
+    count: handler(z.string(), (kind) => counts.get(kind) ?? 0),
+    until: handler(z.object({ kind: z.string(), count: z.int() }), async ({ kind, count }) => {
+      if ((counts.get(kind) ?? 0) >= count) return
+      await new Promise<void>((reached) => {
+        waiting.push({ kind, count, reached })
+      })
+    }),
+    // Event ids with when they first arrived: milliseconds since 1970.
+    arrivals: handler(z.null(), () => [...seen]),
+    duplicates: handler(z.null(), () => [...seen.values()].reduce((sum, times) => sum + times - 1, 0)),
+  })
+})

@@ -1,0 +1,62 @@
+import type { BenchmarkContext, Cost } from './benchmark.ts'
+import { median } from './statistics.ts'
+
+/** One measurement of a side. */
+export type Round<T> = {
+  value: T
+  /** Processor time used while it ran, by the name of the process. */
+  cpuSeconds: ReadonlyMap<string, number>
+}
+
+/** One of the things that are compared. */
+export type Side<T> = {
+  /** Done before each measurement, and not measured. */
+  prepare?: () => Promise<void>
+  measure: () => Promise<T>
+}
+
+/**
+ * Measures all sides in turn, as many rounds as the context asks for, every other round in the reverse
+ * order: what the machine does beside falls on all of them alike.
+ */
+export async function inTurn<Name extends string, T>(
+  { processes, rounds, progress }: BenchmarkContext,
+  sides: Readonly<Record<Name, Side<T>>>,
+  describe: (value: T) => string,
+): Promise<Record<Name, Round<T>[]>> {
+  const entries = Object.entries<Side<T>>(sides)
+  const measured = new Map<string, Round<T>[]>(entries.map(([name]) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { prepare, measure }] of round % 2 === 0 ? entries : entries.toReversed()) {
+      await prepare?.()
+      const before = await processes.usage()
+      const value = await measure()
+      const after = await processes.usage()
+      const cpuSeconds = new Map(
+        [...after].map(([process, usage]) => [process, usage.cpuSeconds - (before.get(process)?.cpuSeconds ?? 0)]),
+      )
+      measured.get(name)?.push({ value, cpuSeconds })
+      progress(`round ${round + 1} of ${rounds}, ${name}: ${describe(value)}`)
+    }
+  }
+  return Object.fromEntries(measured) as Record<Name, Round<T>[]>
+}
+
+/** The figures of all rounds of a side. */
+export function valuesOf<T>(rounds: readonly Round<T>[], figure: (value: T) => number): number[] {
+  return rounds.map(({ value }) => figure(value))
+}
+
+/** What each process used in a round, by side. Those that did next to nothing are left out. */
+export function costsOf(sides: Readonly<Record<string, readonly Round<unknown>[]>>): Cost[] {
+  return Object.entries(sides).flatMap(([side, rounds]) => {
+    const names = new Set(rounds.flatMap(({ cpuSeconds }) => [...cpuSeconds.keys()]))
+    return [...names]
+      .map((process) => ({
+        side,
+        process,
+        cpuSeconds: median(rounds.map(({ cpuSeconds }) => cpuSeconds.get(process) ?? 0)),
+      }))
+      .filter(({ cpuSeconds }) => cpuSeconds >= 0.05)
+  })
+}

@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { hashOfKey, lastFourOf, newKey } from '../../server/api-keys/key-format.ts'
+import { systemClock } from '../../server/clock.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { firstIdAt, newId } from '../../server/ids.ts'
+import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
+import type { World } from './lab.ts'
+
+/** A customer of the service. */
+export type Tenant = { accountId: string; key: string; webhookIds: readonly string[] }
+
+/** The type of the events that are appended, which is what webhooks made here subscribe to by default. */
+export const usualEvent = 'subscriber.added'
+
+/** Rows of one statement, far below what PostgreSQL takes in parameters. */
+const chunkSize = 1_000
+
+/** Makes an account for each of `tenants`, with a live key and webhooks that lead to `urls`. */
+export async function addTenants(
+  { db, box }: World,
+  tenants: readonly { urls: readonly string[]; events?: readonly string[]; plan?: string }[],
+): Promise<Tenant[]> {
+  const now = new Date()
+  const made = tenants.map(({ urls, events = [usualEvent], plan = 'scale' }) => ({
+    accountId: newId('account', now),
+    key: newKey('live'),
+    plan,
+    webhooks: urls.map((url) => ({ id: newId('webhook', now), url, events: [...events] })),
+  }))
+  await inTransaction(db, async (trx) => {
+    for (const chunk of chunksOf(made, chunkSize)) {
+      const accounts = chunk.map(({ accountId, plan }) => ({ id: accountId, name: 'Benchmark', plan }))
+      const keys = chunk.map(({ accountId, key }) => ({
+        id: newId('apiKey', now),
+        account_id: accountId,
+        mode: 'live' as const,
+        name: 'Benchmark',
+        permissions: ['full_access'],
+        secret_hash: hashOfKey(key),
+        last_four: lastFourOf(key),
+      }))
+      await trx.insertInto('accounts').values(accounts).execute()
+      await trx.insertInto('api_keys').values(keys).execute()
+    }
+    const webhooks = made.flatMap(({ accountId, webhooks }) =>
+      webhooks.map((webhook) => ({ ...webhook, account_id: accountId, secret: box.seal(`whsec_${webhook.id}`) })),
+    )
+    for (const chunk of chunksOf(webhooks, chunkSize)) await trx.insertInto('webhooks').values(chunk).execute()
+  })
+  return made.map(({ accountId, key, webhooks }) => ({ accountId, key, webhookIds: webhooks.map(({ id }) => id) }))
+}
+
+/** An event as adding a person causes it. */
+export function usualEventOf(number: number): NewEvent {
+  const subscriberId = newId('subscriber', new Date())
+  return {
+    type: usualEvent,
+    data: { subscriberId, email: `reader-${number}@example.com`, status: 'active' },
+  }
+}
+
+/** Events of one account that follow one another in the outbox. */
+const runLength = 50
+
+/**
+ * Appends `count` events as the service does, shared out among the tenants, in one transaction that is
+ * still open. Answers how to commit it. Tells the workers nothing: see `wake`.
+ */
+export async function appendEvents(
+  { db }: World,
+  tenants: readonly Tenant[],
+  count: number,
+): Promise<() => Promise<void>> {
+  const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+  const trx = await db.startTransaction().execute()
+  for (let done = 0, turn = 0; done < count; turn++) {
+    const tenant = tenants[turn % tenants.length]
+    if (tenant === undefined) throw new Error('there is nobody to append events for')
+    const from = done
+    const length = Math.min(runLength, count - done)
+    await outbox.append(
+      trx,
+      tenant.accountId,
+      Array.from({ length }, (_, index) => usualEventOf(from + index)),
+    )
+    done += length
+  }
+  return async () => {
+    await trx.commit().execute()
+  }
+}
+
+/** Tells the workers that there are events, as another process of the service would. */
+export async function wake({ db }: World): Promise<void> {
+  await sql`SELECT pg_notify('postern_outbox', '')`.execute(db)
+}
+
+const settledPollMs = 20
+
+/** Commits events, has them delivered, and answers how many seconds that took from the commit on. */
+export async function timeDelivery(world: World, since: Date, commit: () => Promise<void>): Promise<number> {
+  await commit()
+  const began = performance.now()
+  await wake(world)
+  await untilSettled(world, since)
+  return (performance.now() - began) / 1000
+}
+
+/** Resolves when all events appended since `since` are fanned out, delivered and settled. */
+export async function untilSettled({ db }: World, since: Date): Promise<void> {
+  const events = firstIdAt('event', since)
+  const deliveries = firstIdAt('delivery', since)
+  for (;;) {
+    const { rows } = await sql<{ open: boolean }>`
+      SELECT EXISTS (SELECT FROM outbox WHERE event_id >= ${events})
+        OR EXISTS (SELECT FROM deliveries WHERE status = 'pending' AND id >= ${deliveries}) AS open
+    `.execute(db)
+    if (rows[0]?.open === false) return
+    await delay(settledPollMs)
+  }
+}
+
+/** What seeding left to do for later is done now: a measurement shall not pay for it. */
+export async function settleDown({ db }: World): Promise<void> {
+  await sql`VACUUM (ANALYZE)`.execute(db)
+  await sql`CHECKPOINT`.execute(db)
+}
+
+export function chunksOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  )
+}
