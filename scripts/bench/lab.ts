@@ -33,16 +33,22 @@ export type World = AsyncDisposable & {
 /** The key webhooks' secrets are sealed with, the same in all databases of a run. */
 const encryptionKey = randomBytes(32)
 
-/** @param settings Of PostgreSQL, beside its defaults. */
+export type ClusterOptions = {
+  /** Of PostgreSQL, beside its defaults. */
+  settings?: Record<string, string>
+  /** Where its log goes. Default: nowhere. */
+  logFile?: string
+}
+
 export async function startCluster(
   processes: Processes,
-  { settings = {} }: { settings?: Record<string, string> } = {},
+  { settings = {}, logFile }: ClusterOptions = {},
 ): Promise<Cluster> {
   const server = await processes.start({
     name: 'database owner',
     childrenName: 'postgres',
     file: import.meta.resolve('./programs/database.ts'),
-    args: [JSON.stringify(settings)],
+    args: [JSON.stringify(settings), ...(logFile === undefined ? [] : [logFile])],
   })
   const adminUrl = await server.ask('connectionString', null, z.string())
 
@@ -124,6 +130,7 @@ export async function startService(
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
       LOG_LEVEL: 'warn',
+      NODE_ENV: 'production',
       ...env,
     },
     readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
@@ -198,4 +205,20 @@ export async function startLoad(processes: Processes, name = 'load'): Promise<Lo
       return result
     },
   }
+}
+
+/** The API without the service: see `programs/bare-express.ts`. */
+export async function startBareExpress(
+  processes: Processes,
+  { connectionString }: World,
+  { accountId }: { accountId: string },
+): Promise<{ url: string }> {
+  const running = await processes.start({
+    name: 'bare Express',
+    file: import.meta.resolve('./programs/bare-express.ts'),
+    args: [connectionString, accountId],
+    // As the service runs, and as Express is meant to be run.
+    env: { NODE_ENV: 'production' },
+  })
+  return { url: await running.ask('url', null, z.string()) }
 }

@@ -3,16 +3,19 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import type { BenchmarkContext } from './benchmark.ts'
 import { parseCpuProfile, summarise } from './cpu-profile.ts'
-import type { Service, World } from './lab.ts'
+import type { ClusterOptions, Service, World } from './lab.ts'
 
 const shownFunctions = 25
 const shownPackages = 15
 const shownStatements = 20
 
-/** Where the service spends its time, when that was asked for; else nothing is changed and nothing told. */
+/**
+ * Where the service spends its time, when that was asked for; else nothing is changed and nothing told.
+ * The log of PostgreSQL then holds the plans of what took 50 ms or more.
+ */
 export type Profiling = {
   /** For `startCluster`. */
-  cluster: { settings: Record<string, string> }
+  cluster: ClusterOptions
   /** For the service that is looked at. */
   nodeArgs: readonly string[]
   /** Begins to count statements. */
@@ -24,11 +27,22 @@ export type Profiling = {
 /** @param name Of the file, before `.cpuprofile`. */
 export function profiling({ profileDir }: Pick<BenchmarkContext, 'profileDir'>, name: string): Profiling {
   if (profileDir === null) {
-    return { cluster: { settings: {} }, nodeArgs: [], begin: async () => undefined, end: async () => [] }
+    return { cluster: {}, nodeArgs: [], begin: async () => undefined, end: async () => [] }
   }
   const file = `${name}.cpuprofile`
   return {
-    cluster: { settings: { shared_preload_libraries: 'pg_stat_statements' } },
+    cluster: {
+      settings: {
+        shared_preload_libraries: 'pg_stat_statements,auto_explain',
+        // With the plans of what is slow, and what they really met.
+        'auto_explain.log_min_duration': '50ms',
+        'auto_explain.log_analyze': 'on',
+        'auto_explain.log_timing': 'off',
+        'auto_explain.log_buffers': 'on',
+        'auto_explain.log_parameter_max_length': '0',
+      },
+      logFile: join(profileDir, `${name}-postgres.log`),
+    },
     nodeArgs: ['--cpu-prof', '--cpu-prof-dir', profileDir, '--cpu-prof-name', file],
     async begin({ db }) {
       await sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`.execute(db)

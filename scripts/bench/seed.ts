@@ -51,6 +51,13 @@ export async function addTenants(
   return made.map(({ accountId, key, webhooks }) => ({ accountId, key, webhookIds: webhooks.map(({ id }) => id) }))
 }
 
+/** Makes an empty audience and answers its id. */
+export async function addAudience({ db }: World, { accountId }: Tenant): Promise<string> {
+  const id = newId('audience', new Date())
+  await db.insertInto('audiences').values({ id, account_id: accountId, name: 'Readers' }).execute()
+  return id
+}
+
 /** An event as adding a person causes it. */
 export function usualEventOf(number: number): NewEvent {
   const subscriberId = newId('subscriber', new Date())

@@ -1,3 +1,4 @@
+import { createWriteStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,16 +8,23 @@ import { handler, serve } from './serve.ts'
 
 /*
  * An embedded PostgreSQL in a directory of its own, which goes with it. Its settings are PostgreSQL's
- * defaults but for those in the first argument, JSON.
+ * defaults but for those in the first argument, JSON. Its log is written to the file named by the
+ * second, if there is one.
  */
 
 const settings = z.record(z.string(), z.string()).parse(JSON.parse(process.argv[2] ?? '{}'))
+const logFile = process.argv[3]
+const log = logFile === undefined ? null : createWriteStream(logFile)
 const stopping = Promise.withResolvers<void>()
 process.once('SIGTERM', () => stopping.resolve())
 
 const dataDir = await mkdtemp(join(tmpdir(), 'postern-bench-'))
 try {
-  await using database = await startEmbeddedDatabase({ dataDir, settings })
+  await using database = await startEmbeddedDatabase({
+    dataDir,
+    settings,
+    onLog: (line) => log?.write(`${line}\n`),
+  })
   serve({ connectionString: handler(z.null(), () => database.connectionString) })
   await stopping.promise
 } finally {
