@@ -52,7 +52,7 @@ export async function listDeliveries(
     .$if(query.status !== undefined, (q) => q.where('status', '=', query.status as DeliveryStatus))
     .$if(query.eventType !== undefined, (q) => q.where('event_type', '=', query.eventType as string))
     .$if(query.from !== undefined, (q) => q.where(createdSince(query.from as string)))
-    .$if(query.until !== undefined, (q) => q.where('created_at', '<', new Date(query.until as string)))
+    .$if(query.until !== undefined, (q) => q.where(createdBefore(query.until as string)))
     .orderBy('id', 'desc')
     .limit(limit)
     .execute()
@@ -63,6 +63,16 @@ function createdSince(time: string) {
   const at = new Date(time)
   return (eb: ExpressionBuilder<Database, 'deliveries'>) =>
     eb.and([eb('id', '>=', firstIdAt('delivery', at)), eb('created_at', '>=', at)])
+}
+
+/** How far the time in an id can be ahead of the time of creation: clocks that are set back. Milliseconds. */
+const idLeadMs = 3_600_000
+
+/** Created before a time; the bound on the id lets the index begin there. */
+function createdBefore(time: string) {
+  const at = new Date(time)
+  const bound = firstIdAt('delivery', new Date(at.getTime() + idLeadMs))
+  return (eb: ExpressionBuilder<Database, 'deliveries'>) => eb.and([eb('id', '<', bound), eb('created_at', '<', at)])
 }
 
 export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number]

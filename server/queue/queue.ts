@@ -51,8 +51,8 @@ export type Queue = {
   addTask(trx: Trx, task: Task): Promise<void>
   /** Works on tasks of a name, one at a time; one that throws is tried again, with pauses. */
   onTask(name: Task['name'], work: (data: Task['data']) => Promise<void>): Promise<void>
-  /** Has `work` done about once a minute by one process of all. */
-  everyMinute(name: string, work: () => Promise<void>): Promise<void>
+  /** Has `work` done by one process of all, at the times of a cron line in UTC. */
+  onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -230,9 +230,9 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         if (job !== undefined) await work(job.data)
       })
     },
-    async everyMinute(name, work) {
+    async onSchedule(name, cron, work) {
       await boss.createQueue(name, { policy: 'stately', retryLimit: 0, expireInSeconds: 3_600 })
-      await boss.schedule(name, '* * * * *')
+      await boss.schedule(name, cron)
       await boss.work(name, { pollingIntervalSeconds: 5 }, work)
     },
     async stop() {

@@ -79,6 +79,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     );
     CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
     CREATE INDEX deliveries_pending ON deliveries (id) WHERE status = 'pending';
+    -- What is canceled, recovered or looked for of one webhook: few among all that succeeded, and among
+    -- all that is pending for others. The status is a key, so that the index alone tells it.
+    CREATE INDEX deliveries_unsuccessful ON deliveries (webhook_id, id, status) WHERE status <> 'succeeded';
 
     CREATE TABLE attempts (
       delivery_id text COLLATE "C" NOT NULL,
