@@ -1,4 +1,3 @@
-import { TestClock } from 'pg-boss'
 import { pino } from 'pino'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Clock } from '../../server/clock.ts'
@@ -11,6 +10,7 @@ import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
+import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
 
 const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -63,11 +63,9 @@ const patienceMs = 10_000
 
 /** The whole way from the outbox to the receiver, without HTTP in front, on a database and a clock of its own. */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
-  const sessionOptions = '-c pgboss.test_clock=on'
+  const { clock, queueClock, sessionOptions } = createTestTime(start)
   const database = await createTestDatabase({ sessionOptions })
   const { db, connectionString } = database
-  const queueClock = new TestClock(start)
-  const clock: Clock = { now: () => new Date(queueClock.now()) }
   const box = secretBox(Buffer.alloc(32, 1))
   const fail = (error: Error) => {
     throw error
