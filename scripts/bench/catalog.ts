@@ -1,8 +1,25 @@
 import type { Benchmark } from './benchmark.ts'
 import { api } from './benchmarks/api.ts'
+import { backlog } from './benchmarks/backlog.ts'
 import { drain } from './benchmarks/drain.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
+import { latency } from './benchmarks/latency.ts'
+import { neighbour } from './benchmarks/neighbour.ts'
+import { rateLimit } from './benchmarks/rate-limit.ts'
+import { scale } from './benchmarks/scale.ts'
+import { soak } from './benchmarks/soak.ts'
 
 /** All benchmarks, in the order in which they are run and told. */
-export const benchmarks: readonly Benchmark[] = [drain, flow, fanOut, api]
+export const benchmarks: readonly Benchmark[] = [
+  drain,
+  flow,
+  latency,
+  neighbour,
+  backlog,
+  fanOut,
+  api,
+  rateLimit,
+  scale,
+  soak,
+]

@@ -130,6 +130,8 @@ export async function startService(
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
       LOG_LEVEL: 'warn',
+      // What still hangs when a benchmark is done with it is not waited for.
+      SHUTDOWN_TIMEOUT_SECONDS: '2',
       NODE_ENV: 'production',
       ...env,
     },

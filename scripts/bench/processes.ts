@@ -26,6 +26,8 @@ export type Running = AsyncDisposable & {
   readonly ready: RegExpExecArray | null
   /** Asks it something, and checks the answer. Rejects when it ends before. */
   ask<T extends z.ZodType>(method: string, params: unknown, answer: T): Promise<z.output<T>>
+  /** Memory it has at present. Bytes. */
+  memory(): Promise<number>
   /** Lines it has written that are neither awaited nor empty, the first few. */
   readonly complaints: readonly string[]
   /** Has it end and waits for that. Safe to call again. */
@@ -47,7 +49,10 @@ const samplingMs = 1_000
 
 const leash = import.meta.resolve('./programs/leash.ts')
 const answerMessage = z.object({ id: z.number(), result: z.unknown(), error: z.string().optional() })
-const usageMessage = z.object({ usage: z.object({ cpuSeconds: z.number(), peakBytes: z.number() }) })
+const usageMessage = z.object({
+  usage: z.object({ cpuSeconds: z.number(), peakBytes: z.number() }),
+  bytes: z.number(),
+})
 
 export function createProcesses(): Processes {
   const running = new Map<Running, { name: string; childrenName: string | undefined; child: ChildProcess }>()
@@ -70,7 +75,7 @@ export function createProcesses(): Processes {
     const entry = running.get(one)
     if (entry === undefined || entry.child.exitCode !== null || entry.child.signalCode !== null) return []
     const { name, childrenName, child } = entry
-    if (!canReadProc) return [[name, await askUsage(child)]]
+    if (!canReadProc) return [[name, (await askUsage(child)).usage]]
     if (childrenName === undefined) return [[name, await usageOf(one.pid)]]
     const { cpuSeconds, bytes } = await usageOfDescendants(one.pid)
     return [[childrenName, { cpuSeconds, peakBytes: Math.max(bytes, peaks.get(childrenName) ?? 0) }]]
@@ -196,6 +201,7 @@ async function follow(
       child.send({ id, method, params })
       return answer.parse(await reply.promise)
     },
+    memory: async () => (await askUsage(child)).bytes,
     stop: () => stop(self),
     [Symbol.asyncDispose]: () => stop(self),
   }
@@ -222,11 +228,12 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-async function askUsage(child: ChildProcess): Promise<Usage> {
-  const answer = Promise.withResolvers<Usage>()
+/** Asks a program of itself, by way of its leash. */
+async function askUsage(child: ChildProcess): Promise<z.output<typeof usageMessage>> {
+  const answer = Promise.withResolvers<z.output<typeof usageMessage>>()
   const listen = (message: unknown) => {
     const parsed = usageMessage.safeParse(message)
-    if (parsed.success) answer.resolve(parsed.data.usage)
+    if (parsed.success) answer.resolve(parsed.data)
   }
   const gone = () => answer.reject(new Error('the program ended'))
   child.on('message', listen).once('exit', gone)

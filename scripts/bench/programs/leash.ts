@@ -13,7 +13,10 @@ process.on('disconnect', () => {
 process.on('message', (message) => {
   if (message !== 'usage') return
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage()
-  process.send?.({ usage: { cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakBytes: maxRSS * 1024 } })
+  process.send?.({
+    usage: { cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakBytes: maxRSS * 1024 },
+    bytes: process.memoryUsage.rss(),
+  })
 })
 // A program that is done may end, though it could still be asked.
 process.channel?.unref()

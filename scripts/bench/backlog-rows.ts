@@ -1,0 +1,127 @@
+import { sql } from 'kysely'
+import { inTransaction, type Trx } from '../../server/database/connection.ts'
+import { newId, uuidOf } from '../../server/ids.ts'
+import { priorityOf } from '../../server/queue/lanes.ts'
+import { startQueue } from '../../server/queue/queue.ts'
+import type { World } from './lab.ts'
+import { usualEvent } from './seed.ts'
+
+/*
+ * Deliveries that wait, many of them, as the service would have written them one after the other:
+ * the events, the deliveries, their attempts so far, and their jobs.
+ */
+
+/** Deliveries that wait for a retry, or for their first attempt. */
+export type Backlog = {
+  count: number
+  /** The webhooks they are for, in turn. */
+  webhooks: readonly { accountId: string; webhookId: string }[]
+  /**
+   * When the first of them was made, and how far the next ones are apart. Milliseconds. Nothing else is
+   * made at the same moment.
+   */
+  firstAt: Date
+  everyMs: number
+  /** When a delivery made at `at` is due again, after one failed attempt. Null: it is fresh. */
+  retryAt: ((at: Date) => Date) | null
+}
+
+const chunkSize = 5_000
+
+/** Writes a backlog. Answers nothing: the rows are the same as the service's own. */
+export async function writeBacklog(world: World, backlog: Backlog, progress: (text: string) => void): Promise<void> {
+  const columns = await jobColumns(world)
+  for (let from = 0; from < backlog.count; from += chunkSize) {
+    const length = Math.min(chunkSize, backlog.count - from)
+    await inTransaction(world.db, (trx) => writeChunk(trx, columns, { ...backlog, from, length }))
+    if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
+  }
+}
+
+type JobColumns = {
+  table: string
+  /** The columns of a job that are the same in all, and a row to copy them from. */
+  shared: readonly string[]
+  exampleId: string
+}
+
+/** Has the service's own queue write one job, to see what its rows look like. */
+async function jobColumns({ connectionString, db }: World): Promise<JobColumns> {
+  const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
+  const exampleId = newId('delivery', new Date())
+  await inTransaction(db, (trx) =>
+    queue.put(trx, [
+      { deliveryId: exampleId, priority: priorityOf({ slow: false, lane: 1 }, new Date(0)), dueAt: new Date(0) },
+    ]),
+  )
+  await queue.stop()
+  const { rows: tables } = await sql<{ table_name: string }>`
+    SELECT table_name FROM pgboss.queue WHERE name = 'deliveries'
+  `.execute(db)
+  const table = tables[0]?.table_name
+  if (table === undefined) throw new Error('the queue of deliveries has no table')
+  const { rows } = await sql<{ column_name: string }>`
+    SELECT column_name FROM information_schema.columns
+    WHERE table_schema = 'pgboss' AND table_name = ${table} AND is_generated = 'NEVER'
+      AND column_name NOT IN ('id', 'priority', 'start_after', 'created_on', 'keep_until')
+  `.execute(db)
+  // Kept as a table of its own, so that the job itself can go.
+  await sql`CREATE TABLE IF NOT EXISTS job_example AS SELECT * FROM ${sql.table(`pgboss.${table}`)}
+    WHERE id = ${uuidOf(exampleId)}::uuid`.execute(db)
+  await sql`DELETE FROM ${sql.table(`pgboss.${table}`)} WHERE id = ${uuidOf(exampleId)}::uuid`.execute(db)
+  return { table, shared: rows.map(({ column_name }) => column_name), exampleId }
+}
+
+type Row = { id: string; eventId: string; accountId: string; webhookId: string; at: Date; dueAt: Date | null }
+
+async function writeChunk(
+  trx: Trx,
+  { table, shared }: JobColumns,
+  { from, length, ...backlog }: Backlog & { from: number; length: number },
+): Promise<void> {
+  const { webhooks, firstAt, everyMs, retryAt } = backlog
+  const rows: Row[] = Array.from({ length }, (_, index) => {
+    const at = new Date(firstAt.getTime() + (from + index) * everyMs)
+    const webhook = webhooks[(from + index) % webhooks.length]
+    if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
+    return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt: retryAt?.(at) ?? null }
+  })
+  const ids = rows.map(({ id }) => id)
+  const eventIds = rows.map(({ eventId }) => eventId)
+  const accountIds = rows.map(({ accountId }) => accountId)
+  const times = rows.map(({ at }) => at)
+  const dues = rows.map(({ dueAt }) => dueAt)
+  const attempts = retryAt === null ? 0 : 1
+
+  await sql`
+    INSERT INTO events (id, account_id, type, body, created_at)
+    SELECT id, account_id, ${usualEvent}, json_build_object('id', id, 'type', ${usualEvent}::text, 'created', at,
+      'data', json_build_object('subscriberId', replace(id, 'evt', 'sub'), 'email', id || '@example.com',
+      'status', 'active'))::text, at
+    FROM unnest(${eventIds}::text[], ${accountIds}::text[], ${times}::timestamptz[]) AS e (id, account_id, at)
+  `.execute(trx)
+  await sql`
+    INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, attempt_count, schedule_position,
+      next_attempt_at, created_at)
+    SELECT id, account_id, webhook_id, event_id, ${usualEvent}, ${attempts}, ${attempts}, coalesce(due, at), at
+    FROM unnest(${ids}::text[], ${accountIds}::text[], ${rows.map(({ webhookId }) => webhookId)}::text[],
+      ${eventIds}::text[], ${dues}::timestamptz[], ${times}::timestamptz[])
+      AS d (id, account_id, webhook_id, event_id, due, at)
+  `.execute(trx)
+  if (attempts > 0) {
+    await sql`
+      INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, error)
+      SELECT id, 1, at, 12, 500, 'no', 'The endpoint answered with the status 500.'
+      FROM unnest(${ids}::text[], ${times}::timestamptz[]) AS a (id, at)
+    `.execute(trx)
+  }
+  const columns = sql.join(shared.map((name) => sql.ref(name)))
+  await sql`
+    INSERT INTO ${sql.table(`pgboss.${table}`)} (id, priority, start_after, created_on, keep_until, ${columns})
+    SELECT j.id, j.priority, coalesce(j.due, j.at), j.at, coalesce(j.due, j.at) + interval '1 year',
+      ${sql.join(shared.map((name) => sql.ref(`x.${name}`)))}
+    FROM job_example x, unnest(${ids.map(uuidOf)}::uuid[],
+      ${dues.map((due) => priorityOf({ slow: false, lane: 1 }, due))}::int[],
+      ${dues}::timestamptz[], ${times}::timestamptz[]) AS j (id, priority, due, at)
+  `.execute(trx)
+}
