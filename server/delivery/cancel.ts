@@ -1,27 +1,11 @@
 import { sql } from 'kysely'
 import type { Trx } from '../database/connection.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
-
-/** Deliveries canceled by one statement. */
-const chunkSize = 5_000
+import { pagesOfPending } from './pending.ts'
 
 /** Cancels all that is pending for a webhook, with its jobs. What is in flight at this moment is still settled. */
 export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
-  for (let after = ''; ; ) {
-    const pending = await trx
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', webhookId)
-      .where('status', '=', 'pending')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(chunkSize)
-      .execute()
-    const ids = pending.map(({ id }) => id)
-    await cancelDeliveries(trx, queue, ids)
-    if (ids.length < chunkSize) return
-    after = ids.at(-1) as string
-  }
+  for await (const ids of pagesOfPending(trx, webhookId)) await cancelDeliveries(trx, queue, ids)
 }
 
 /** Cancels those of `deliveryIds` that are pending, with their jobs. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
-import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
+import { freshRange, type PriorityRange, priorityOf, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { SecretBox } from '../secrets.ts'
 import { attempt } from './attempt.ts'
@@ -12,6 +12,7 @@ import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
 import type { DueDelivery } from './load.ts'
+import { moveWaiting } from './move.ts'
 import { settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 import { signingSecretsOf } from './signing-secrets.ts'
@@ -221,14 +222,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   })
 
-  /** Moves webhooks into the slow lane, with all of theirs that waits here. */
+  /** Moves webhooks into the slow lane, with all of theirs that waits, here and in the queue. */
   async function moveToSlowLane(webhookIds: readonly string[]): Promise<void> {
     if (webhookIds.length === 0) return
-    await setSlow(webhookIds, true)
+    const moved = await setSlow(webhookIds, true)
     health.forget(webhookIds)
     const waiting = webhookIds.flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)])
     for (const { delivery } of waiting) delivery.webhook.slow = true
     await handBackHeld(waiting)
+    for (const { id, lane } of moved) await moveWaiting(options, id, priorityOf({ slow: true, lane }, null))
     claimingSlow.wake()
   }
 
@@ -238,12 +240,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     health.forget(webhookIds)
   }
 
-  async function setSlow(webhookIds: readonly string[], value: boolean): Promise<void> {
-    const { rows } = await sql<{ id: string }>`
-      UPDATE webhooks SET slow = ${value} WHERE id = ANY(${webhookIds.toSorted()}::text[]) AND slow <> ${value}
-      RETURNING id
+  /** Answers those it was not true of before. */
+  async function setSlow(webhookIds: readonly string[], value: boolean): Promise<{ id: string; lane: number }[]> {
+    const { rows } = await sql<{ id: string; lane: number }>`
+      UPDATE webhooks SET slow = ${value} WHERE id = ANY(${webhookIds}::text[]) AND slow <> ${value}
+      RETURNING id, lane
     `.execute(db)
     if (rows.length > 0) logger.info({ webhookIds: rows.map(({ id }) => id), slow: value }, 'webhooks changed lanes')
+    return rows
   }
 
   let keptAliveAt = performance.now()

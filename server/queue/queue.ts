@@ -33,6 +33,8 @@ export type Queue = {
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
   /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
+  /** Puts what waits into another lane. What is claimed, or is being claimed at this moment, is passed over. */
+  move(handle: Handle, deliveryIds: readonly string[], priority: number): Promise<void>
   /** Claims up to `limit` due deliveries of a range of lanes, the highest priority first. */
   claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
   /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
@@ -158,6 +160,17 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         claimed.map(({ claim }) => claim),
         { db: inside(handle) },
       )
+    },
+    async move(handle, deliveryIds, priority) {
+      // Waits for no lock, so that it can be part of no deadlock.
+      await sql`
+        UPDATE ${jobs} SET priority = ${priority}
+        WHERE name = ${deliveryQueue} AND id IN (
+          SELECT id FROM ${jobs}
+          WHERE name = ${deliveryQueue} AND id = ANY(${deliveryIds.map(uuidOf)}::uuid[]) AND state < 'active'
+          FOR UPDATE SKIP LOCKED
+        )
+      `.execute(handle)
     },
     async claim(range, limit) {
       const claimedJobs: Job[] = await boss.fetch(deliveryQueue, {

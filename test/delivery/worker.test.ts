@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { freshRange } from '../../server/queue/lanes.ts'
 import { startEngine } from '../support/engine.ts'
@@ -28,6 +29,28 @@ describe('neighbours', () => {
       .executeTakeFirstOrThrow()
     expect(slow).toBe(true)
     expect(hung.requests.length).toBeLessThan(20)
+  })
+
+  it('do not stand behind what waits in the queue for a webhook that hangs: it changes lanes with it', async () => {
+    await using engine = await startEngine({ concurrency: 16, webhookConcurrency: 2 })
+    await using hung = await startReceiver()
+    hung.respond(silence)
+    const id = await engine.addWebhook(hung.url)
+    await engine.emit(500)
+    await hung.received(2)
+    const begin = engine.clock.now()
+    // Whatever is handed back, and so put into the queue anew, is told by its time.
+    await engine.advance(5)
+    const inSlowLane = async () => {
+      const { rows } = await sql<{ moved: number; total: number }>`
+        SELECT count(*)::int AS total, (count(*) FILTER (WHERE created_on <= ${begin}))::int AS moved
+        FROM pgboss.job WHERE name = 'deliveries' AND priority < 0
+      `.execute(engine.db)
+      return rows[0]
+    }
+    await expect.poll(async () => (await inSlowLane())?.total, patient).toBe(498)
+    expect((await inSlowLane())?.moved).toBeGreaterThan(250)
+    expect(await engine.deliveriesOf(id, () => true)).toHaveLength(500)
   })
 
   it('get a webhook back into their lane when it has recovered, and nothing of it is lost', async () => {
