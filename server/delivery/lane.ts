@@ -38,6 +38,8 @@ export type Lane = {
   release(): void
   /** Starts what may start. */
   pump(): void
+  /** Starts nothing any more. */
+  halt(): void
   /** Takes out what waits, of one webhook or of all. */
   takeWaiting(webhookId?: string): Held[]
   /** The webhooks whose line has waited longer than `ms` although only their own cap holds it up. */
@@ -48,6 +50,7 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
   const lines = new Map<string, Held[]>()
   let running = 0
   let held = 0
+  let halted = false
 
   function mayStart(webhookId: string): boolean {
     return (inFlight.get(webhookId) ?? 0) < webhookCap
@@ -85,13 +88,16 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
     pump() {
       // A line that starts one goes to the end, where this same walk meets it again.
       for (const [webhookId, line] of lines) {
-        if (running >= budget) return
+        if (halted || running >= budget) return
         if (!mayStart(webhookId)) continue
         const next = line.shift()
         lines.delete(webhookId)
         if (line.length > 0) lines.set(webhookId, line)
         if (next !== undefined) start(next)
       }
+    },
+    halt() {
+      halted = true
     },
     takeWaiting(webhookId) {
       const ids = webhookId === undefined ? [...lines.keys()] : [webhookId]

@@ -269,6 +269,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
+    for (const lane of lanes) lane.halt()
     await Promise.all([claimingFresh, claimingRetries, claimingSlow, watching].map((loop) => loop.stop()))
     await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])

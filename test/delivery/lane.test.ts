@@ -60,6 +60,17 @@ describe('a lane', () => {
     expect(lane.free()).toBe(2)
   })
 
+  it('starts nothing any more when it is halted, and gives out what waits', async () => {
+    const { lane, started, end } = laneWith({ budget: 1, webhookCap: 1 })
+    const [first, second, third] = ['a', 'a', 'b'].map((id) => held(lane, id)) as [Held, Held, Held]
+    lane.add([first, second])
+    lane.halt()
+    await end(first)
+    lane.add([third])
+    expect(started).toEqual([first])
+    expect(lane.takeWaiting()).toEqual([second, third])
+  })
+
   it('names a webhook as saturated only when its own cap has held it up', () => {
     const { lane } = laneWith({ budget: 3, webhookCap: 2 })
     const longAgo = performance.now() - 5_000
