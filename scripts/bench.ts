@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type { Benchmark, Result } from './bench/benchmark.ts'
 import { benchmarks } from './bench/catalog.ts'
 import { describeMachine } from './bench/machine.ts'
@@ -12,7 +12,10 @@ import { machineLine, toMarkdown, toText, withSections } from './bench/report.ts
  */
 
 const names = benchmarks.map(({ name }) => name)
-const resultsFile = fileURLToPath(import.meta.resolve('./bench/RESULTS.md'))
+const resultsFile = join(import.meta.dirname, 'bench', 'RESULTS.md')
+
+/** Of what the programs wrote, which should be nothing. */
+const shownComplaints = 10
 
 const help = `Usage: npm run bench -- [NAME …] [options]
 
@@ -40,7 +43,9 @@ async function runOne(benchmark: Benchmark, options: Options, processes: Process
   const outcome = await benchmark.run({ processes, rounds, seconds, size, progress, profileDir })
   const usage = await processes.usage()
   const peakBytes = Object.fromEntries([...usage].map(([process, { peakBytes }]) => [process, peakBytes]))
-  return { name, rounds, seconds, size, ...outcome, peakBytes }
+  const complaints = processes.complaints().slice(0, shownComplaints)
+  const notes = [...outcome.notes, ...complaints.map((line) => `It was written by ${line}`)]
+  return { name, rounds, seconds, size, ...outcome, notes, peakBytes }
 }
 
 async function main(options: Options): Promise<void> {

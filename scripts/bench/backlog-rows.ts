@@ -28,24 +28,30 @@ export type Backlog = {
 
 const chunkSize = 5_000
 
-/** Writes a backlog. Answers nothing: the rows are the same as the service's own. */
-export async function writeBacklog(world: World, backlog: Backlog, progress: (text: string) => void): Promise<void> {
+/**
+ * Writes a backlog, in transactions of some thousand deliveries each, or all in `trx` when it is given.
+ * Tells the workers nothing.
+ */
+export async function writeBacklog(
+  world: World,
+  backlog: Backlog,
+  { progress, trx }: { progress: (text: string) => void; trx?: Trx },
+): Promise<void> {
   const columns = await jobColumns(world)
   for (let from = 0; from < backlog.count; from += chunkSize) {
     const length = Math.min(chunkSize, backlog.count - from)
-    await inTransaction(world.db, (trx) => writeChunk(trx, columns, { ...backlog, from, length }))
+    await inTransaction(trx ?? world.db, (chunk) => writeChunk(chunk, columns, { ...backlog, from, length }))
     if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
   }
 }
 
 type JobColumns = {
   table: string
-  /** The columns of a job that are the same in all, and a row to copy them from. */
+  /** The columns that are the same in all jobs of the queue. */
   shared: readonly string[]
-  exampleId: string
 }
 
-/** Has the service's own queue write one job, to see what its rows look like. */
+/** Has the service's own queue write one job, and keeps its row in the table `job_example`. */
 async function jobColumns({ connectionString, db }: World): Promise<JobColumns> {
   const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
   const exampleId = newId('delivery', new Date())
@@ -65,11 +71,10 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
     WHERE table_schema = 'pgboss' AND table_name = ${table} AND is_generated = 'NEVER'
       AND column_name NOT IN ('id', 'priority', 'start_after', 'created_on', 'keep_until')
   `.execute(db)
-  // Kept as a table of its own, so that the job itself can go.
   await sql`CREATE TABLE IF NOT EXISTS job_example AS SELECT * FROM ${sql.table(`pgboss.${table}`)}
     WHERE id = ${uuidOf(exampleId)}::uuid`.execute(db)
   await sql`DELETE FROM ${sql.table(`pgboss.${table}`)} WHERE id = ${uuidOf(exampleId)}::uuid`.execute(db)
-  return { table, shared: rows.map(({ column_name }) => column_name), exampleId }
+  return { table, shared: rows.map(({ column_name }) => column_name) }
 }
 
 type Row = { id: string; eventId: string; accountId: string; webhookId: string; at: Date; dueAt: Date | null }

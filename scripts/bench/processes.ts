@@ -28,8 +28,6 @@ export type Running = AsyncDisposable & {
   ask<T extends z.ZodType>(method: string, params: unknown, answer: T): Promise<z.output<T>>
   /** Memory it has at present. Bytes. */
   memory(): Promise<number>
-  /** Lines it has written that are neither awaited nor empty, the first few. */
-  readonly complaints: readonly string[]
   /** Has it end and waits for that. Safe to call again. */
   stop(): Promise<void>
 }
@@ -37,6 +35,8 @@ export type Running = AsyncDisposable & {
 /** The programs of one benchmark. Disposing ends all of them, the last one started first. */
 export type Processes = AsyncDisposable & {
   start(options: ProgramOptions): Promise<Running>
+  /** What the programs have written, the first lines of each: nothing, when all is well. */
+  complaints(): readonly string[]
   /** What all programs have used so far, those that ended too, by name. */
   usage(): Promise<Map<string, Usage>>
 }
@@ -48,7 +48,7 @@ const keptComplaints = 20
 const samplingMs = 1_000
 
 const leash = import.meta.resolve('./programs/leash.ts')
-const answerMessage = z.object({ id: z.number(), result: z.unknown(), error: z.string().optional() })
+const answerMessage = z.object({ id: z.number(), result: z.unknown().optional(), error: z.string().optional() })
 const usageMessage = z.object({
   usage: z.object({ cpuSeconds: z.number(), peakBytes: z.number() }),
   bytes: z.number(),
@@ -58,6 +58,7 @@ export function createProcesses(): Processes {
   const running = new Map<Running, { name: string; childrenName: string | undefined; child: ChildProcess }>()
   const ended = new Map<string, Usage>()
   const peaks = new Map<string, number>()
+  const complaints: string[] = []
   let stopping = false
 
   const sampler = setInterval(() => void sampleChildren(), samplingMs)
@@ -92,9 +93,14 @@ export function createProcesses(): Processes {
       if (stopping) throw new Error('the benchmark is ending')
       const child = launch(options)
       let stopped: Promise<void> | undefined
-      const one = await follow(child, options, (self) => {
-        stopped ??= retire(self).then(() => end(child))
-        return stopped
+      const one = await follow(child, {
+        name: options.name,
+        readyLine: options.readyLine,
+        onComplaint: (line) => complaints.push(`${options.name}: ${line}`),
+        stop(self) {
+          stopped ??= retire(self).then(() => end(child))
+          return stopped
+        },
       })
       running.set(one, { name: options.name, childrenName: options.childrenName, child })
       if (stopping) {
@@ -103,6 +109,7 @@ export function createProcesses(): Processes {
       }
       return one
     },
+    complaints: () => complaints,
     async usage() {
       const total = new Map(ended)
       for (const one of [...running.keys()]) {
@@ -140,19 +147,23 @@ function pathOf(file: string): string {
   return file.startsWith('file:') ? fileURLToPath(file) : file
 }
 
+type FollowOptions = {
+  name: string
+  readyLine: RegExp | undefined
+  /** Told of the first lines the program writes, but for the one awaited. */
+  onComplaint: (line: string) => void
+  stop: (self: Running) => Promise<void>
+}
+
 /** Follows a program from its start to its end. */
-async function follow(
-  child: ChildProcess,
-  { name, readyLine }: ProgramOptions,
-  stop: (self: Running) => Promise<void>,
-): Promise<Running> {
+async function follow(child: ChildProcess, { name, readyLine, onComplaint, stop }: FollowOptions): Promise<Running> {
   const complaints: string[] = []
   const open = new Map<number, PromiseWithResolvers<unknown>>()
   const ready = Promise.withResolvers<RegExpExecArray | null>()
   let lastId = 0
 
   function fail(reason: string): void {
-    const error = new Error([`the program "${name}" ${reason}`, ...complaints].join('\n  '))
+    const error = new Error([`the program "${name}" ${reason}`, ...complaints.slice(0, keptComplaints)].join('\n  '))
     ready.reject(error)
     for (const { reject } of open.values()) reject(error)
     open.clear()
@@ -173,7 +184,7 @@ async function follow(
     eachLine(stream, (line) => {
       const match = readyLine?.exec(line) ?? null
       if (match !== null) ready.resolve(match)
-      else if (line.trim() !== '' && complaints.length < keptComplaints) complaints.push(line)
+      else if (line.trim() !== '' && complaints.push(line) <= keptComplaints) onComplaint(line)
     })
   }
 
@@ -192,9 +203,8 @@ async function follow(
   const self: Running = {
     pid: child.pid,
     ready: caught,
-    complaints,
     async ask(method, params, answer) {
-      if (!child.connected) throw new Error([`the program "${name}" has ended`, ...complaints].join('\n  '))
+      if (!child.connected) throw new Error(`the program "${name}" has ended`)
       const id = ++lastId
       const reply = Promise.withResolvers<unknown>()
       open.set(id, reply)

@@ -7,7 +7,7 @@ import { isMet, median } from './statistics.ts'
 /** A number with as many digits as it is worth. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–'
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
+  const digits = [100, 10].filter((bound) => Math.abs(value) < bound).length
   return value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits })
 }
 
@@ -16,7 +16,7 @@ export function formatGoal({ goal, unit = '' }: Pick<Target, 'goal' | 'unit'>): 
   return `${sign} ${bound.toLocaleString('en')}${unit === '' ? '' : ` ${unit}`}`
 }
 
-export function formatBytes(bytes: number): string {
+function formatBytes(bytes: number): string {
   return `${formatNumber(bytes / 2 ** 20)} MiB`
 }
 
@@ -48,17 +48,23 @@ function targetsOf({ targets }: Result): Table {
 }
 
 function costsOf({ costs, peakBytes }: Result): Table {
+  const processes = Object.keys(peakBytes)
   const sides = [...new Set(costs.map(({ side }) => side))]
+  const cpuOf = (side: string, process: string) =>
+    costs.find((entry) => entry.side === side && entry.process === process)?.cpuSeconds
   return {
-    head: ['process', ...sides.map((side) => `CPU s, ${side}`), 'peak memory'],
-    rows: Object.entries(peakBytes).map(([process, bytes]) => [
-      process,
-      ...sides.map((side) => {
-        const cost = costs.find((entry) => entry.side === side && entry.process === process)
-        return cost === undefined ? '' : formatNumber(cost.cpuSeconds)
-      }),
-      formatBytes(bytes),
-    ]),
+    head: ['', '', ...processes],
+    rows: [
+      ...sides.map((side) => [
+        side,
+        'CPU s a round',
+        ...processes.map((process) => {
+          const seconds = cpuOf(side, process)
+          return seconds === undefined ? '' : formatNumber(seconds)
+        }),
+      ]),
+      ['', 'peak memory', ...Object.values(peakBytes).map(formatBytes)],
+    ],
   }
 }
 

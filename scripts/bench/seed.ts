@@ -59,7 +59,7 @@ export async function addAudience({ db }: World, { accountId }: Tenant): Promise
 }
 
 /** An event as adding a person causes it. */
-export function usualEventOf(number: number): NewEvent {
+function usualEventOf(number: number): NewEvent {
   const subscriberId = newId('subscriber', new Date())
   return {
     type: usualEvent,
@@ -99,7 +99,7 @@ export async function appendEvents(
 }
 
 /** Tells the workers that there are events, as another process of the service would. */
-export async function wake({ db }: World): Promise<void> {
+async function wake({ db }: World): Promise<void> {
   await sql`SELECT pg_notify('postern_outbox', '')`.execute(db)
 }
 
@@ -134,7 +134,7 @@ export async function settleDown({ db }: World): Promise<void> {
   await sql`CHECKPOINT`.execute(db)
 }
 
-export function chunksOf<T>(items: readonly T[], size: number): T[][] {
+function chunksOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   )

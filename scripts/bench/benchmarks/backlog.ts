@@ -1,7 +1,6 @@
 import { writeBacklog } from '../backlog-rows.ts'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { type Receiver, startCluster, startReceiver, startService, type World } from '../lab.ts'
-import { profiling } from '../profile.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, appendEvents, settleDown, type Tenant, timeDelivery } from '../seed.ts'
 import { ratio } from '../statistics.ts'
@@ -25,8 +24,7 @@ export const backlog: Benchmark = {
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, seconds, size, progress } = context
-  const profile = profiling(context, 'backlog')
-  const cluster = await startCluster(processes, profile.cluster)
+  const cluster = await startCluster(processes)
   const receiver = await startReceiver(processes)
   await using empty = await cluster.create('empty')
   await using full = await cluster.create('full')
@@ -55,7 +53,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       // As after a failure of the last but one attempt: due over the whole of tomorrow.
       retryAt: (at) => new Date(at.getTime() + 86_400_000 + waiting * everyMs),
     },
-    progress,
+    { progress },
   )
 
   /** With a service of its own, so that nothing of the one database disturbs the other. */

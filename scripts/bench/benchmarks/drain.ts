@@ -41,7 +41,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 
   const count = Math.round(expectedRate * seconds)
   let since = new Date()
-  let commit = async () => undefined as void
+  let commit: () => Promise<void> = async () => undefined
 
   async function prepare(events: number): Promise<void> {
     await settleDown(world)

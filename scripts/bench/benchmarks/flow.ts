@@ -1,8 +1,8 @@
-import { addAudience, addTenants, settleDown, untilSettled } from '../seed.ts'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { startBareExpress, startCluster, startLoad, startReceiver, startService } from '../lab.ts'
 import { profiling } from '../profile.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
+import { addAudience, addTenants, settleDown, untilSettled } from '../seed.ts'
 import { median, quantile, ratio } from '../statistics.ts'
 
 const connections = 32

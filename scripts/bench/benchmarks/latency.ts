@@ -1,16 +1,8 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Benchmark, BenchmarkContext, Measurement, Outcome, Target } from '../benchmark.ts'
-import {
-  type Load,
-  type Receiver,
-  type Service,
-  startCluster,
-  startLoad,
-  startReceiver,
-  startService,
-  type World,
-} from '../lab.ts'
+import { type Load, type Receiver, startCluster, startLoad, startReceiver, startService, type World } from '../lab.ts'
+import type { Processes } from '../processes.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, settleDown, type Tenant, untilSettled } from '../seed.ts'
 import { median, quantile } from '../statistics.ts'
@@ -41,16 +33,8 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const load = await startLoad(processes)
   await using together = await cluster.create('together')
   await using apart = await cluster.create('apart')
-  const both = { receiver, load }
-  const one = await startSetUp({ ...both, world: together, services: [await startService(processes, together)] })
-  const two = await startSetUp({
-    ...both,
-    world: apart,
-    services: [
-      await startService(processes, apart, { name: 'API', roles: 'api' }),
-      await startService(processes, apart, { name: 'worker', roles: 'worker' }),
-    ],
-  })
+  const one = await startSetUp({ processes, world: together, receiver, load, apart: false })
+  const two = await startSetUp({ processes, world: apart, receiver, load, apart: true })
   const direct = await processes.start({
     name: 'direct',
     file: import.meta.resolve('../programs/direct.ts'),
@@ -108,27 +92,27 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 
 type SetUp = { measure(rate: number, forSeconds: number): Promise<Measured> }
 
-/** One way of running the service, with one customer. The first of the services is the API. */
-async function startSetUp({
-  world,
-  services,
-  receiver,
-  load,
-}: {
+type SetUpOptions = {
+  processes: Processes
   world: World
-  services: readonly Service[]
   receiver: Receiver
   load: Load
-}): Promise<SetUp> {
+  /** Whether the API and the worker are two processes. */
+  apart: boolean
+}
+
+/** One way of running the service, with one customer. */
+async function startSetUp({ processes, world, receiver, load, apart }: SetUpOptions): Promise<SetUp> {
   const [tenant] = await addTenants(world, [{ urls: [receiver.url + path] }])
-  const [service] = services
-  if (tenant === undefined || service === undefined) throw new Error('there is nobody to measure')
+  if (tenant === undefined) throw new Error('there is no tenant')
+  const { url } = await startService(processes, world, apart ? { name: 'API', roles: 'api' } : {})
+  if (apart) await startService(processes, world, { name: 'worker', roles: 'worker' })
   const requests = [addSubscriber(tenant)]
   return {
     async measure(rate, forSeconds) {
       await receiver.reset('arrivals')
       const since = new Date()
-      const options = { origins: [service.url], requests, seconds: forSeconds, connections, rate }
+      const options = { origins: [url], requests, seconds: forSeconds, connections, rate }
       const { latencies } = await load.run(options, 201)
       await untilSettled(world, since)
       return latenciesOf({ world, table: 'events', receiver, expected: latencies.length, seconds: forSeconds })

@@ -114,6 +114,7 @@ async function exhaust(
       requests: [readWebhook(tenant)],
       seconds,
       connections: connections / processCount,
+      rate: 2_000,
       groupBy: 'x-ratelimit-reset',
     },
     null,

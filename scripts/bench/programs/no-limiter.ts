@@ -1,5 +1,5 @@
-import type { RateLimiter } from '../../../server/http/rate-limit.ts'
 import type { RouteGate } from '../../../server/http/endpoint.ts'
+import type { RateLimiter } from '../../../server/http/rate-limit.ts'
 
 /* What stands in the place of the rate limiter when there shall be none. */
 

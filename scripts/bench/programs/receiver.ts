@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { handler, serve } from './serve.ts'
 import { createEpochClock } from './epoch-clock.ts'
+import { handler, serve } from './serve.ts'
 
 /*
  * The customers' endpoints. The first part of a path says how it answers: `/ok/…` at once,
