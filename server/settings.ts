@@ -208,7 +208,7 @@ export const settingsSchema = z.object({
     default: 256,
     min: 1,
     max: 10_000,
-    meaning: 'Deliveries in flight at once in this process.',
+    meaning: 'Deliveries in flight at once in this process. As many again may be waiting for endpoints that hang.',
   }),
   WEBHOOK_CONCURRENCY: numberSetting({
     unit: 'requests',

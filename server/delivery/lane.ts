@@ -36,6 +36,8 @@ export type Lane = {
   add(held: readonly Held[]): void
   /** Says that one held delivery is settled or handed back. */
   release(): void
+  /** Says that one attempt has ended. */
+  end(one: Held): void
   /** Starts what may start. */
   pump(): void
   /** Starts nothing any more. */
@@ -44,11 +46,16 @@ export type Lane = {
   takeWaiting(webhookId?: string): Held[]
   /** The webhooks whose line has waited longer than `ms` although only their own cap holds it up. */
   saturated(ms: number): string[]
+  /** What has been in flight for longer than `ms`. */
+  hanging(ms: number): Held[]
+  /** Takes over what is in flight in another lane, whose place is free then. */
+  takeOver(one: Held): void
 }
 
 export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
   const lines = new Map<string, Held[]>()
-  let running = 0
+  /** What is in flight, and since when. Milliseconds, monotonic. */
+  const running = new Map<Held, number>()
   let held = 0
   let halted = false
 
@@ -58,10 +65,10 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
 
   function start(one: Held): void {
     const { webhookId } = one.delivery
-    running += 1
+    running.set(one, performance.now())
     inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1)
     void attempt(one).finally(() => {
-      running -= 1
+      one.lane.end(one)
       const left = (inFlight.get(webhookId) ?? 1) - 1
       if (left === 0) inFlight.delete(webhookId)
       else inFlight.set(webhookId, left)
@@ -85,10 +92,13 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
     release() {
       held -= 1
     },
+    end(one) {
+      running.delete(one)
+    },
     pump() {
       // A line that starts one goes to the end, where this same walk meets it again.
       for (const [webhookId, line] of lines) {
-        if (halted || running >= budget) return
+        if (halted || running.size >= budget) return
         if (!mayStart(webhookId)) continue
         const next = line.shift()
         lines.delete(webhookId)
@@ -108,6 +118,17 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
     saturated(ms) {
       const before = performance.now() - ms
       return [...lines].filter(([id, line]) => !mayStart(id) && (line[0]?.since ?? before) < before).map(([id]) => id)
+    },
+    hanging(ms) {
+      const before = performance.now() - ms
+      return [...running].filter(([, since]) => since < before).map(([one]) => one)
+    },
+    takeOver(one) {
+      one.lane.end(one)
+      one.lane.release()
+      one.lane = lane
+      running.set(one, performance.now())
+      held += 1
     },
   }
   return lane

@@ -1,17 +1,20 @@
 /*
  * Which webhooks belong in the slow lane. A webhook is moved there when it would hold others up:
- * its deliveries wait for one another longer than a moment, or they do nothing but fail. It comes
- * back after a run of quick successes.
+ * its endpoint does not answer for a while, its deliveries wait for one another longer than a moment,
+ * or they do nothing but fail. It comes back after a run of quick successes.
  */
 
 /** A webhook whose deliveries wait this long for its own cap moves to the slow lane. Milliseconds. */
 export const saturationMs = 1_000
 
+/** A webhook whose endpoint is silent for this long moves to the slow lane. Milliseconds. */
+export const hangingMs = 2_000
+
 const failuresUntilSlow = 10
 const successesUntilNormal = 10
 const quickMs = 1_000
 
-/** An attempt as it bears on the lane of its webhook; `slow` is the lane it came from. */
+/** An attempt as it bears on the lane of its webhook; `slow` is where that is. */
 export type Observation = { slow: boolean; success: boolean; durationMs: number }
 
 /** What this process saw of the endpoints lately. */

@@ -1,9 +1,8 @@
-import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
-import { freshRange, type PriorityRange, priorityOf, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
+import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { SecretBox } from '../secrets.ts'
 import { attempt } from './attempt.ts'
@@ -11,12 +10,12 @@ import { claimDue } from './claim.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
+import { moveOutOfSlowLane, moveToSlowLane } from './lane-change.ts'
 import type { DueDelivery } from './load.ts'
-import { moveWaiting } from './move.ts'
 import { settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 import { signingSecretsOf } from './signing-secrets.ts'
-import { createHealthBook, saturationMs } from './slow-lane.ts'
+import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 /** Jobs claimed by one statement at most, and attempts settled in one transaction. */
@@ -32,7 +31,10 @@ export type DeliveryWorkerOptions = {
   secretBox: SecretBox
   clock: Clock
   logger: Logger
-  /** Requests in flight at most, over all lanes; at least 4. */
+  /**
+   * Requests in flight at most, over all lanes; at least 4. As many again may be waiting for endpoints
+   * that have been silent for seconds.
+   */
   concurrency: number
   /** Requests in flight to one webhook at most. */
   webhookConcurrency: number
@@ -60,7 +62,7 @@ export type DeliveryWorker = {
  * none of them can take the place of the others.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { db, queue, exchange, secretBox, clock, logger, concurrency, webhookConcurrency } = options
+  const { queue, exchange, secretBox, clock, logger, concurrency, webhookConcurrency } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const share = Math.max(1, Math.floor(concurrency / 8))
   const slowCap = Math.max(1, Math.floor(share / 4))
@@ -69,7 +71,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const fresh = laneOf(Math.max(1, concurrency - 2 * share), webhookConcurrency)
   const retries = laneOf(share, webhookConcurrency)
   const slow = laneOf(share, slowCap)
-  const lanes = [fresh, retries, slow]
+  /** What hangs: it runs beside the others' shares, and nothing is begun here. */
+  const hung = laneOf(0, 0)
+  const lanes = [fresh, retries, slow, hung]
 
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
@@ -105,7 +109,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
     health.note(delivery.webhookId, {
-      slow: one.lane === slow,
+      slow: delivery.webhook.slow,
       success: verdict.kind === 'succeeded',
       durationMs: outcome.durationMs,
     })
@@ -215,39 +219,29 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs: Math.min(intervalMs, saturationMs / 4),
     onError: report('watching the lanes'),
     async run() {
-      const saturated = [...fresh.saturated(saturationMs), ...retries.saturated(saturationMs)]
-      await moveToSlowLane([...new Set([...saturated, ...health.failing()])])
-      await moveOutOfSlowLane(health.recovered())
+      const normal = [fresh, retries]
+      const hanging = normal.flatMap((lane) => lane.hanging(hangingMs))
+      for (const one of hanging.slice(0, Math.max(0, 2 * concurrency - running.size))) hung.takeOver(one)
+      pumpAll()
+      const saturated = normal.flatMap((lane) => lane.saturated(saturationMs))
+      await makeSlow(new Set([...hanging.map(({ delivery }) => delivery.webhookId), ...saturated, ...health.failing()]))
+      const recovered = health.recovered()
+      await moveOutOfSlowLane(options, recovered)
+      health.forget(recovered)
       return false
     },
   })
 
-  /** Moves webhooks into the slow lane, with all of theirs that waits, here and in the queue. */
-  async function moveToSlowLane(webhookIds: readonly string[]): Promise<void> {
-    if (webhookIds.length === 0) return
-    const moved = await setSlow(webhookIds, true)
-    health.forget(webhookIds)
-    const waiting = webhookIds.flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)])
-    for (const { delivery } of waiting) delivery.webhook.slow = true
-    await handBackHeld(waiting)
-    for (const { id, lane } of moved) await moveWaiting(options, id, priorityOf({ slow: true, lane }, null))
+  /** Moves webhooks into the slow lane, with all of theirs that is here. */
+  async function makeSlow(webhookIds: ReadonlySet<string>): Promise<void> {
+    if (webhookIds.size === 0) return
+    for (const { delivery } of held.values()) if (webhookIds.has(delivery.webhookId)) delivery.webhook.slow = true
+    await handBackHeld([...webhookIds].flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)]))
+    claimingFresh.wake()
+    claimingRetries.wake()
+    await moveToSlowLane(options, [...webhookIds])
+    health.forget([...webhookIds])
     claimingSlow.wake()
-  }
-
-  async function moveOutOfSlowLane(webhookIds: readonly string[]): Promise<void> {
-    if (webhookIds.length === 0) return
-    await setSlow(webhookIds, false)
-    health.forget(webhookIds)
-  }
-
-  /** Answers those it was not true of before. */
-  async function setSlow(webhookIds: readonly string[], value: boolean): Promise<{ id: string; lane: number }[]> {
-    const { rows } = await sql<{ id: string; lane: number }>`
-      UPDATE webhooks SET slow = ${value} WHERE id = ANY(${webhookIds}::text[]) AND slow <> ${value}
-      RETURNING id, lane
-    `.execute(db)
-    if (rows.length > 0) logger.info({ webhookIds: rows.map(({ id }) => id), slow: value }, 'webhooks changed lanes')
-    return rows
   }
 
   let keptAliveAt = performance.now()

@@ -71,6 +71,24 @@ describe('a lane', () => {
     expect(lane.takeWaiting()).toEqual([second, third])
   })
 
+  it('gives the place of what hangs to others when another lane takes it over', async () => {
+    const { lane, started, end } = laneWith({ budget: 1, webhookCap: 5 })
+    const { lane: other } = laneWith({ budget: 1, webhookCap: 5 })
+    const [hanging, next, last] = ['a', 'b', 'c'].map((id) => held(lane, id)) as [Held, Held, Held]
+    lane.add([hanging, next, last])
+    expect(lane.hanging(60_000)).toEqual([])
+    expect(lane.hanging(-1)).toEqual([hanging])
+    other.takeOver(hanging)
+    expect([lane.free(), other.free()]).toEqual([0, 1])
+    lane.pump()
+    expect(started).toEqual([hanging, next])
+    // Its end is the other lane's: this one stays full.
+    await end(hanging)
+    expect(started).toEqual([hanging, next])
+    await end(next)
+    expect(started).toEqual([hanging, next, last])
+  })
+
   it('names a webhook as saturated only when its own cap has held it up', () => {
     const { lane } = laneWith({ budget: 3, webhookCap: 2 })
     const longAgo = performance.now() - 5_000

@@ -53,6 +53,22 @@ describe('neighbours', () => {
     expect(await engine.deliveriesOf(id, () => true)).toHaveLength(500)
   })
 
+  it('are not held up by any number of webhooks that hang on one delivery each', async () => {
+    await using engine = await startEngine({ concurrency: 16, webhookConcurrency: 4 })
+    await using hung = await startReceiver()
+    await using fine = await startReceiver()
+    hung.respond(silence)
+    for (let count = 0; count < 20; count++) await engine.addWebhook(hung.url)
+    await engine.emit()
+    await hung.received(12)
+    const fineId = await engine.addWebhook(fine.url, ['contact.created'])
+    await engine.emit(5, 'contact.created')
+    await engine.deliveriesOf(fineId, settledAs('succeeded', 5))
+    const slow = await engine.db.selectFrom('webhooks').select('id').where('slow', '=', true).execute()
+    expect(slow.length).toBeGreaterThanOrEqual(12)
+    expect(slow.map(({ id }) => id)).not.toContain(fineId)
+  })
+
   it('get a webhook back into their lane when it has recovered, and nothing of it is lost', async () => {
     await using engine = await startEngine()
     await using receiver = await startReceiver()

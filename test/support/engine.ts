@@ -5,7 +5,7 @@ import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createExchange, type Exchange } from '../../server/delivery/exchange.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
 import { newId } from '../../server/ids.ts'
-import { createOutbox } from '../../server/outbox/append.ts'
+import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
@@ -29,8 +29,8 @@ export type Engine = AsyncDisposable & {
   /** Lets time pass, with every timer of the queue in it. */
   tick(seconds: number): Promise<void>
   addWebhook(url: string, events?: EventTypeName[]): Promise<string>
-  /** Commits events of one type, all in one transaction, and answers their ids. */
-  emit(count?: number): Promise<string[]>
+  /** Commits events of one type, all in one transaction, and answers their ids. Default: one `contact.deleted`. */
+  emit(count?: number, type?: 'contact.deleted' | 'contact.created'): Promise<string[]>
   /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
   deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
   attemptsOf(deliveryId: string): Promise<{ number: number; response_status: number | null; error: string | null }[]>
@@ -148,9 +148,13 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         .execute()
       return id
     },
-    emit(count = 1) {
-      const data = { subscriberId: newId('subscriber', start), audienceId: newId('audience', start) }
-      const events = Array.from({ length: count }, () => ({ type: 'contact.deleted' as const, data }))
+    emit(count = 1, type = 'contact.deleted') {
+      const ids = { subscriberId: newId('subscriber', start), audienceId: newId('audience', start) }
+      const event: NewEvent =
+        type === 'contact.deleted'
+          ? { type, data: ids }
+          : { type, data: { ...ids, email: 'ada@example.com', status: 'active' } }
+      const events = Array.from({ length: count }, () => event)
       return inTransaction(db, (trx) => outbox.append(trx, accountId, events))
     },
     async deliveriesOf(webhookId, enough) {
