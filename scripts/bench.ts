@@ -79,22 +79,30 @@ async function main(options: Options): Promise<void> {
 
 /** The programs of the benchmark that runs. */
 let current: Processes | undefined
+/** The ending that a signal has begun. */
+let ending: Promise<never> | undefined
+
+function interrupt(): void {
+  ending ??= end()
+}
 
 /** Ends what runs, then this process. */
-async function interrupt(): Promise<void> {
+async function end(): Promise<never> {
   process.stderr.write('\nEnding what was started …\n')
   await current?.[Symbol.asyncDispose]()
   process.exit(130)
 }
 
-process.once('SIGINT', () => void interrupt())
-process.once('SIGTERM', () => void interrupt())
+process.on('SIGINT', interrupt)
+process.on('SIGTERM', interrupt)
 
 try {
   const options = readOptions(process.argv.slice(2), names)
   if (options.help) process.stdout.write(help)
   else await main(options)
 } catch (error) {
+  // What was ended fails whoever still waits for it.
+  await ending
   if (!(error instanceof UsageError)) throw error
   process.stderr.write(`bench: ${error.message}; try --help\n`)
   process.exitCode = 2

@@ -16,7 +16,8 @@ const settings = z.record(z.string(), z.string()).parse(JSON.parse(process.argv[
 const logFile = process.argv[3]
 const log = logFile === undefined ? null : createWriteStream(logFile)
 const stopping = Promise.withResolvers<void>()
-process.once('SIGTERM', () => stopping.resolve())
+// Again and again: the leash may tell it too.
+process.on('SIGTERM', () => stopping.resolve())
 
 const dataDir = await mkdtemp(join(tmpdir(), 'postern-bench-'))
 try {
