@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { writeBacklog } from '../backlog-rows.ts'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { startCluster, startLoad, startReceiver, startService, type World } from '../lab.ts'
+import { profiling } from '../profile.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, settleDown } from '../seed.ts'
 import { median, quantile, ratio } from '../statistics.ts'
@@ -32,7 +33,12 @@ type Measured = { p50: number; p99: number; rate: number }
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, seconds, size, progress } = context
-  const cluster = await startCluster(processes, { settings: { track_commit_timestamp: 'on' } })
+  const profile = profiling(context, 'neighbour')
+  const { settings } = profile.cluster
+  const cluster = await startCluster(processes, {
+    ...profile.cluster,
+    settings: { ...settings, track_commit_timestamp: 'on' },
+  })
   const receiver = await startReceiver(processes)
   const load = await startLoad(processes)
 
@@ -64,11 +70,14 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     }
   }
 
+  let profiled: string[] = []
+
   /** Each round begins with the same database and a service started on it. */
   async function measure(side: 'beside' | 'alone'): Promise<Measured> {
     const world = await cluster.copy(prepared.name, side)
     try {
-      await using service = await startService(processes, world, { name: `service, ${side}` })
+      const nodeArgs = side === 'beside' ? profile.nodeArgs : []
+      await using service = await startService(processes, world, { name: `service, ${side}`, nodeArgs })
       const send = (to: typeof tenants, forSeconds: number) => {
         const rate = (healthyRate / healthyCount) * to.length
         const requests = to.map(addSubscriber)
@@ -76,6 +85,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       }
       await send(healthy, warmUpSeconds)
       const commit = side === 'beside' ? await pendingDeliveries(world) : async () => undefined
+      await profile.begin(world)
       await receiver.reset('arrivals')
       await commit()
       const served = side === 'beside' ? tenants : healthy
@@ -83,7 +93,11 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       const expected = Math.floor((latencies.length * healthyCount) / served.length)
       const patience = setTimeout(patienceMs, undefined, { ref: false })
       await Promise.race([receiver.until('ok', expected), patience])
-      return await healthyLatencies(world)
+      const measured = await healthyLatencies(world)
+      if (side === 'beside') {
+        profiled = await profile.end(world, service, { what: 'delivery', count: Math.round(measured.rate * seconds) })
+      }
+      return measured
     } finally {
       await world.close()
       await cluster.drop(world.name)
@@ -130,6 +144,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     costs: costsOf(sides),
     notes: [
       `The ${count.toLocaleString('en')} deliveries to the webhook that hangs appear, before all others, at the moment at which a round begins: finding out about it is part of the round.`,
+      ...profiled,
     ],
   }
 }
