@@ -148,6 +148,8 @@ export type Receiver = {
   /** Forgets all, and keeps from now on the ids of what comes, or when they first came, or only how many. */
   reset(keeping: 'nothing' | 'ids' | 'arrivals'): Promise<void>
   count(kind: string): Promise<number>
+  /** Connections opened to it since the reset. */
+  connections(): Promise<number>
   /** Resolves when `count` requests of a kind have come since the reset. */
   until(kind: string, count: number): Promise<void>
   /** Event ids and when they first came. Milliseconds since 1970. */
@@ -162,6 +164,7 @@ export async function startReceiver(processes: Processes): Promise<Receiver> {
     url: await running.ask('url', null, z.string()),
     reset: (keeping) => running.ask('reset', keeping, z.undefined()),
     count: (kind) => running.ask('count', kind, z.number()),
+    connections: () => running.ask('connections', null, z.number()),
     until: (kind, count) => running.ask('until', { kind, count }, z.undefined()),
     arrivals: () => running.ask('arrivals', null, z.array(z.tuple([z.string(), z.number()]))),
     duplicates: () => running.ask('duplicates', null, z.number()),

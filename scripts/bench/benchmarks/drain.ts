@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { startCluster, startReceiver, startService, type World } from '../lab.ts'
 import { profiling } from '../profile.ts'
+import { formatNumber } from '../report.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, appendEvents, settleDown, timeDelivery } from '../seed.ts'
 import { median, ratio } from '../statistics.ts'
@@ -23,7 +24,7 @@ export const drain: Benchmark = {
   run,
 }
 
-type Measured = { rate: number; walBytes: number }
+type Measured = { rate: number; walBytes: number; connections: number }
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, rounds, seconds, progress } = context
@@ -65,7 +66,8 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
           const took = await timeDelivery(world, since, commit)
           const received = await receiver.count('ok')
           if (received !== count) throw new Error(`of ${count} deliveries, ${received} came in`)
-          return { rate: count / took, walBytes: (await walPosition(world)) - before }
+          const opened = await receiver.connections()
+          return { rate: count / took, walBytes: (await walPosition(world)) - before, connections: opened }
         },
       },
       'bare POSTs': {
@@ -75,7 +77,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
         async measure() {
           const request = { origin: receiver.url, paths, connections }
           const { seconds: took } = await poster.ask('run', request, z.object({ seconds: z.number() }))
-          return { rate: count / took, walBytes: 0 }
+          return { rate: count / took, walBytes: 0, connections }
         },
       },
     },
@@ -85,6 +87,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const subject = valuesOf(sides.service, ({ rate }) => rate)
   const baseline = valuesOf(sides['bare POSTs'], ({ rate }) => rate)
   const walBytes = median(valuesOf(sides.service, (value) => value.walBytes))
+  const opened = median(valuesOf(sides.service, (value) => value.connections))
   return {
     measurements: [
       { side: 'service', figure: 'delivered and settled', unit: '/s', values: subject },
@@ -95,6 +98,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     notes: [
       `A round is ${count} events for ${tenantCount} webhooks.`,
       `The write-ahead log grows by ${Math.round(walBytes / count)} bytes for each delivery.`,
+      `The service opens ${formatNumber((opened / count) * 1000)} connections for a thousand deliveries, all to one origin.`,
       ...(await profile.end(world, service, { what: 'delivery', count: count * rounds })),
     ],
   }

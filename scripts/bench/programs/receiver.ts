@@ -18,6 +18,7 @@ let keeping: Keeping = 'nothing'
 /** By the first part of their path. */
 let counts = new Map<string, number>()
 let seen = new Map<string, number>()
+let connections = 0
 let waiting: { kind: string; count: number; reached: () => void }[] = []
 
 function note(request: IncomingMessage, kind: string): void {
@@ -49,6 +50,9 @@ const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) =>
   })
 })
 
+server.on('connection', () => {
+  connections += 1
+})
 server.listen(0, '127.0.0.1', 1_024, () => {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the receiver has no port')
@@ -59,7 +63,10 @@ server.listen(0, '127.0.0.1', 1_024, () => {
       counts = new Map()
       seen = new Map()
       waiting = []
+      connections = 0
     }),
+    // Opened since the reset.
+    connections: handler(z.null(), () => connections),
     count: handler(z.string(), (kind) => counts.get(kind) ?? 0),
     until: handler(z.object({ kind: z.string(), count: z.int() }), async ({ kind, count }) => {
       if ((counts.get(kind) ?? 0) >= count) return
