@@ -104,6 +104,8 @@ async function wake({ db }: World): Promise<void> {
 }
 
 const settledPollMs = 20
+/** Far beyond what a round takes: something has failed, and waits to be tried again. Milliseconds. */
+const settledLimitMs = 180_000
 
 /** Commits events, has them delivered, and answers how many seconds that took from the commit on. */
 export async function timeDelivery(world: World, since: Date, commit: () => Promise<void>): Promise<number> {
@@ -114,11 +116,15 @@ export async function timeDelivery(world: World, since: Date, commit: () => Prom
   return (performance.now() - began) / 1000
 }
 
-/** Resolves when all events appended since `since` are fanned out, delivered and settled. */
+/**
+ * Resolves when all events appended since `since` are fanned out, delivered and settled. Rejects when
+ * they are not within three minutes.
+ */
 export async function untilSettled({ db }: World, since: Date): Promise<void> {
   const events = firstIdAt('event', since)
   const deliveries = firstIdAt('delivery', since)
-  for (;;) {
+  const deadline = performance.now() + settledLimitMs
+  while (performance.now() < deadline) {
     const { rows } = await sql<{ open: boolean }>`
       SELECT EXISTS (SELECT FROM outbox WHERE event_id >= ${events})
         OR EXISTS (SELECT FROM deliveries WHERE status = 'pending' AND id >= ${deliveries}) AS open
@@ -126,6 +132,7 @@ export async function untilSettled({ db }: World, since: Date): Promise<void> {
     if (rows[0]?.open === false) return
     await delay(settledPollMs)
   }
+  throw new Error(`not all events were delivered and settled within ${settledLimitMs / 1000} s`)
 }
 
 /** What seeding left to do for later is done now: a measurement shall not pay for it. */
