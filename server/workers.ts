@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
+import { cancelRest } from './delivery/cancel.ts'
 import { reconcile } from './delivery/reconcile.ts'
 import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
@@ -54,6 +55,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   starting.defer(() => fanOut.stop())
 
+  await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
   await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired({ db, clock }, options)

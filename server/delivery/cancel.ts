@@ -1,11 +1,39 @@
 import { sql } from 'kysely'
-import type { Trx } from '../database/connection.ts'
-import { type Queue, queueNow } from '../queue/queue.ts'
-import { pagesOfPending } from './pending.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
+import { pageOfPending, pageSize } from './pending.ts'
 
-/** Cancels all that is pending for a webhook, with its jobs. What is in flight at this moment is still settled. */
+/**
+ * Cancels all that is pending for a webhook that this transaction disables or deletes, with its jobs:
+ * a first part at once, what is beyond that in the background. What is in flight is still settled.
+ */
 export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
-  for await (const ids of pagesOfPending(trx, webhookId)) await cancelDeliveries(trx, queue, ids)
+  const ids = await pageOfPending(trx, webhookId, '')
+  await cancelDeliveries(trx, queue, ids)
+  if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
+}
+
+/** Cancels the rest, in transactions of their own. Stops when the webhook is enabled again. Safe to begin again. */
+export async function cancelRest(
+  { db, queue }: { db: Db; queue: Queue },
+  { webhookId }: TaskData<'cancel'>,
+): Promise<void> {
+  for (let after = ''; ; ) {
+    const ids = await inTransaction(db, async (trx) => {
+      const webhook = await trx
+        .selectFrom('webhooks')
+        .select('status')
+        .where('id', '=', webhookId)
+        .forNoKeyUpdate()
+        .executeTakeFirst()
+      if (webhook?.status === 'enabled') return []
+      const page = await pageOfPending(trx, webhookId, after)
+      await cancelDeliveries(trx, queue, page)
+      return page
+    })
+    if (ids.length < pageSize) return
+    after = ids.at(-1) as string
+  }
 }
 
 /** Cancels those of `deliveryIds` that are pending, with their jobs. */

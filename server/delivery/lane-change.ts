@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
-import { pagesOfPending } from './pending.ts'
+import { pageOfPending, pageSize } from './pending.ts'
 
 type Means = { db: Db; queue: Queue; logger: Logger }
 
@@ -15,7 +15,12 @@ export async function moveToSlowLane(means: Means, webhookIds: readonly string[]
   const { db, queue } = means
   for (const { id, lane } of await setSlow(means, webhookIds, true)) {
     const priority = priorityOf({ slow: true, lane }, null)
-    for await (const ids of pagesOfPending(db, id)) await queue.move(db, ids, priority)
+    for (let after = ''; ; ) {
+      const ids = await pageOfPending(db, id, after)
+      await queue.move(db, ids, priority)
+      if (ids.length < pageSize) break
+      after = ids.at(-1) as string
+    }
   }
 }
 
@@ -32,7 +37,11 @@ async function setSlow(
 ): Promise<{ id: string; lane: number }[]> {
   if (webhookIds.length === 0) return []
   const { rows } = await sql<{ id: string; lane: number }>`
-    UPDATE webhooks SET slow = ${slow} WHERE id = ANY(${webhookIds}::text[]) AND slow <> ${slow} RETURNING id, lane
+    UPDATE webhooks SET slow = ${slow}
+    WHERE id IN (
+      SELECT id FROM webhooks WHERE id = ANY(${webhookIds}::text[]) AND slow <> ${slow} ORDER BY id FOR NO KEY UPDATE
+    )
+    RETURNING id, lane
   `.execute(db)
   if (rows.length > 0) logger.info({ webhookIds: rows.map(({ id }) => id), slow }, 'webhooks changed lanes')
   return rows

@@ -1,22 +1,18 @@
 import type { Handle } from '../database/connection.ts'
 
-const pageSize = 5_000
+/** How many deliveries are dealt with in one transaction, where there may be any number. */
+export const pageSize = 5_000
 
-/** The ids of all deliveries of a webhook that are pending, oldest first, page by page. */
-export async function* pagesOfPending(handle: Handle, webhookId: string): AsyncGenerator<string[]> {
-  for (let after = ''; ; ) {
-    const rows = await handle
-      .selectFrom('deliveries')
-      .select('id')
-      .where('webhook_id', '=', webhookId)
-      .where('status', '=', 'pending')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(pageSize)
-      .execute()
-    const ids = rows.map(({ id }) => id)
-    yield ids
-    if (ids.length < pageSize) return
-    after = ids.at(-1) as string
-  }
+/** The ids of up to `pageSize` deliveries of a webhook that are pending, the oldest behind `after` first. */
+export async function pageOfPending(handle: Handle, webhookId: string, after: string): Promise<string[]> {
+  const rows = await handle
+    .selectFrom('deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhookId)
+    .where('status', '=', 'pending')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(pageSize)
+    .execute()
+  return rows.map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 import { type Db, inTransaction } from '../database/connection.ts'
 import { priorityOf } from '../queue/lanes.ts'
-import type { Queue, Task } from '../queue/queue.ts'
+import type { Queue, TaskData } from '../queue/queue.ts'
 import { recoverSome } from './queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 
@@ -13,7 +13,7 @@ const chunkSize = 1_000
  */
 export async function recover(
   { db, queue, wake }: { db: Db; queue: Queue; wake: () => void },
-  { webhookId, since, until }: Task['data'],
+  { webhookId, since, until }: TaskData<'recover'>,
 ): Promise<void> {
   for (let after = ''; ; ) {
     const ids = await inTransaction(db, async (trx) => {

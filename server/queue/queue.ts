@@ -20,7 +20,11 @@ export type QueuedDelivery = {
 }
 
 /** Work in the background that is not a delivery. `data` is JSON. */
-export type Task = { name: 'recover'; data: { webhookId: string; since: string; until: string } }
+export type Task =
+  | { name: 'recover'; data: { webhookId: string; since: string; until: string } }
+  | { name: 'cancel'; data: { webhookId: string } }
+
+export type TaskData<Name extends Task['name']> = Extract<Task, { name: Name }>['data']
 
 /**
  * The jobs, in pg-boss. A delivery has at most one job, whose id is the UUID inside the id of the
@@ -52,7 +56,7 @@ export type Queue = {
   /** Puts a task in, in the transaction that causes it. */
   addTask(trx: Trx, task: Task): Promise<void>
   /** Works on tasks of a name, one at a time; one that throws is tried again, with pauses. */
-  onTask(name: Task['name'], work: (data: Task['data']) => Promise<void>): Promise<void>
+  onTask<Name extends Task['name']>(name: Name, work: (data: TaskData<Name>) => Promise<void>): Promise<void>
   /** Has `work` done by one process of all, at the times of a cron line in UTC. */
   onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
   stop(): Promise<void>
@@ -78,6 +82,7 @@ const queueOptions = {
   retentionSeconds: 365 * 24 * 3_600,
 } as const
 
+const taskNames: readonly Task['name'][] = ['recover', 'cancel']
 const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
 
 /** Given to tasks at the end: one that needs longer is begun again by another process. Milliseconds. */
@@ -126,7 +131,7 @@ function createBoss(options: QueueOptions): PgBoss {
 async function openQueue(boss: PgBoss): Promise<Queue> {
   await boss.start()
   await boss.createQueue(deliveryQueue, queueOptions)
-  await boss.createQueue('recover', taskOptions)
+  for (const name of taskNames) await boss.createQueue(name, taskOptions)
   const table = (await boss.getQueue(deliveryQueue))?.table
   if (table === undefined) throw new Error('the queue of deliveries has no table')
   const jobs = sql.table(`pgboss.${table}`)
@@ -239,7 +244,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       if (id === null) throw new Error(`the queue dropped a task "${name}"`)
     },
     async onTask(name, work) {
-      await boss.work<Task['data']>(name, { pollingIntervalSeconds: 1 }, async ([job]) => {
+      await boss.work<Parameters<typeof work>[0]>(name, { pollingIntervalSeconds: 1 }, async ([job]) => {
         if (job !== undefined) await work(job.data)
       })
     },

@@ -1,0 +1,123 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { inTransaction } from '../../server/database/connection.ts'
+import { claimDue } from '../../server/delivery/claim.ts'
+import { handBack } from '../../server/delivery/hand-back.ts'
+import { moveOutOfSlowLane, moveToSlowLane } from '../../server/delivery/lane-change.ts'
+import { reconcile } from '../../server/delivery/reconcile.ts'
+import { recover } from '../../server/delivery/recover.ts'
+import { settle } from '../../server/delivery/settle.ts'
+import type { Settlement } from '../../server/delivery/settlement.ts'
+import { createLogger } from '../../server/logging.ts'
+import { startEngine } from '../support/engine.ts'
+
+/*
+ * All that touches deliveries at once, in an order nobody chose: workers that claim, settle and hand
+ * back, the fan-out, webhooks disabled, enabled and moved between lanes, recoveries and resends.
+ */
+
+/** Every lane there is. */
+const everything = { min: -1_000, max: 2_147_483_647 }
+const rounds = 25
+
+function pick<T>(list: readonly T[]): T {
+  return list[Math.floor(Math.random() * list.length)] ?? expect.fail('nothing to pick from')
+}
+
+/** Without 410: a worker whose settlement would deadlock by canceling makes it again. */
+const verdicts: Settlement['verdict'][] = [
+  { kind: 'succeeded' },
+  { kind: 'retry', delaySeconds: 0, error: 'no' },
+  { kind: 'retry', delaySeconds: 60, error: 'no' },
+  { kind: 'failed', error: 'no' },
+]
+
+test('whatever happens at once, nothing is lost, nothing is counted twice, and nobody waits for ever', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  const { db, queue, deliveries, accountId } = engine
+  const means = { db, queue, logger: createLogger({ level: 'silent' }), wake: () => undefined }
+  const webhookIds: string[] = []
+  for (let count = 0; count < 4; count++) webhookIds.push(await engine.addWebhook('http://127.0.0.1:9/'))
+  await engine.emit(100)
+  await engine.fanOut()
+
+  async function repeat(work: () => Promise<unknown>): Promise<void> {
+    for (let round = 0; round < rounds; round++) await work()
+  }
+
+  async function workLikeAWorker(): Promise<void> {
+    const { claims } = await claimDue(engine, everything, 60)
+    const shuffled = claims.toSorted(() => Math.random() - 0.5)
+    const back = shuffled.splice(0, shuffled.length / 4).map(({ delivery }) => delivery)
+    await handBack(engine, back)
+    const outcome = { kind: 'answered', durationMs: 1, status: 200, body: '', retryAfterSeconds: null } as const
+    const startedAt = engine.clock.now()
+    await settle(
+      engine,
+      shuffled.map(({ delivery }) => ({ delivery, outcome: { ...outcome, startedAt }, verdict: pick(verdicts) })),
+    )
+  }
+
+  async function disable(id: string): Promise<void> {
+    await inTransaction(db, async (trx) => {
+      await trx.selectFrom('webhooks').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+      await deliveries.cancelPending(trx, id)
+      await trx
+        .updateTable('webhooks')
+        .set({ status: 'disabled', disabled_reason: 'manual' })
+        .where('id', '=', id)
+        .execute()
+    })
+  }
+
+  async function enable(id: string): Promise<void> {
+    await db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).where('id', '=', id).execute()
+  }
+
+  async function resendSome(): Promise<void> {
+    const rows = await db
+      .selectFrom('deliveries')
+      .select(['id', 'webhook_id'])
+      .orderBy(sql`random()`)
+      .limit(5)
+      .execute()
+    for (const { id, webhook_id } of rows) {
+      await deliveries.resend(db, accountId, webhook_id, id).catch((error) => {
+        if (error.code !== 'webhook_disabled') throw error
+      })
+    }
+  }
+
+  const task = () => ({
+    webhookId: pick(webhookIds),
+    since: new Date(0).toISOString(),
+    until: engine.clock.now().toISOString(),
+  })
+  await Promise.all([
+    repeat(() => engine.emit(10)),
+    repeat(() => engine.fanOut()),
+    repeat(workLikeAWorker),
+    repeat(workLikeAWorker),
+    repeat(workLikeAWorker),
+    repeat(() => disable(pick(webhookIds))),
+    repeat(() => enable(pick(webhookIds))),
+    repeat(() => enable(pick(webhookIds))),
+    repeat(() => recover(means, task())),
+    repeat(resendSome),
+    repeat(resendSome),
+    repeat(() => moveToSlowLane(means, [pick(webhookIds), pick(webhookIds)])),
+    repeat(() => moveOutOfSlowLane(means, [pick(webhookIds), pick(webhookIds)])),
+  ])
+  await engine.fanOut()
+
+  expect(await reconcile(engine)).toBe(0)
+  const { rows } = await sql<{ outbox: number; miscounted: number; unfinished: number }>`
+    SELECT
+      (SELECT count(*)::int FROM outbox) AS outbox,
+      (SELECT count(*)::int FROM deliveries d
+        WHERE attempt_count <> (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id)) AS miscounted,
+      (SELECT count(*)::int FROM deliveries WHERE (status = 'pending') <> (next_attempt_at IS NOT NULL)) AS unfinished
+  `.execute(db)
+  expect(rows).toEqual([{ outbox: 0, miscounted: 0, unfinished: 0 }])
+})
