@@ -58,9 +58,20 @@ const rateLimits = list.pipe(
   ),
 )
 
-const databaseUrl = z
-  .string()
-  .refine((value) => URL.canParse(value) && ['postgres:', 'postgresql:'].includes(new URL(value).protocol))
+const databaseUrl = z.string().refine((value) => {
+  if (!URL.canParse(value)) return false
+  const { protocol, username, password, pathname } = new URL(value)
+  return ['postgres:', 'postgresql:'].includes(protocol) && [username, password, pathname].every(isDecodable)
+})
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
+}
 
 const publicUrl = z
   .string()
@@ -206,7 +217,7 @@ export const settingsSchema = z.object({
   DELIVERY_CONCURRENCY: numberSetting({
     unit: 'requests',
     default: 256,
-    min: 1,
+    min: 4,
     max: 10_000,
     meaning: 'Deliveries in flight at once in this process. As many again may be waiting for endpoints that hang.',
   }),

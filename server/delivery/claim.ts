@@ -10,8 +10,7 @@ export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery }
 /**
  * Claims up to `limit` due deliveries of a range of lanes. What is not to be sent any more is put
  * away: deliveries whose webhook is disabled or gone, or whose event is, are canceled; the job of one
- * that has ended or was carried on by another worker meanwhile is dropped. `count` tells how many jobs
- * were claimed, so that a full batch can be told.
+ * that has ended is dropped. `count` tells how many jobs were claimed, so that a full batch can be told.
  */
 export async function claimDue(
   { db, queue }: { db: Db; queue: Queue },
@@ -31,8 +30,9 @@ export async function claimDue(
   for (const claimed of jobs) {
     const delivery = found.get(claimed.deliveryId)
     if (delivery === undefined) stale.push(claimed)
-    else if ('unwanted' in delivery) unwanted.push(delivery.id)
-    else claims.push({ delivery, claimed })
+    else if (!('passed' in delivery)) claims.push({ delivery, claimed })
+    else if (delivery.passed === 'unwanted') unwanted.push(delivery.id)
+    // One that is early has a job for its time.
   }
   if (unwanted.length > 0) await inTransaction(db, (trx) => cancelDeliveries(trx, queue, unwanted))
   await queue.drop(db, stale)

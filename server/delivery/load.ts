@@ -15,8 +15,15 @@ export type DueDelivery = {
   webhook: SealedSecrets & { url: string; slow: boolean; lane: number }
 }
 
-/** A pending delivery that can or must not be made: its webhook is disabled or gone, or its event is. */
-export type UnwantedDelivery = { id: string; unwanted: true }
+/** A pending delivery that is not to be made now. */
+export type PassedDelivery = {
+  id: string
+  /**
+   * `early`: its time has not come; another worker has carried it on since it was claimed.
+   * `unwanted`: its webhook is disabled or gone, or its event is gone.
+   */
+  passed: 'early' | 'unwanted'
+}
 
 type Row = SealedSecrets & {
   id: string
@@ -28,6 +35,7 @@ type Row = SealedSecrets & {
   body: string | null
   url: string | null
   status: 'enabled' | 'disabled' | null
+  early: boolean
   slow: boolean
   lane: number
 }
@@ -36,27 +44,27 @@ type Row = SealedSecrets & {
 const roundingSeconds = 1
 
 /**
- * Reads those of `deliveryIds` that are pending and due; another worker may have carried one on since
- * it was claimed. URL and secrets are those of this moment, so that what was changed between two
- * attempts applies from the next one.
+ * Reads those of `deliveryIds` that are pending. URL and secrets are those of this moment, so that what
+ * was changed between two attempts applies from the next one.
  */
 export async function loadDue(
   handle: Handle,
   deliveryIds: readonly string[],
-): Promise<(DueDelivery | UnwantedDelivery)[]> {
+): Promise<(DueDelivery | PassedDelivery)[]> {
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
       e.body,
-      w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane
+      w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane,
+      d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
     FROM deliveries d
     LEFT JOIN events e ON e.id = d.event_id
     LEFT JOIN webhooks w ON w.id = d.webhook_id
     WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
-      AND d.next_attempt_at <= ${queueNow} + make_interval(secs => ${roundingSeconds})
   `.execute(handle)
   return rows.map((row) => {
     const { id, url, body } = row
-    if (url === null || body === null || row.status !== 'enabled') return { id, unwanted: true }
+    if (url === null || body === null || row.status !== 'enabled') return { id, passed: 'unwanted' }
+    if (row.early) return { id, passed: 'early' }
     return {
       id,
       accountId: row.account_id,

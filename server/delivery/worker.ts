@@ -215,6 +215,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   })
 
+  const claiming = [claimingFresh, claimingRetries, claimingSlow]
+
   const watching = startLoop({
     intervalMs: Math.min(intervalMs, saturationMs / 4),
     onError: report('watching the lanes'),
@@ -264,7 +266,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
     for (const lane of lanes) lane.halt()
-    await Promise.all([claimingFresh, claimingRetries, claimingSlow, watching].map((loop) => loop.stop()))
+    await Promise.all([...claiming, watching].map((loop) => loop.stop()))
     await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
@@ -291,7 +293,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   return {
     wake: () => claimingFresh.wake(),
-    idleMs: () => Math.max(claimingFresh.idleMs(), claimingRetries.idleMs(), settling.idleMs()),
+    idleMs: () => Math.max(...[...claiming, settling, keepingAlive].map((loop) => loop.idleMs())),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped

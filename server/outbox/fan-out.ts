@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { newId } from '../ids.ts'
 import { priorityOf } from '../queue/lanes.ts'
-import type { Queue } from '../queue/queue.ts'
+import { type Queue, queueNow } from '../queue/queue.ts'
 
 /** Events taken in one transaction at most. */
 const maxEvents = 500
@@ -82,7 +82,7 @@ async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[],
   if (deliveries.length === 0) return
   await sql`
     INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
-    SELECT id, account_id, webhook_id, event_id, event_type, ${now}, ${now}
+    SELECT id, account_id, webhook_id, event_id, event_type, ${queueNow}, ${now}
     FROM unnest(
       ${deliveries.map(({ id }) => id)}::text[],
       ${deliveries.map(({ event }) => event.account_id)}::text[],

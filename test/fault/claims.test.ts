@@ -4,6 +4,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
 import { settle } from '../../server/delivery/settle.ts'
+import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -94,7 +95,6 @@ describe('a delivery claimed a second time', () => {
     const first = await claim()
     await lapse()
     expect(await claim({ afterClaim: () => settleAsFailed(first) })).toEqual([])
-    // The job of the retry is left where it is.
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
     await engine.advance(61)
     await engine.startWorkers()
@@ -125,6 +125,15 @@ describe('a delivery claimed a second time', () => {
       first.map(({ delivery }) => delivery),
     )
     expect(await claim()).toEqual([])
+  })
+})
+
+describe('a process whose clock is ahead of the database’s', () => {
+  it('makes deliveries that are due at once all the same', async () => {
+    await engine.emit()
+    const clock = { now: () => new Date(engine.clock.now().getTime() + 3_600_000) }
+    await fanOutBatch({ ...engine, clock })
+    expect(await claim()).toHaveLength(1)
   })
 })
 
