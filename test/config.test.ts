@@ -138,6 +138,10 @@ describe('what is given', () => {
     expect(fault).not.toContain('\n')
   })
 
+  test.each(['postgres://ann%zz@db.example/mail', 'postgres://db.example/%ff'])('is a database URL like %s', (url) => {
+    expect(faultOf({ DATABASE_URL: url, ENCRYPTION_KEY: key })).toMatch(/^DATABASE_URL must be a URL such as postgres:/)
+  })
+
   test('is not told when it is a secret', () => {
     const fault = faultOf({ DATABASE_URL: 'mysql://ann:hush@db.example/mail', ENCRYPTION_KEY: 'c2hvcnQ=' })
     expect(fault).toContain('DATABASE_URL must be a URL such as postgres://')
