@@ -83,10 +83,12 @@ const begin: RequestHandler = (_req, res, next) => {
   next()
 }
 
-/** Node would answer without a body. Source: RFC 9112 §3.2. */
+/** Node would answer without a body, and take the first of two. Source: RFC 9112 §3.2. */
 const requireHost: RequestHandler = (req, _res, next) => {
-  if (req.headers.host === undefined && req.httpVersion === '1.1') {
-    throw new DomainError('malformed_request', 'The request has no Host header.')
+  const hosts = req.headersDistinct.host?.length ?? 0
+  if (hosts > 1) throw new DomainError('malformed_request', 'The request has more than one Host header: send one.')
+  if (hosts === 0 && req.httpVersion === '1.1') {
+    throw new DomainError('malformed_request', 'The request has no Host header: send one.')
   }
   next()
 }

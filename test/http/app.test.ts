@@ -291,8 +291,11 @@ describe('every answer', () => {
   })
 })
 
-test('a request without a Host is refused', async () => {
-  const answer = await raw('GET /v1/webhooks HTTP/1.1\r\nConnection: close\r\n\r\n')
+test.each([
+  ['without a Host', ''],
+  ['with two', 'Host: localhost\r\nHost: example.com\r\n'],
+])('a request %s is refused', async (_, hosts) => {
+  const answer = await raw(`GET /v1/webhooks HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)
 
   expect(answer).toMatchObject({ status: 400, code: 'malformed_request' })
 })
