@@ -64,7 +64,7 @@ export async function openSecretBox(db: Db, key: Buffer): Promise<SecretBox> {
     .executeTakeFirstOrThrow()
   if (value !== box.fingerprint) {
     throw new OperatorError(
-      'ENCRYPTION_KEY is not the one this database was made with: set the old one again, or the webhooks’ secrets cannot be read',
+      'the encryption key, ENCRYPTION_KEY or else encryption.key in DATA_DIR, is not the one this database was made with: bring the old one back, or the webhooks’ secrets cannot be read',
     )
   }
   return box

@@ -1,7 +1,8 @@
-import { access, constants, mkdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { access, constants, mkdir, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { messageOf } from '../errno.ts'
+import { hasCode, messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import { findBinaries } from './embedded-binaries.ts'
 import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster } from './embedded-cluster.ts'
@@ -77,7 +78,7 @@ export async function joinEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
 async function prepare(dataDir: string): Promise<string> {
   const absolute = resolve(dataDir)
   try {
-    await mkdir(absolute, { recursive: true, mode: 0o700 })
+    await makeDirectory(absolute)
     await access(absolute, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new OperatorError(
@@ -86,6 +87,20 @@ async function prepare(dataDir: string): Promise<string> {
     )
   }
   return absolute
+}
+
+/**
+ * Makes a directory and those it is in. Not by the `recursive` of Node, which never ends where the
+ * file system lets nothing be made and says ENOENT, as that of /proc and automounters do.
+ */
+async function makeDirectory(path: string): Promise<void> {
+  const parent = dirname(path)
+  if (!existsSync(parent)) await makeDirectory(parent)
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST') || !(await stat(path)).isDirectory()) throw error
+  }
 }
 
 async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {

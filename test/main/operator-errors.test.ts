@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -60,13 +61,19 @@ describe('a start that cannot be says why and what to do, in one line', () => {
       service.child.kill('SIGTERM')
       expect(await service.exit).toEqual({ code: 0, signal: null })
     }
-    expect(await refusalOf({ ...env, ENCRYPTION_KEY: otherKey })).toMatch(/^ENCRYPTION_KEY is not the one/)
+    expect(await refusalOf({ ...env, ENCRYPTION_KEY: otherKey })).toMatch(
+      /^the encryption key, ENCRYPTION_KEY or else encryption.key in DATA_DIR, is not the one .*: bring the old one back/,
+    )
   })
 
   test('a data directory that cannot be written', async () => {
     const file = join(parent, 'file')
     await writeFile(file, '')
     expect(await refusalOf({ DATA_DIR: join(file, 'data') })).toMatch(/cannot be written .*set DATA_DIR to another/)
+  })
+
+  test.runIf(existsSync('/proc/self'))('a data directory where the system lets nothing be made', async () => {
+    expect(await refusalOf({ DATA_DIR: '/proc/postern' })).toMatch(/cannot be written .*set DATA_DIR to another/)
   })
 
   test('a data directory that another service has', async () => {
