@@ -9,11 +9,16 @@ export const timestamp = z.iso
   .meta({ id: 'Timestamp', description: 'ISO 8601, UTC, with milliseconds.', example: '2026-03-01T09:30:00.000Z' })
 
 /** A time as a client may give it: ISO 8601 with `Z` or an offset. */
-export const timeInput = z.iso.datetime({ offset: true }).meta({
+export const timeInput = z.iso.datetime({ offset: true, error: faultOfTime }).meta({
   id: 'Time',
-  description: 'ISO 8601 with `Z` or an offset.',
+  description: 'ISO 8601 with `Z` or an offset. In a query, the `+` of an offset is written `%2B`.',
   example: '2026-03-01T09:30:00Z',
 })
+
+function faultOfTime({ code }: { code: string }): string | undefined {
+  if (code !== 'invalid_format') return undefined
+  return 'must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00+01:00, with the + written as %2B in a query'
+}
 
 /**
  * Text a person wrote: up to `maxLength` characters, without U+0000, which PostgreSQL cannot store.

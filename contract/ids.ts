@@ -43,6 +43,6 @@ export function exampleId(kind: IdKind): string {
 export function idSchema(kind: IdKind, description: string) {
   return z
     .string()
-    .regex(idPattern(kind))
+    .regex(idPattern(kind), `must look like "${exampleId(kind)}"`)
     .meta({ description, example: exampleId(kind) })
 }

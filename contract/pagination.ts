@@ -3,6 +3,8 @@ import { exampleSuffix, idSuffix } from './ids.ts'
 
 export const pageSize = { default: 20, max: 100 } as const
 
+const limitFault = `must be a whole number from 1 to ${pageSize.max}`
+
 export const cursorFault = 'must be the `nextCursor` of a page of this list'
 
 /** Text of a query as a number, if it is digits: coercing would take ` 5`, `0x5` and `5e0` for one too. */
@@ -13,7 +15,7 @@ function digits(value: unknown): unknown {
 /** The query fields of every list. */
 export const pageQuery = {
   limit: z
-    .preprocess(digits, z.int().min(1).max(pageSize.max))
+    .preprocess(digits, z.int(limitFault).min(1, limitFault).max(pageSize.max, limitFault))
     .default(pageSize.default)
     .meta({ description: 'How many to answer at most.', example: pageSize.default }),
   cursor: z

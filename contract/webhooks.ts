@@ -99,7 +99,7 @@ export const webhookWithSecret = z
   })
 
 const createWebhook = z
-  .strictObject({ url: webhookUrl, events: subscribedTypes, description: description.optional() })
+  .strictObject({ url: webhookUrl, events: subscribedTypes, description: description.nullable().optional() })
   .meta({
     id: 'CreateWebhook',
     description: 'Where to push which events.',
