@@ -52,7 +52,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       body text NOT NULL,
       -- A sample sent by POST …/test: it can be got and resent, but is no fact and stands in no list.
       sample boolean NOT NULL DEFAULT false,
-      created_at timestamptz(3) NOT NULL
+      created_at timestamptz(3) NOT NULL,
+      traceparent text
     );
     CREATE INDEX events_by_account ON events (account_id, id) WHERE NOT sample;
 

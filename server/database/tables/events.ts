@@ -10,6 +10,8 @@ export type EventsTable = {
   /** Whether it was made up for a test delivery. */
   sample: Generated<boolean>
   created_at: Date
+  /** The trace it was appended in, as the header of W3C Trace Context has it; null: in none that is recorded. */
+  traceparent: string | null
 }
 
 /** The events that still await their fan-out. A row lives for milliseconds. */
