@@ -12,6 +12,7 @@ import { assertDatabase } from './database/connection-errors.ts'
 import { startEmbeddedDatabase } from './database/embedded.ts'
 import { migrateToLatest, pendingMigrations } from './database/migrate.ts'
 import { createExchange } from './delivery/exchange.ts'
+import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
 import { OperatorError } from './errors.ts'
@@ -103,6 +104,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   const apiKeys = createApiKeyService({ clock })
   const secretBox = await openSecretBox(db, await encryptionKey())
+  const keyring = createKeyring(secretBox)
   const addressPolicy = {
     allowHttp: config.webhooks.allowHttp,
     allowPrivateNetworks: config.webhooks.allowPrivateNetworks,
@@ -110,7 +112,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const exchange = createExchange({
     policy: addressPolicy,
     clock,
-    connectionsPerOrigin: config.delivery.concurrencyPerWebhook,
+    connectionsPerOrigin: config.delivery.concurrency,
     ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
   })
   starting.defer(() => exchange.close())
@@ -122,7 +124,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         db: workerDb,
         queue,
         exchange,
-        secretBox,
+        keyring,
         clock,
         logger,
         concurrency: config.delivery.concurrency,
@@ -154,7 +156,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const deliveries = createDeliveryService({
     queue,
     exchange,
-    secretBox,
+    keyring,
     clock,
     wake: () => workers?.wakeDelivery(),
   })

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
+import type { SigningKeys } from './keyring.ts'
 import { signatureHeaders } from './signature.ts'
-import type { SigningSecrets } from './signing-secrets.ts'
 
 /** What one attempt sends, and where. */
-export type AttemptTarget = SigningSecrets & {
+export type AttemptTarget = SigningKeys & {
   eventId: string
   body: string
   url: string
@@ -23,8 +23,8 @@ export async function attempt(
       eventId: target.eventId,
       body: target.body,
       timestamp: clock.now(),
-      secret: target.secret,
-      ...(target.previousSecret === null ? {} : { previousSecret: target.previousSecret }),
+      key: target.key,
+      previousKey: target.previousKey,
     }),
   }
   return exchange.send({ url: target.url, headers, body: target.body }, signal)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Handle } from '../database/connection.ts'
 import { queueNow } from '../queue/queue.ts'
-import type { SealedSecrets } from './signing-secrets.ts'
+import type { SealedSecrets } from './keyring.ts'
 
 /** A delivery with all that its next attempt needs, as things stand now. */
 export type DueDelivery = {

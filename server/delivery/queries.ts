@@ -4,7 +4,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { firstIdAt } from '../ids.ts'
 import { queueNow } from '../queue/queue.ts'
-import type { SealedSecrets } from './signing-secrets.ts'
+import type { SealedSecrets } from './keyring.ts'
 
 const deliveryColumns = [
   'id',

@@ -9,10 +9,10 @@ import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { SecretBox } from '../secrets.ts'
 import { attempt } from './attempt.ts'
 import { cancelPending } from './cancel.ts'
 import type { Exchange } from './exchange.ts'
+import type { Keyring } from './keyring.ts'
 import {
   type AttemptRow,
   countRecoverable,
@@ -25,7 +25,6 @@ import {
   type WebhookTarget,
 } from './queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
-import { signingSecretsOf } from './signing-secrets.ts'
 import { faultOf } from './verdict.ts'
 
 /** Use cases around deliveries. Throws DomainErrors; every call is limited to one account. */
@@ -45,14 +44,14 @@ export type DeliveryService = {
 export type DeliveryServiceOptions = {
   queue: Queue
   exchange: Exchange
-  secretBox: SecretBox
+  keyring: Keyring
   clock: Clock
   /** Called after a commit that made deliveries due. */
   wake: () => void
 }
 
 export function createDeliveryService(options: DeliveryServiceOptions): DeliveryService {
-  const { queue, exchange, secretBox, clock } = options
+  const { queue, exchange, keyring, clock } = options
 
   /** The webhook, enabled and kept so until the transaction ends. */
   async function enabledWebhook(trx: Trx, accountId: string, webhookId: string): Promise<WebhookTarget> {
@@ -133,7 +132,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
           eventId,
           body,
           url: webhook.url,
-          ...signingSecretsOf(webhook, secretBox, now),
+          ...keyring.keysOf(webhook, now),
         },
       )
       const fault = faultOf(outcome)

@@ -1,14 +1,29 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+
+/** A webhook's secret, ready to sign with. */
+export type SigningKey = {
+  /** The whole text of the secret. */
+  text: KeyObject
+  /** The bytes that stand behind `whsec_` in base64. */
+  bytes: KeyObject
+}
+
+/** @param secret `whsec_` and base64. */
+export function signingKey(secret: string): SigningKey {
+  return {
+    text: createSecretKey(secret, 'utf8'),
+    bytes: createSecretKey(secret.slice('whsec_'.length), 'base64'),
+  }
+}
 
 export type SignatureInput = {
   eventId: string
   /** The body as it is sent, byte for byte. */
   body: string
   timestamp: Date
-  /** `whsec_` and base64. */
-  secret: string
-  /** The secret before a recent rotation, whose receivers still accept it. */
-  previousSecret?: string
+  key: SigningKey
+  /** That of the secret before a recent rotation, which receivers may still verify with. */
+  previousKey: SigningKey | null
 }
 
 /**
@@ -21,19 +36,16 @@ export type SignatureInput = {
  *   Source: Standard Webhooks 1.0.0.
  */
 export function signatureHeaders(input: SignatureInput): Record<string, string> {
-  const { eventId, body, secret, previousSecret } = input
+  const { eventId, body, key, previousKey } = input
   const timestamp = String(Math.floor(input.timestamp.getTime() / 1000))
   const signed = `${eventId}.${timestamp}.${body}`
-  const secrets = previousSecret === undefined ? [secret] : [secret, previousSecret]
+  const keys = previousKey === null ? [key] : [key, previousKey]
   return {
-    'x-service-signature': createHmac('sha256', secret).update(body).digest('hex'),
+    'x-service-signature': createHmac('sha256', key.text).update(body).digest('hex'),
     'webhook-id': eventId,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map((key) => `v1,${standardSignature(key, signed)}`).join(' '),
+    'webhook-signature': keys
+      .map(({ bytes }) => `v1,${createHmac('sha256', bytes).update(signed).digest('base64')}`)
+      .join(' '),
   }
-}
-
-function standardSignature(secret: string, signed: string): string {
-  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
-  return createHmac('sha256', key).update(signed).digest('base64')
 }

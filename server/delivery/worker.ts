@@ -4,17 +4,16 @@ import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { SecretBox } from '../secrets.ts'
 import { attempt } from './attempt.ts'
 import { claimDue } from './claim.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
+import type { Keyring } from './keyring.ts'
 import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
 import { moveOutOfSlowLane, moveToSlowLane } from './lane-change.ts'
 import type { DueDelivery } from './load.ts'
 import { settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
-import { signingSecretsOf } from './signing-secrets.ts'
 import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
@@ -28,7 +27,7 @@ export type DeliveryWorkerOptions = {
   db: Db
   queue: Queue
   exchange: Exchange
-  secretBox: SecretBox
+  keyring: Keyring
   clock: Clock
   logger: Logger
   /**
@@ -62,7 +61,7 @@ export type DeliveryWorker = {
  * none of them can take the place of the others.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { queue, exchange, secretBox, clock, logger, concurrency, webhookConcurrency } = options
+  const { queue, exchange, keyring, clock, logger, concurrency, webhookConcurrency } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const share = Math.max(1, Math.floor(concurrency / 8))
   const slowCap = Math.max(1, Math.floor(share / 4))
@@ -119,8 +118,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   async function send({ webhook, eventId, body }: DueDelivery): Promise<ExchangeOutcome> {
-    const secrets = signingSecretsOf(webhook, secretBox, clock.now())
-    return attempt({ exchange, clock }, { eventId, body, url: webhook.url, ...secrets }, breakOff.signal)
+    const keys = keyring.keysOf(webhook, clock.now())
+    return attempt({ exchange, clock }, { eventId, body, url: webhook.url, ...keys }, breakOff.signal)
   }
 
   /** Claims for a lane. Answers whether there may be more. */

@@ -2,18 +2,24 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
-import { signatureHeaders } from '../../server/delivery/signature.ts'
+import { signatureHeaders, signingKey } from '../../server/delivery/signature.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
 const previousSecret = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
+const key = signingKey(secret)
 const body = '{"id":"evt_1","type":"contact.created","data":{"email":"grüße@example.com"}}'
 
 describe('the signature headers', () => {
   test('are those of a calculation by hand', () => {
-    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: new Date(1_772_357_400_999), secret })
+    const headers = signatureHeaders({
+      eventId: 'evt_1',
+      body,
+      timestamp: new Date(1_772_357_400_999),
+      key,
+      previousKey: null,
+    })
 
-    const key = Buffer.alloc(32, 1)
-    const signed = createHmac('sha256', key).update(`evt_1.1772357400.${body}`).digest('base64')
+    const signed = createHmac('sha256', Buffer.alloc(32, 1)).update(`evt_1.1772357400.${body}`).digest('base64')
     expect(headers).toEqual({
       'x-service-signature': createHmac('sha256', secret).update(body, 'utf8').digest('hex'),
       'webhook-id': 'evt_1',
@@ -27,7 +33,13 @@ describe('the signature headers', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const anyBody = JSON.stringify({ text })
-        const headers = signatureHeaders({ eventId: 'evt_1', body: anyBody, timestamp: new Date(), secret })
+        const headers = signatureHeaders({
+          eventId: 'evt_1',
+          body: anyBody,
+          timestamp: new Date(),
+          key,
+          previousKey: null,
+        })
         expect(new Webhook(secret).verify(anyBody, headers)).toEqual({ text })
       }),
     )
@@ -35,7 +47,7 @@ describe('the signature headers', () => {
 
   test('are refused by a ready-made verifier for another body, another event, another time or another secret', () => {
     const now = new Date()
-    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: now, secret })
+    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: now, key, previousKey: null })
     const verifier = new Webhook(secret)
     expect(() => verifier.verify(`${body} `, headers)).toThrow()
     expect(() => verifier.verify(body, { ...headers, 'webhook-id': 'evt_2' })).toThrow()
@@ -45,7 +57,13 @@ describe('the signature headers', () => {
   })
 
   test('satisfy receivers of the new and of the previous secret after a rotation', () => {
-    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: new Date(), secret, previousSecret })
+    const headers = signatureHeaders({
+      eventId: 'evt_1',
+      body,
+      timestamp: new Date(),
+      key,
+      previousKey: signingKey(previousSecret),
+    })
     expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
     expect(new Webhook(previousSecret).verify(body, headers)).toEqual(JSON.parse(body))
     expect(headers['webhook-signature']?.split(' ')).toHaveLength(2)

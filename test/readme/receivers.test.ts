@@ -9,7 +9,7 @@ import { isThere } from '../../scripts/support/run.ts'
 import { systemClock } from '../../server/clock.ts'
 import { attempt } from '../../server/delivery/attempt.ts'
 import { createExchange } from '../../server/delivery/exchange.ts'
-import { signatureHeaders } from '../../server/delivery/signature.ts'
+import { signatureHeaders, signingKey } from '../../server/delivery/signature.ts'
 import { newId } from '../../server/ids.ts'
 import { fenceOf, readDocument, root } from './document.ts'
 import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
@@ -67,17 +67,17 @@ for (const { language, program, block, name, skipped, reason } of receivers) {
     }
 
     test('takes a delivery that the service has signed', async () => {
-      const target = { eventId, body, url: receiver.url, secret, previousSecret: null }
+      const target = { eventId, body, url: receiver.url, key: signingKey(secret), previousKey: null }
       expect(await attempt({ exchange, clock: systemClock }, target)).toMatchObject({ kind: 'answered', status: 200 })
       await expect.poll(() => receiver.printed()).toContain(eventId)
     })
 
     test('refuses what is not signed so', async () => {
-      const headers = signatureHeaders({ eventId, body, secret, timestamp: systemClock.now() })
+      const headers = signedAt(systemClock.now())
       const signature = headers['x-service-signature'] ?? ''
       const others = [
         { headers, body: tampered },
-        { headers: signatureHeaders({ eventId, body, secret: `${secret}x`, timestamp: systemClock.now() }), body },
+        { headers: signedAt(systemClock.now(), `${secret}x`), body },
         { headers: {}, body },
         { headers: { 'x-service-signature': '' }, body },
         { headers: { 'x-service-signature': `${signature}00` }, body },
@@ -89,7 +89,7 @@ for (const { language, program, block, name, skipped, reason } of receivers) {
     })
 
     test('goes on after all of that', async () => {
-      const headers = signatureHeaders({ eventId, body, secret, timestamp: systemClock.now() })
+      const headers = signedAt(systemClock.now())
       expect(await statusOf({ headers, body })).toBe(200)
     })
   })
@@ -111,10 +111,6 @@ describe('the ready-made verifier', () => {
     return { stdout, stderr, code }
   }
 
-  function signedAt(timestamp: Date) {
-    return signatureHeaders({ eventId, body, secret, timestamp })
-  }
-
   test('is three lines', () => {
     expect(lines.trimEnd().split('\n')).toHaveLength(3)
   })
@@ -133,3 +129,7 @@ describe('the ready-made verifier', () => {
     expect(await verify({ headers: recent, body })).toMatchObject({ code: 0 })
   })
 })
+
+function signedAt(timestamp: Date, by = secret) {
+  return signatureHeaders({ eventId, body, timestamp, key: signingKey(by), previousKey: null })
+}

@@ -3,6 +3,7 @@ import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Clock } from '../../server/clock.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createExchange, type Exchange } from '../../server/delivery/exchange.ts'
+import { createKeyring } from '../../server/delivery/keyring.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
@@ -67,6 +68,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const database = await createTestDatabase({ sessionOptions })
   const { db, connectionString } = database
   const box = secretBox(Buffer.alloc(32, 1))
+  const keyring = createKeyring(box)
   const fail = (error: Error) => {
     throw error
   }
@@ -83,7 +85,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       db,
       queue,
       exchange,
-      secretBox: box,
+      keyring,
       clock,
       logger: pino({ level: 'fatal' }),
       concurrency: options.concurrency ?? 32,
@@ -99,7 +101,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const deliveries = createDeliveryService({
     queue,
     exchange,
-    secretBox: box,
+    keyring,
     clock,
     wake: () => workers.wakeDelivery(),
   })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createExchange } from '../../server/delivery/exchange.ts'
+import { createKeyring } from '../../server/delivery/keyring.ts'
 import { createDeliveryService } from '../../server/delivery/service.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { startQueue } from '../../server/queue/queue.ts'
@@ -26,7 +27,13 @@ async function createWebhookWorld() {
   const openPolicy = { allowHttp: true, allowPrivateNetworks: true }
   const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
   const exchange = createExchange({ policy: openPolicy, clock })
-  const deliveries = createDeliveryService({ queue, exchange, secretBox: box, clock, wake: () => undefined })
+  const deliveries = createDeliveryService({
+    queue,
+    exchange,
+    keyring: createKeyring(box),
+    clock,
+    wake: () => undefined,
+  })
   const parts = { clock, secretBox: box, deliveries }
   return {
     ...people,

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createKeyring } from '../../server/delivery/keyring.ts'
+import { secretBox } from '../../server/secrets.ts'
+
+const now = new Date('2026-03-01T09:30:00.000Z')
+const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
+const previous = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
+const box = secretBox(randomBytes(32))
+
+function row(text: string, rotated: { previous: string; until: number } | null = null) {
+  return {
+    secret: box.seal(text),
+    previous_secret: rotated === null ? null : box.seal(rotated.previous),
+    previous_secret_expires_at: rotated === null ? null : new Date(now.getTime() + rotated.until),
+  }
+}
+
+const keyText = (key: { text: { export(): Buffer } } | null) => key?.text.export().toString() ?? null
+
+test('a previous secret signs until it expires', () => {
+  const keyring = createKeyring(box)
+  const keysOf = (until: number) => keyring.keysOf(row(secret, { previous, until }), now)
+  expect([keyText(keysOf(1).key), keyText(keysOf(1).previousKey)]).toEqual([secret, previous])
+  expect(keysOf(0).previousKey).toBeNull()
+  expect(keyring.keysOf(row(secret), now).previousKey).toBeNull()
+})
+
+test('a key is opened once for as long as it is kept', () => {
+  let opened = 0
+  const counting = { ...box, open: (sealed: Buffer) => (opened++, box.open(sealed)) }
+  const keyring = createKeyring(counting)
+  const sealed = row(secret)
+  for (let turn = 0; turn < 3; turn++) expect(keyText(keyring.keysOf(sealed, now).key)).toBe(secret)
+  expect(opened).toBe(1)
+
+  // The same text sealed anew is another secret to it.
+  keyring.keysOf(row(secret), now)
+  expect(opened).toBe(2)
+})
+
+test('it keeps ten thousand at most, and the others are opened again', () => {
+  let opened = 0
+  const keyring = createKeyring({ ...box, open: () => (opened++, secret) })
+  const sealed = Array.from({ length: 10_001 }, (_, index) => {
+    return { ...row(secret), secret: Buffer.from(`sealed ${index}`) }
+  })
+  for (const one of sealed) keyring.keysOf(one, now)
+  expect(opened).toBe(10_001)
+  keyring.keysOf(sealed[10_000] ?? expect.fail(), now)
+  expect(opened).toBe(10_001)
+  keyring.keysOf(sealed[0] ?? expect.fail(), now)
+  expect(opened).toBe(10_002)
+})
+
+test('a secret sealed with another key is refused each time', () => {
+  const keyring = createKeyring(secretBox(randomBytes(32)))
+  const sealed = row(secret)
+  for (let turn = 0; turn < 2; turn++) expect(() => keyring.keysOf(sealed, now)).toThrow()
+})
