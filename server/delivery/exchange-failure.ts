@@ -2,6 +2,8 @@ import { errors } from 'undici'
 import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
 
 export type FailureReason =
+  | 'invalid-url'
+  | 'invalid-request'
   | 'address-not-allowed'
   | 'name-not-found'
   | 'connection-refused'
@@ -35,6 +37,12 @@ export function timedOut(timeoutMs: number, stage: Stage): Failure {
 export const brokenOff: Failure = {
   reason: 'connection-lost',
   message: 'The exchange was broken off before it ended, because the service stopped.',
+}
+
+/** The failure of an exchange with a URL that is none, or not of HTTP: one the API would not have let in. */
+export const invalidUrl: Failure = {
+  reason: 'invalid-url',
+  message: 'The URL of the webhook cannot be posted to. Set another, such as https://example.com/hooks.',
 }
 
 const lossByStage: Record<Stage, string> = {
@@ -98,6 +106,11 @@ export function failureOf(thrown: unknown, stage: Stage): Failure {
       return { reason: 'timed-out', message: `Timed out: ${timeoutAdvice[stage]}` }
     case 'UND_ERR_DESTROYED':
       return brokenOff
+    case 'UND_ERR_INVALID_ARG':
+      return {
+        reason: 'invalid-request',
+        message: 'The event cannot be put into a request because of a fault of the service. Ask its operator.',
+      }
     case 'UND_ERR_HEADERS_OVERFLOW':
       return invalidAnswer('its headers are larger than 16 KiB')
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
 import { Answer, type AnswerEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
-import { brokenOff, type FailureReason, type Stage, timedOut } from './exchange-failure.ts'
+import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
 import { type Resolve, resolveWith, resolveWithSystem } from './name-resolution.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
@@ -38,10 +38,7 @@ export type ExchangeOutcome =
     }
 
 export type Exchange = {
-  /**
-   * Every failure is an outcome; rejects only when `url` is none. Aborting `signal` gives up, as
-   * `connection-lost`.
-   */
+  /** Every failure is an outcome, also a `url` that is none. Aborting `signal` gives up, as `connection-lost`. */
   send(request: ExchangeRequest, signal?: AbortSignal): Promise<ExchangeOutcome>
   /** Breaks off what is under way. */
   close(): Promise<void>
@@ -91,7 +88,11 @@ export function createExchange(options: ExchangeOptions): Exchange {
   })
 
   function post({ url, headers, body }: ExchangeRequest, signal: AbortSignal | undefined): Promise<AnswerEnd> {
-    const { origin, pathname, search } = new URL(url)
+    const target = URL.parse(url)
+    if (target === null || !isHttp(target)) {
+      return Promise.resolve({ kind: 'failed', stage: 'before-sending', failure: invalidUrl, wasStale: false })
+    }
+    const { origin, pathname, search } = target
     const request: Dispatcher.DispatchOptions = {
       path: pathname + search,
       method: 'POST',
@@ -139,4 +140,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
     },
     close: () => connections.close(),
   }
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'http:' || protocol === 'https:'
 }
