@@ -3,18 +3,28 @@ import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
 import { firstIdAt } from './ids.ts'
 
-/** Rows deleted by one statement: each holds its locks for some milliseconds. */
+/*
+ * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
+ * go first, and then the events that have none left and are not on their way to get any. Deliveries
+ * are made of events in the outbox alone, in the transaction that takes the events out of it: once
+ * an event has neither, it has neither for ever, and can go whatever happens beside.
+ *
+ * To find the deliveries of old events without an index of all deliveries by event: an id begins with
+ * the time it was made at, and nearly all deliveries are made in the same half a minute as their
+ * events. So they are looked for there, and the few others are in an index of their own.
+ */
+
+/** Rows dealt with by one statement: each holds its locks for some milliseconds. */
 const chunkSize = 2_000
 /** Counted requests are of no use once their window is over. */
 const windowAgeMs = 3_600_000
-/** An event is kept while a delivery of about its time may still need it. */
-const marginMs = 3_600_000
 
 export type Expired = { events: number; deliveries: number }
 
 /**
  * Deletes events, deliveries and attempts older than `retentionMs`, in small transactions and along
- * the primary keys, so that nothing else waits. What is still pending stays, and so does its event.
+ * the primary keys, so that nothing else waits. What is still pending stays, and the event of every
+ * delivery that stays.
  */
 export async function deleteExpired(
   { db, clock }: { db: Db; clock: Clock },
@@ -23,10 +33,7 @@ export async function deleteExpired(
   const now = clock.now().getTime()
   const cutoff = new Date(now - retentionMs)
   const deliveries = await deleteDeliveries(db, cutoff)
-  const oldestNeeded = await oldestNeededEvent(db)
-  const eventCutoff =
-    oldestNeeded === null ? cutoff : new Date(Math.min(cutoff.getTime(), oldestNeeded.getTime() - marginMs))
-  const events = await deleteEvents(db, eventCutoff)
+  const events = await deleteEvents(db, cutoff)
   await db
     .deleteFrom('rate_limit_windows')
     .where('window_start', '<', new Date(now - windowAgeMs))
@@ -36,43 +43,63 @@ export async function deleteExpired(
 
 async function deleteDeliveries(db: Db, cutoff: Date): Promise<number> {
   const bound = firstIdAt('delivery', cutoff)
-  for (let deleted = 0; ; ) {
+  let deleted = 0
+  for (let after = ''; ; ) {
+    // What is locked is being sent again.
     const { rows } = await sql<{ id: string }>`
-      WITH gone AS (
-        DELETE FROM deliveries WHERE id IN (
-          SELECT id FROM deliveries WHERE id < ${bound} AND status <> 'pending' ORDER BY id LIMIT ${chunkSize}
-        ) AND status <> 'pending'
-        RETURNING id
+      WITH page AS (
+        SELECT id FROM deliveries WHERE id > ${after} AND id < ${bound} AND status <> 'pending'
+        ORDER BY id LIMIT ${chunkSize} FOR UPDATE SKIP LOCKED
+      ), gone AS (
+        DELETE FROM deliveries WHERE id IN (SELECT id FROM page)
       ), attempts_gone AS (
-        DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM gone)
+        DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM page)
       )
-      SELECT id FROM gone
+      SELECT id FROM page
     `.execute(db)
     deleted += rows.length
     if (rows.length < chunkSize) return deleted
+    after = rows.at(-1)?.id as string
   }
-}
-
-/** When the oldest event was made that is not yet fanned out or not yet delivered. */
-async function oldestNeededEvent(db: Db): Promise<Date | null> {
-  const { rows } = await sql<{ created_at: Date | null }>`
-    SELECT min(created_at) AS created_at FROM events WHERE id IN (
-      (SELECT event_id FROM outbox ORDER BY event_id LIMIT 1)
-      UNION ALL
-      (SELECT event_id FROM deliveries WHERE status = 'pending' ORDER BY id LIMIT 1)
-    )
-  `.execute(db)
-  return rows[0]?.created_at ?? null
 }
 
 async function deleteEvents(db: Db, cutoff: Date): Promise<number> {
   const bound = firstIdAt('event', cutoff)
-  for (let deleted = 0; ; ) {
-    const { numAffectedRows } = await sql`
-      DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < ${bound} ORDER BY id LIMIT ${chunkSize})
-    `.execute(db)
-    const count = Number(numAffectedRows ?? 0n)
-    deleted += count
-    if (count < chunkSize) return deleted
+  let deleted = 0
+  for (let after = ''; ; ) {
+    const page = await db
+      .selectFrom('events')
+      .select('id')
+      .where('id', '>', after)
+      .where('id', '<', bound)
+      .orderBy('id')
+      .limit(chunkSize)
+      .execute()
+    deleted += await deleteUnneeded(
+      db,
+      page.map(({ id }) => id),
+    )
+    if (page.length < chunkSize) return deleted
+    after = page.at(-1)?.id as string
   }
+}
+
+/** Deletes those of the events, given in order, that are not in the outbox and have no delivery. */
+async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<number> {
+  const [first] = eventIds
+  const last = eventIds.at(-1)
+  if (first === undefined || last === undefined) return 0
+  // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear.
+  const { numAffectedRows } = await sql`
+    DELETE FROM events e WHERE id = ANY(${eventIds}::text[])
+      AND NOT EXISTS (SELECT FROM outbox o WHERE o.event_id = e.id)
+      AND NOT EXISTS (
+        SELECT FROM deliveries d WHERE d.event_id = e.id
+          AND d.id >= 'dlv_' || substr(${first}, 5, 7) AND d.id < 'dlv_' || substr(${last}, 5, 7) || '~'
+      )
+      AND NOT EXISTS (
+        SELECT FROM deliveries d WHERE d.event_id = e.id AND substr(d.id, 5, 7) <> substr(d.event_id, 5, 7)
+      )
+  `.execute(db)
+  return Number(numAffectedRows ?? 0n)
 }

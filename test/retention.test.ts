@@ -1,64 +1,87 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../server/clock.ts'
-import { firstIdAt, newId } from '../server/ids.ts'
-import { deleteExpired } from '../server/retention.ts'
+import { inTransaction } from '../server/database/connection.ts'
+import { recover } from '../server/delivery/recover.ts'
+import { firstIdAt } from '../server/ids.ts'
+import { deleteExpired, type Expired } from '../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { startEngine } from './support/engine.ts'
+import { untilSomebodyWaits } from './support/locks.ts'
 
 let database: TestDatabase
 const now = new Date('2026-03-31T12:00:00.000Z')
-const clock: Clock = { now: () => now }
-const day = 24 * 3_600_000
-const accountId = newId('account', now)
-const webhookId = newId('webhook', now)
+const second = 1_000
+const hour = 3_600 * second
+const day = 24 * hour
+const retentionMs = 30 * day
+const accountId = firstIdAt('account', now)
+const webhookId = firstIdAt('webhook', now)
 
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createTestDatabase()
 })
-afterAll(() => database.drop())
+afterEach(() => database.drop())
 
-/** An event of so many days ago with a delivery and an attempt. */
-async function addEvent(
-  daysAgo: number,
-  status: 'pending' | 'succeeded',
-): Promise<{ event: string; delivery: string }> {
-  const at = new Date(now.getTime() - daysAgo * day)
-  const event = firstIdAt('event', at)
-  const delivery = firstIdAt('delivery', at)
+/** Deletes as of `days` after now. */
+function expire(days = 0): Promise<Expired> {
+  const clock: Clock = { now: () => new Date(now.getTime() + days * day) }
+  return deleteExpired({ db: database.db, clock }, { retentionMs })
+}
+
+async function insertEvents(times: readonly number[]): Promise<string[]> {
+  const rows = times.map((time) => ({
+    id: firstIdAt('event', new Date(time)),
+    account_id: accountId,
+    type: 'contact.deleted',
+    body: '{}',
+    created_at: new Date(time),
+  }))
+  await database.db.insertInto('events').values(rows).execute()
+  return rows.map(({ id }) => id)
+}
+
+type NewDelivery = { event: string; time: number; status: 'pending' | 'succeeded' | 'failed' }
+
+/** Each with an attempt. */
+async function insertDeliveries(deliveries: readonly NewDelivery[]): Promise<string[]> {
   const { db } = database
-  await db
-    .insertInto('events')
-    .values({ id: event, account_id: accountId, type: 'contact.deleted', body: '{}', created_at: at })
-    .execute()
-  await db
-    .insertInto('deliveries')
-    .values({
-      id: delivery,
-      account_id: accountId,
-      webhook_id: webhookId,
-      event_id: event,
-      event_type: 'contact.deleted',
-      status,
-      created_at: at,
-      completed_at: status === 'pending' ? null : at,
-      next_attempt_at: status === 'pending' ? at : null,
-    })
-    .execute()
-  await db
-    .insertInto('attempts')
-    .values({
-      delivery_id: delivery,
-      number: 1,
-      started_at: at,
-      duration_ms: 1,
-      response_status: 200,
-      response_body: '',
-      error: null,
-    })
-    .execute()
+  const rows = deliveries.map(({ event, time, status }) => ({
+    id: firstIdAt('delivery', new Date(time)),
+    account_id: accountId,
+    webhook_id: webhookId,
+    event_id: event,
+    event_type: 'contact.deleted',
+    status,
+    created_at: new Date(time),
+    completed_at: status === 'pending' ? null : new Date(time),
+    next_attempt_at: status === 'pending' ? new Date(time) : null,
+  }))
+  const attempts = rows.map(({ id, created_at }) => ({
+    delivery_id: id,
+    number: 1,
+    started_at: created_at,
+    duration_ms: 1,
+    response_status: 500,
+    response_body: '',
+    error: null,
+  }))
+  await db.insertInto('deliveries').values(rows).execute()
+  await db.insertInto('attempts').values(attempts).execute()
+  return rows.map(({ id }) => id)
+}
+
+type Made = { event: string; delivery: string }
+
+/** An event of so many days ago, and its delivery made `lateMs` after it. */
+async function addEvent(daysAgo: number, status: NewDelivery['status'], lateMs = 10): Promise<Made> {
+  const time = now.getTime() - daysAgo * day
+  const [event = ''] = await insertEvents([time])
+  const [delivery = ''] = await insertDeliveries([{ event, time: time + lateMs, status }])
   return { event, delivery }
 }
 
-async function kept() {
+async function left() {
   const { db } = database
   const ids = (rows: { id: string }[]) => rows.map(({ id }) => id)
   return {
@@ -68,45 +91,150 @@ async function kept() {
   }
 }
 
-describe('retention', () => {
-  it('deletes what is older, with its attempts, and keeps what is younger', async () => {
+/** What is left when it is these, with one delivery and one attempt each. */
+function only(...made: Made[]) {
+  const deliveries = made.map(({ delivery }) => delivery)
+  return { events: made.map(({ event }) => event), deliveries, attempts: deliveries }
+}
+
+describe('what is past its retention', () => {
+  it('is deleted with its attempts, and what is younger is kept', async () => {
     await addEvent(40, 'succeeded')
-    await addEvent(31, 'succeeded')
+    await addEvent(31, 'failed')
     const young = await addEvent(29, 'succeeded')
-    expect(await deleteExpired({ db: database.db, clock }, { retentionMs: 30 * day })).toEqual({
-      events: 2,
-      deliveries: 2,
-    })
-    expect(await kept()).toEqual({
-      events: [young.event],
-      deliveries: [young.delivery],
-      attempts: [young.delivery],
-    })
+    expect(await expire()).toEqual({ events: 2, deliveries: 2 })
+    expect(await left()).toEqual(only(young))
   })
 
-  it('keeps a delivery that is still pending, and the event it needs', async () => {
-    const pending = await addEvent(45, 'pending')
+  it('is deleted whatever is kept beside it', async () => {
     await addEvent(50, 'succeeded')
-    await deleteExpired({ db: database.db, clock }, { retentionMs: 30 * day })
-    const left = await kept()
-    expect(left.events).toContain(pending.event)
-    expect(left.deliveries).toContain(pending.delivery)
-    expect(left.events).toHaveLength(2)
+    const pending = await addEvent(45, 'pending')
+    await addEvent(44.9999, 'succeeded')
+    await addEvent(40, 'succeeded')
+    await expire()
+    expect(await left()).toEqual(only(pending))
   })
 
-  it('deletes any number, in chunks', async () => {
-    const at = new Date(now.getTime() - 60 * day)
-    const rows = Array.from({ length: 4_500 }, (_, index) => ({
-      id: firstIdAt('event', new Date(at.getTime() + index)),
-      account_id: accountId,
-      type: 'contact.deleted',
-      body: '{}',
-      created_at: at,
+  it('is deleted in any number', async () => {
+    const first = now.getTime() - 60 * day
+    const times = Array.from({ length: 4_500 }, (_, index) => first + index * 100)
+    const events = await insertEvents(times)
+    const isPending = (index: number) => index % 1_000 === 999
+    const made = times.map((time, index) => ({
+      event: events[index] as string,
+      time: time + 30,
+      status: isPending(index) ? ('pending' as const) : ('succeeded' as const),
     }))
-    await database.db.deleteFrom('deliveries').execute()
-    await database.db.deleteFrom('events').execute()
-    await database.db.insertInto('events').values(rows).execute()
-    const { events } = await deleteExpired({ db: database.db, clock }, { retentionMs: 30 * day })
-    expect(events).toBe(4_500)
+    const deliveries = await insertDeliveries(made)
+    expect(await expire()).toEqual({ events: 4_496, deliveries: 4_496 })
+    expect(await left()).toEqual({
+      events: events.filter((_, index) => isPending(index)),
+      deliveries: deliveries.filter((_, index) => isPending(index)),
+      attempts: deliveries.filter((_, index) => isPending(index)),
+    })
+    expect(await expire()).toEqual({ events: 0, deliveries: 0 })
   })
+})
+
+describe('an event past its retention is kept', () => {
+  it('while it awaits its fan-out', async () => {
+    const [event = ''] = await insertEvents([now.getTime() - 45 * day])
+    await database.db
+      .insertInto('outbox')
+      .values({ event_id: event, account_id: accountId, type: 'contact.deleted' })
+      .execute()
+    await expire()
+    expect((await left()).events).toEqual([event])
+    await database.db.deleteFrom('outbox').execute()
+    await expire()
+    expect((await left()).events).toEqual([])
+  })
+
+  it.each([
+    ['in the same second', 10],
+    ['in the next half minute', 33 * second],
+    ['six hours later', 6 * hour],
+    ['by a clock that is an hour behind', -hour],
+  ])('while its delivery is pending, which was made %s', async (_, lateMs) => {
+    const pending = await addEvent(45, 'pending', lateMs)
+    await addEvent(45.001, 'succeeded', lateMs)
+    await expire()
+    expect(await left()).toEqual(only(pending))
+  })
+
+  it.each([
+    ['a moment later', 10],
+    ['six hours later', 6 * hour],
+  ])('while its delivery can be sent again, which was made %s', async (_, lateMs) => {
+    const made = await addEvent(30 + lateMs / 2 / day, 'failed', lateMs)
+    expect(await expire()).toEqual({ events: 0, deliveries: 0 })
+    expect(await left()).toEqual(only(made))
+    expect(await expire(1)).toEqual({ events: 1, deliveries: 1 })
+  })
+
+  it('when its delivery ends after the deliveries were looked through', async () => {
+    const made = await addEvent(45, 'pending')
+    const { db } = database
+    let expiring: Promise<Expired> | undefined
+    await inTransaction(db, async (trx) => {
+      await sql`LOCK TABLE events`.execute(trx)
+      expiring = expire()
+      await untilSomebodyWaits(db)
+      await db.updateTable('deliveries').set({ status: 'failed', completed_at: now }).execute()
+    })
+    expect(await expiring).toEqual({ events: 0, deliveries: 0 })
+    expect(await left()).toEqual(only(made))
+  })
+})
+
+describe('what is being sent again', () => {
+  it('is kept, and nobody waits', async () => {
+    await using engine = await startEngine()
+    await engine.workers.stop(1_000)
+    const { db } = engine
+    await engine.addWebhook('http://127.0.0.1:9/')
+    const since = engine.clock.now()
+    const events = await engine.emit(3)
+    await engine.fanOut()
+    await sql`UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, completed_at = now()`.execute(db)
+    await sql`DELETE FROM pgboss.job WHERE name = 'deliveries'`.execute(db)
+    const { id: targetId } = await db.selectFrom('webhooks').select('id').executeTakeFirstOrThrow()
+    const until = engine.clock.now()
+    await engine.advance(31 * 24 * 3_600)
+
+    const expired: Expired[] = []
+    const queue: typeof engine.queue = {
+      ...engine.queue,
+      async put(trx, deliveries) {
+        // All of them are pending by now, which nobody else can see.
+        expired.push(await deleteExpired({ db, clock: engine.clock }, { retentionMs }))
+        await engine.queue.put(trx, deliveries)
+      },
+    }
+    const task = { webhookId: targetId, since: since.toISOString(), until: until.toISOString() }
+    await recover({ db, queue, wake: () => undefined }, task)
+
+    expect(expired).toEqual([{ events: 0, deliveries: 0 }])
+    expired.push(await deleteExpired({ db, clock: engine.clock }, { retentionMs }))
+    expect(expired.at(-1)).toEqual({ events: 0, deliveries: 0 })
+    const rows = await engine.deliveriesOf(targetId, () => true)
+    expect(rows.map(({ event_id, status }) => ({ event_id, status }))).toEqual(
+      events.map((event_id) => ({ event_id, status: 'pending' })),
+    )
+    expect(await db.selectFrom('events').select('id').orderBy('id').execute()).toEqual(events.map((id) => ({ id })))
+  })
+})
+
+it('forgets counted requests an hour after their window', async () => {
+  const { db } = database
+  const windows = [2, 0.5].map((hours) => ({
+    account_id: accountId,
+    window_start: new Date(now.getTime() - hours * hour),
+    used: 1,
+  }))
+  await db.insertInto('rate_limit_windows').values(windows).execute()
+  await expire()
+  expect(await db.selectFrom('rate_limit_windows').select('window_start').execute()).toEqual([
+    { window_start: windows[1]?.window_start },
+  ])
 })
