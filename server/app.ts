@@ -10,7 +10,7 @@ import type { Config } from './config.ts'
 import { connect, type Db } from './database/connection.ts'
 import { assertDatabase } from './database/connection-errors.ts'
 import { startEmbeddedDatabase } from './database/embedded.ts'
-import { migrateToLatest, pendingMigrations } from './database/migrate.ts'
+import { type Migrations, migrateToLatest, pendingMigrations } from './database/migrate.ts'
 import { createExchange } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
@@ -62,6 +62,8 @@ export type AppOptions = {
   pollIntervalMs?: number
   /** Milliseconds for an exchange with an endpoint. Default 30,000. */
   exchangeTimeoutMs?: number
+  /** What this version knows. Default: all there are. */
+  migrations?: Migrations
 }
 
 /** The plan of the account made at the first start. */
@@ -91,7 +93,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const db = pool('postern', config.database.poolSize)
   const workerDb = config.roles.worker ? pool('postern workers', workerConnections) : db
   if (config.database.kind === 'external') await assertDatabase(db, connectionString)
-  const migrated = await migrateToLatest(db)
+  const migrated = await migrateToLatest(db, options.migrations)
   if (migrated.length > 0) logger.info({ migrated }, 'migrated the database')
 
   const queue = await startQueue({
@@ -166,7 +168,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       registry,
       checks: {
         database: async () => isAnswering(db),
-        migrations: async () => (await pendingMigrations(db)).length === 0,
+        migrations: async () => (await pendingMigrations(db, options.migrations)).length === 0,
         ...(workers === null ? {} : { workers: async () => workers.alive() }),
       },
       logger,

@@ -3,6 +3,7 @@ import { createApiKeyService, type NewKey } from '../../server/api-keys/service.
 import { type App, startApp } from '../../server/app.ts'
 import { type Clock, systemClock } from '../../server/clock.ts'
 import type { Config } from '../../server/config.ts'
+import type { Migrations } from '../../server/database/migrate.ts'
 import { createLogger } from '../../server/logging.ts'
 import { createTestClient, type TestClient } from './client.ts'
 import type { TestTime } from './clock.ts'
@@ -52,6 +53,8 @@ export type TestServiceOptions = {
   authFailuresPerMinute?: number
   webhooks?: Partial<Config['webhooks']>
   exchangeTimeoutMs?: number
+  /** What this version knows. Default: all there are. */
+  migrations?: Migrations
   /** Default: 5. */
   shutdownTimeoutSeconds?: number
 }
@@ -71,6 +74,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     logger: createLogger({ level: 'warn', destination: { write: (line) => void logged.push(line) } }),
     pollIntervalMs: 50,
     ...(time && { clock: time.clock, queueClock: time.queueClock, sessionOptions: time.sessionOptions }),
+    ...(options.migrations && { migrations: options.migrations }),
     ...(options.exchangeTimeoutMs !== undefined && { exchangeTimeoutMs: options.exchangeTimeoutMs }),
   })
   starting.use(app)
