@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
@@ -35,6 +35,8 @@ export type Queue = {
   put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
   /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
+  /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
+  removal(uuids: RawBuilder<unknown>): RawBuilder<unknown>
   /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
   /** Puts what waits into another lane. What is claimed, or is being claimed at this moment, is passed over. */
@@ -158,6 +160,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       if (deliveryIds.length === 0) return
       await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
     },
+    removal: (uuids) => sql`DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id IN (${uuids})`,
     async drop(handle, claimed) {
       if (claimed.length === 0) return
       await boss.deleteJob(
