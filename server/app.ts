@@ -29,6 +29,8 @@ import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
 import { createSubscriberService } from './subscribers/service.ts'
+import { traceEvents } from './tracing/events.ts'
+import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { startWakeUps } from './wake-ups.ts'
 import { createWebhookService } from './webhooks/service.ts'
 import { startWorkers } from './workers.ts'
@@ -84,6 +86,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const { sessionOptions } = options
   const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
 
+  const tracer = await startTracer(config.tracing, logger)
+  starting.defer(() => tracer.stop())
+
   const failure = Promise.withResolvers<never>()
   // Whoever waits for it is told; nobody has to.
   failure.promise.catch(() => undefined)
@@ -134,6 +139,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         retentionMs: config.retentionDays * 24 * 3_600_000,
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
         onAttempt: metrics.onAttempt,
+        tracer,
         ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
       })
     : null
@@ -154,6 +160,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const outbox = createOutbox({
     clock,
     wake: () => (workers === null ? wakeUps.notify(outboxChannel) : workers.wakeFanOut()),
+    trace: (events) => traceEvents(tracer, events),
   })
   const deliveries = createDeliveryService({
     queue,
@@ -173,6 +180,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       },
       logger,
       trustProxy: config.http.trustProxy,
+      tracer,
     }),
     host: config.http.host,
     port: config.http.port,
@@ -233,7 +241,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   async function closeAll(deadlineMs: number): Promise<void> {
     // Side by side, since each may take until the deadline; the rest has nothing left to wait for.
-    await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)]).finally(() => running.disposeAsync())
+    try {
+      await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)])
+    } finally {
+      await Promise.all([tracer.stop(), running.disposeAsync()])
+    }
   }
 
   async function openDatabase(): Promise<string> {
@@ -264,6 +276,13 @@ const closingMs = 4_500
 
 /** The loops of the workers, each with a statement of its own at a time, and some to spare. */
 const workerConnections = 6
+
+/** What traces are made with is loaded where there are any. */
+async function startTracer(config: Config['tracing'], logger: Logger): Promise<Tracer> {
+  if (config === null) return noTracer
+  const { createOpenTelemetryTracer } = await import('./tracing/open-telemetry.ts')
+  return createOpenTelemetryTracer({ ...config, logger })
+}
 
 async function isAnswering(db: Db): Promise<boolean> {
   await sql`SELECT 1`.execute(db)

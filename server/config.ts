@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { OperatorError } from './errors.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
+import type { TracingConfig } from './tracing/settings.ts'
 
 /** Where the data is: a PostgreSQL of the operator's, or the one that comes with the service. */
 export type DatabaseConfig = { readonly poolSize: number } & (
@@ -39,6 +40,8 @@ export type Config = {
   }
   readonly logLevel: SettingValues['LOG_LEVEL']
   readonly shutdownTimeoutSeconds: number
+  /** Null: nothing is traced. */
+  readonly tracing: TracingConfig | null
 }
 
 /** What a command needs: where the data is, and which plans there are. */
@@ -78,6 +81,19 @@ export function readConfig(env: Env = process.env): Config {
     },
     logLevel: values.LOG_LEVEL,
     shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
+    tracing: tracingOf(values),
+  }
+}
+
+function tracingOf(values: SettingValues): TracingConfig | null {
+  const endpoint = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (endpoint === null) return null
+  return {
+    endpoint,
+    headers: values.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    samplerRatio: values.OTEL_TRACES_SAMPLER_ARG,
   }
 }
 
@@ -103,7 +119,13 @@ function missingKeyOf(env: Env): string[] {
 }
 
 /** Values that must not stand in a terminal or a log. */
-const secretSettings: readonly string[] = ['ENCRYPTION_KEY', 'DATABASE_URL']
+const secretSettings: readonly string[] = [
+  'ENCRYPTION_KEY',
+  'DATABASE_URL',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+]
 
 function parse<T extends z.ZodType>(schema: T, env: Env, faults: readonly string[]): z.output<T> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { samplers } from './tracing/settings.ts'
 
 /** What people are told of a setting. */
 export type SettingInfo = {
@@ -86,6 +87,31 @@ const encryptionKey = z
   .string()
   .regex(/^[A-Za-z0-9+/]{43}=$/)
   .transform((value) => Buffer.from(value, 'base64'))
+
+const collectorUrl = z.string().refine((value) => {
+  if (!URL.canParse(value)) return false
+  const { protocol, search, hash, username, password } = new URL(value)
+  return ['http:', 'https:'].includes(protocol) && [search, hash, username, password].every((part) => part === '')
+})
+
+/** Source: OpenTelemetry Protocol Exporter, "Specifying headers via environment variables". */
+const headerList = list.pipe(
+  z.array(
+    z
+      .string()
+      .transform((item) => [item.slice(0, item.indexOf('=')).trim(), item.slice(item.indexOf('=') + 1).trim()])
+      .pipe(
+        z.tuple([
+          z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/),
+          z
+            .string()
+            .refine(isDecodable)
+            .transform((value) => decodeURIComponent(value))
+            .pipe(z.string().regex(/^[\x20-\x7e]+$/)),
+        ]),
+      ),
+  ),
+)
 
 /** Every setting: the environment variable, how it is read, and what people are told of it. */
 export const settingsSchema = z.object({
@@ -251,6 +277,64 @@ export const settingsSchema = z.object({
     max: 35,
     meaning: 'How long a stopping process waits for deliveries in flight before it hands them back.',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalSetting(
+    {
+      unit: 'URL',
+      default: null,
+      meaning: 'An OpenTelemetry collector. Traces are sent to `/v1/traces` below it; without it there are none.',
+      allowed: 'an http or https URL without a password or a query, such as http://127.0.0.1:4318',
+    },
+    collectorUrl.transform((value) => `${value.replace(/\/+$/, '')}/v1/traces`),
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalSetting(
+    {
+      unit: 'URL',
+      default: null,
+      meaning: 'The same for traces alone, as it is: nothing is appended.',
+      allowed: 'an http or https URL without a password or a query, such as http://127.0.0.1:4318/v1/traces',
+    },
+    collectorUrl,
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: optionalSetting(
+    {
+      unit: 'list',
+      default: null,
+      meaning: 'Headers for the collector, such as a key: `name=value`, percent-encoded.',
+      allowed: 'headers with percent-encoded values, such as api-key=abc,x-tenant=mail%20service',
+    },
+    headerList.transform((pairs) => Object.fromEntries(pairs)),
+  ),
+  OTEL_SERVICE_NAME: setting(
+    {
+      unit: 'name',
+      default: 'postern',
+      meaning: 'What the service is called in traces.',
+      allowed: 'a name of 1 to 255 characters',
+    },
+    z.string().min(1).max(255),
+  ),
+  OTEL_TRACES_SAMPLER: setting(
+    {
+      unit: 'name',
+      default: 'parentbased_always_on',
+      meaning: 'Which traces are recorded. `parentbased_…` follows the client that began one.',
+      allowed: new Intl.ListFormat('en', { type: 'disjunction' }).format(samplers.map((name) => `"${name}"`)),
+    },
+    z.enum(samplers),
+  ),
+  OTEL_TRACES_SAMPLER_ARG: setting(
+    {
+      unit: 'share',
+      default: '1',
+      meaning: 'How many of them, for the samplers that end in `traceidratio`.',
+      allowed: 'a number from 0 to 1, such as 0.05',
+    },
+    z
+      .string()
+      .regex(/^\d+(\.\d+)?$/)
+      .transform(Number)
+      .pipe(z.number().max(1)),
+  ),
 })
 
 /** What the settings are read as. */

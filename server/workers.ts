@@ -7,6 +7,7 @@ import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { fanOutBatch } from './outbox/fan-out.ts'
+import { traceFanOut } from './outbox/fan-out-trace.ts'
 import type { Queue } from './queue/queue.ts'
 import { deleteExpired } from './retention.ts'
 
@@ -48,8 +49,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     intervalMs: options.pollIntervalMs ?? 1_000,
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
     async run() {
-      const { events, deliveries } = await fanOutBatch({ db, queue, clock })
+      const startedAt = clock.now()
+      const { events, deliveries, eventIds } = await fanOutBatch({ db, queue, clock })
       if (deliveries > 0) delivery.wake()
+      await traceFanOut(options, eventIds, startedAt)
       return events > 0
     },
   })

@@ -35,6 +35,7 @@ describe('an empty environment', () => {
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
       logLevel: 'info',
       shutdownTimeoutSeconds: 30,
+      tracing: null,
     })
   })
 

@@ -1,4 +1,6 @@
 import type { Clock } from '../clock.ts'
+import { noTracer, type Tracer } from '../tracing/tracer.ts'
+import { endAttemptSpan, startAttemptSpan, type TracedAttempt } from './attempt-span.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import type { SigningKeys } from './keyring.ts'
 import { signatureHeaders } from './signature.ts'
@@ -8,14 +10,26 @@ export type AttemptTarget = SigningKeys & {
   eventId: string
   body: string
   url: string
+  /** What its trace says of it. Default: its event is in none. */
+  traced?: TracedAttempt | null
 }
 
-/** Signs the body as stored and posts it. */
+export type AttemptMeans = {
+  exchange: Exchange
+  clock: Clock
+  /** Default: nothing is recorded. */
+  tracer?: Tracer
+}
+
+/** Signs the body as stored and posts it. An event that is traced is sent with its `traceparent`. */
 export async function attempt(
-  { exchange, clock }: { exchange: Exchange; clock: Clock },
+  { exchange, clock, tracer = noTracer }: AttemptMeans,
   target: AttemptTarget,
   signal?: AbortSignal,
 ): Promise<ExchangeOutcome> {
+  const span = startAttemptSpan(tracer, target)
+  // Where it is not recorded here, the trace still goes on at the receiver.
+  const traceparent = span.traceparent ?? target.traced?.traceparent
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': 'Postern-Webhooks/1',
@@ -26,6 +40,9 @@ export async function attempt(
       key: target.key,
       previousKey: target.previousKey,
     }),
+    ...(traceparent !== undefined && { traceparent }),
   }
-  return exchange.send({ url: target.url, headers, body: target.body }, signal)
+  const outcome = await exchange.send({ url: target.url, headers, body: target.body }, signal)
+  endAttemptSpan(span, outcome)
+  return outcome
 }

@@ -10,6 +10,8 @@ export type DueDelivery = {
   webhookId: string
   eventId: string
   body: string
+  /** The trace of the event; null: it is in none. */
+  traceparent: string | null
   attemptCount: number
   schedulePosition: number
   webhook: SealedSecrets & { url: string; slow: boolean; lane: number }
@@ -33,6 +35,7 @@ type Row = SealedSecrets & {
   attempt_count: number
   schedule_position: number
   body: string | null
+  traceparent: string | null
   url: string | null
   status: 'enabled' | 'disabled' | null
   early: boolean
@@ -53,7 +56,7 @@ export async function loadDue(
 ): Promise<(DueDelivery | PassedDelivery)[]> {
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
-      e.body,
+      e.body, e.traceparent,
       w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane,
       d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
     FROM deliveries d
@@ -71,6 +74,7 @@ export async function loadDue(
       webhookId: row.webhook_id,
       eventId: row.event_id,
       body,
+      traceparent: row.traceparent,
       attemptCount: row.attempt_count,
       schedulePosition: row.schedule_position,
       webhook: {

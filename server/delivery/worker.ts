@@ -4,7 +4,9 @@ import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
+import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
+import { tracedAttempt } from './attempt-span.ts'
 import { claimDue } from './claim.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
@@ -41,6 +43,8 @@ export type DeliveryWorkerOptions = {
   pollIntervalMs?: number
   /** Told of every attempt made. */
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
+  /** Records the attempts of events that are traced. Default: none are recorded. */
+  tracer?: Tracer
 }
 
 export type DeliveryWorker = {
@@ -61,7 +65,7 @@ export type DeliveryWorker = {
  * none of them can take the place of the others.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { queue, exchange, keyring, clock, logger, concurrency, webhookConcurrency } = options
+  const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const share = Math.max(1, Math.floor(concurrency / 8))
   const slowCap = Math.max(1, Math.floor(share / 4))
@@ -117,9 +121,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     settling.wake()
   }
 
-  async function send({ webhook, eventId, body }: DueDelivery): Promise<ExchangeOutcome> {
+  async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
+    const { webhook, eventId, body } = delivery
     const keys = keyring.keysOf(webhook, clock.now())
-    return attempt({ exchange, clock }, { eventId, body, url: webhook.url, ...keys }, breakOff.signal)
+    const target = { eventId, body, url: webhook.url, ...keys, traced: tracedAttempt(delivery) }
+    return attempt(options, target, breakOff.signal)
   }
 
   /** Claims for a lane. Answers whether there may be more. */

@@ -5,7 +5,7 @@ import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
 
 /** Asked every few seconds by machines: told only to those who want to know everything. */
-const quietRoutes: readonly string[] = ['/healthz', '/readyz', '/metrics']
+export const quietRoutes: readonly string[] = ['/healthz', '/readyz', '/metrics']
 
 /**
  * Logs and counts every request when its answer has ended, or its client has left. Neither the path as
@@ -43,7 +43,7 @@ function fieldsOf(req: Request, res: Response, { route, status, durationMs }: Me
 }
 
 /** The path of the route as the contract has it, so that the number of different ones is known. */
-function routeOf(req: Request): string {
+export function routeOf(req: Request): string {
   const path: unknown = req.route?.path
   return typeof path === 'string' ? path : 'unmatched'
 }

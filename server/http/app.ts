@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
 import { DomainError } from '../errors.ts'
+import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { logRequests } from './access-log.ts'
 import { readJsonBody } from './body.ts'
 import { serveDocs } from './docs.ts'
@@ -15,6 +16,7 @@ import { checkQuery } from './query.ts'
 import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRoutes, type Services } from './routes/index.ts'
+import { traceRequests } from './trace-requests.ts'
 import { refusalOf } from './validation.ts'
 
 /** What the API needs beyond what every process serves. */
@@ -40,11 +42,13 @@ export type HttpAppOptions = {
   logger: Logger
   /** How many proxies in front of the service are believed in what they say of the client's address. */
   trustProxy: number
+  /** Default: no request is recorded. */
+  tracer?: Tracer
 }
 
 /** The whole HTTP interface: the routes of the contract, and beside them what needs no key. */
 export function createHttpApp(options: HttpAppOptions): Express {
-  const { logger, registry } = options
+  const { logger, registry, tracer = noTracer } = options
   const app = express()
   // Before the first route: express fixes them then.
   app.enable('case sensitive routing').enable('strict routing').disable('x-powered-by').disable('etag')
@@ -52,7 +56,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', 'simple')
   app.set('trust proxy', options.trustProxy)
 
-  app.use(begin, logRequests(logger, createRequestMetrics(registry)), requireHost)
+  app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost)
   const docsPaths = options.api === null ? [] : serveApi(app, options.api)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))

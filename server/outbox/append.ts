@@ -30,8 +30,15 @@ function eventBody(id: string, event: NewEvent, at: Date): string {
   })
 }
 
-/** @param wake Called after a commit that appended something: there is work for the fan-out. */
-export function createOutbox({ clock, wake }: { clock: Clock; wake: () => void }): Outbox {
+export type OutboxOptions = {
+  clock: Clock
+  /** Called after a commit that appended something: there is work for the fan-out. */
+  wake: () => void
+  /** Told of what is appended. Answers the `traceparent` to keep with it. Default: none is kept. */
+  trace?: (events: readonly { id: string; type: string }[]) => string | null
+}
+
+export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions): Outbox {
   return {
     async append(trx, accountId, events) {
       if (events.length === 0) return []
@@ -44,8 +51,8 @@ export function createOutbox({ clock, wake }: { clock: Clock; wake: () => void }
       const types = rows.map((row) => row.type)
       await sql`
         WITH event AS (
-          INSERT INTO events (id, account_id, type, body, created_at)
-          SELECT id, ${accountId}, type, body, ${at}
+          INSERT INTO events (id, account_id, type, body, created_at, traceparent)
+          SELECT id, ${accountId}, type, body, ${at}, ${trace(rows)}
           FROM unnest(${ids}::text[], ${types}::text[], ${rows.map((row) => row.body)}::text[]) AS e (id, type, body)
         )
         INSERT INTO outbox (event_id, account_id, type)

@@ -16,7 +16,8 @@ type Waiting = { event_id: string; account_id: string; type: string }
 type Target = { id: string; account_id: string; events: string[]; slow: boolean; lane: number }
 type NewDelivery = { id: string; event: Waiting; target: Target }
 
-export type FanOut = { events: number; deliveries: number }
+/** How much was done, and with which events. */
+export type FanOut = { events: number; deliveries: number; eventIds: readonly string[] }
 
 /**
  * Turns one batch of waiting events into deliveries with their jobs, in one transaction: an event
@@ -26,7 +27,7 @@ export type FanOut = { events: number; deliveries: number }
 export async function fanOutBatch({ db, queue, clock }: { db: Db; queue: Queue; clock: Clock }): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
     const waiting = await takeWaiting(trx)
-    if (waiting.length === 0) return { events: 0, deliveries: 0 }
+    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [] }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
 
@@ -48,7 +49,7 @@ export async function fanOutBatch({ db, queue, clock }: { db: Db; queue: Queue; 
     }
     await write(trx, queue, chunk, now)
     await trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${done}::text[])`).execute()
-    return { events: done.length, deliveries: made }
+    return { events: done.length, deliveries: made, eventIds: done }
   })
 }
 

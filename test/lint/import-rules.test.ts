@@ -39,6 +39,17 @@ const rooms: Imports[] = [
     allowed: ['./ids.ts', '../contract/ids.ts', './database/connection.ts', 'node:fs'],
   },
   {
+    file: 'server/tracing/thing.ts',
+    refused: [
+      '../database/connection.ts',
+      '../queue/queue.ts',
+      '../delivery/worker.ts',
+      '../http/router.ts',
+      'express',
+    ],
+    allowed: ['./tracer.ts', '@opentelemetry/api', '@opentelemetry/sdk-trace', 'node:async_hooks'],
+  },
+  {
     file: 'server/database/thing.ts',
     refused: [
       '../queue/queue.ts',
@@ -96,6 +107,7 @@ const rooms: Imports[] = [
 type Misdeed = { rule: string; file: string; source: string }
 
 const room = 'server/database'
+const untraced = ['database', 'queue', 'outbox', 'delivery', 'webhooks', 'http', 'cli', 'workers']
 const misdeeds: Misdeed[] = [
   { rule: 'style/noRestrictedImports', file: `${room}/type.ts`, source: "import type { Q } from '../queue/queue.ts'" },
   { rule: 'style/noRestrictedImports', file: `${room}/from.ts`, source: "export { q } from '../queue/queue.ts'" },
@@ -104,6 +116,12 @@ const misdeeds: Misdeed[] = [
     file: `${room}/late.ts`,
     source: "export const q = import('../queue/queue.ts')",
   },
+  ...[
+    ...untraced.map((name) => `server/${name}/traced.ts`),
+    'server/app.ts',
+    'server/traced.ts',
+    'scripts/traced.ts',
+  ].map((file) => ({ rule: 'style/noRestrictedImports', file, source: "import '@opentelemetry/api'" })),
   { rule: 'suspicious/noImportCycles', file: 'server/ring.ts', source: "import './ring-back.ts'" },
   { rule: 'suspicious/noImportCycles', file: 'server/ring-back.ts', source: "import './ring.ts'" },
   { rule: 'style/noProcessEnv', file: 'server/main.ts', source: 'export const port = process.env.PORT' },

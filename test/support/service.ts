@@ -51,6 +51,8 @@ export type TestServiceOptions = {
   expectErrors?: boolean
   maxBodyBytes?: number
   authFailuresPerMinute?: number
+  /** Default: nothing is traced. */
+  tracing?: Config['tracing']
   webhooks?: Partial<Config['webhooks']>
   exchangeTimeoutMs?: number
   /** What this version knows. Default: all there are. */
@@ -111,6 +113,7 @@ export function configOf({ roles, webhooks, ...options }: TestServiceOptions, ur
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
     logLevel: 'warn',
     shutdownTimeoutSeconds: options.shutdownTimeoutSeconds ?? 5,
+    tracing: options.tracing ?? null,
   }
 }
 
