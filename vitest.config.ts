@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter()],
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',

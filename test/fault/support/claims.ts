@@ -1,0 +1,29 @@
+import { sql } from 'kysely'
+import { PgBoss } from 'pg-boss'
+import type { Db } from '../../../server/database/connection.ts'
+import { idOfUuid } from '../../../server/ids.ts'
+import type { LostClaim } from './ledger.ts'
+
+/** What is claimed at this moment: all that a process that has just died can have had in hand. */
+export async function claimsOf(db: Db): Promise<LostClaim[]> {
+  const { rows } = await sql<{ id: string; started_on: Date }>`
+    SELECT id, started_on FROM pgboss.job WHERE name = 'deliveries' AND state = 'active'
+  `.execute(db)
+  return rows.map((row) => ({ deliveryId: idOfUuid('delivery', row.id), claimedAt: row.started_on }))
+}
+
+/**
+ * Has the claims of dead processes lapse now, which they do by themselves after 20 to 35 seconds: it
+ * makes them a minute older and looks after them as every process does. Not while one lives that claims.
+ */
+export async function lapseClaims({ db, connectionString }: { db: Db; connectionString: string }): Promise<void> {
+  await sql`
+    UPDATE pgboss.job SET heartbeat_on = heartbeat_on - interval '1 minute' WHERE state = 'active'
+  `.execute(db)
+  await sql`UPDATE pgboss.queue SET monitor_claim_on = NULL, monitor_on = NULL`.execute(db)
+  const boss = new PgBoss({ connectionString, supervise: false, schedule: false, max: 1 })
+  boss.on('error', () => undefined)
+  await boss.start()
+  await boss.supervise()
+  await boss.stop({ graceful: false })
+}

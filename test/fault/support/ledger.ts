@@ -1,0 +1,41 @@
+/**
+ * What became of every write that was tried. A mark names one: an address that no other write has, and
+ * that stands in the body of its event.
+ */
+export type Ledger = {
+  /** Was begun. Until more is known, it may have been committed or not. */
+  begin(mark: string): void
+  /** Was acknowledged: it is there, once, whatever happens from now on. */
+  acknowledge(mark: string): void
+  /** Cannot have been committed. */
+  rollBack(mark: string): void
+  /** Notes claims whose holder died with them: each explains one request more than one. */
+  lose(claims: Iterable<LostClaim>): void
+  readonly marks: ReadonlyMap<string, Fate>
+  /** How many claims of a delivery were lost. */
+  lostClaimsOf(deliveryId: string): number
+}
+
+export type Fate = 'unknown' | 'acknowledged' | 'rolled back'
+
+/** One claim of one delivery; a delivery claimed again has another time. */
+export type LostClaim = { deliveryId: string; claimedAt: Date }
+
+export function createLedger(): Ledger {
+  const marks = new Map<string, Fate>()
+  const lost = new Map<string, Set<number>>()
+
+  return {
+    begin: (mark) => void marks.set(mark, 'unknown'),
+    acknowledge: (mark) => void marks.set(mark, 'acknowledged'),
+    rollBack: (mark) => void marks.set(mark, 'rolled back'),
+    lose(claims) {
+      for (const { deliveryId, claimedAt } of claims) {
+        const times = lost.get(deliveryId) ?? new Set()
+        lost.set(deliveryId, times.add(claimedAt.getTime()))
+      }
+    },
+    marks,
+    lostClaimsOf: (deliveryId) => lost.get(deliveryId)?.size ?? 0,
+  }
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { systemClock } from '../../../server/clock.ts'
+import { type Db, inTransaction } from '../../../server/database/connection.ts'
+import { newId } from '../../../server/ids.ts'
+import { createOutbox } from '../../../server/outbox/append.ts'
+import type { Ledger } from './ledger.ts'
+
+/** Writes that go on until they are stopped, with all that became of them in the ledger. */
+export type Load = AsyncDisposable & {
+  /** Resolves when `count` writes more have been acknowledged. */
+  acknowledged(count: number): Promise<void>
+  /** Ends after the requests under way. */
+  stop(): Promise<void>
+}
+
+export type LoadOptions = {
+  ledger: Ledger
+  /** Where the service is at this moment. */
+  url: () => string
+  key: string
+  /** Where the writes that are rolled back are made. */
+  db: Db
+  accountId: string
+  /** Writes under way at once. Default: 4. */
+  writers?: number
+}
+
+/** Between two writes of one writer: a load, not a flood. Milliseconds. */
+const paceMs = 10
+/** One write of so many is made in a transaction that is rolled back. */
+const rolledBackEvery = 8
+
+/**
+ * Creates subscribers as a careful client does: a request that was not answered, or with 5xx, is
+ * repeated with its idempotency key until it is. Beside that, events are appended in transactions that
+ * are then rolled back.
+ */
+export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: LoadOptions): Load {
+  const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+  const waiting = new Set<() => void>()
+  let acknowledged = 0
+  let stopping = false
+
+  async function write(mark: string): Promise<void> {
+    ledger.begin(mark)
+    const idempotencyKey = randomUUID()
+    for (;;) {
+      const status = await post(mark, idempotencyKey)
+      if (status === 201) break
+      // 409: the service still works on the request that was cut off.
+      if (status !== null && status !== 409 && status < 500) throw new Error(`a write was answered ${status}`)
+      if (stopping) return
+      await delay(paceMs)
+    }
+    ledger.acknowledge(mark)
+    acknowledged += 1
+    for (const check of waiting) check()
+  }
+
+  async function post(email: string, idempotencyKey: string): Promise<number | null> {
+    try {
+      const response = await fetch(`${url()}/v1/subscribers`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'idempotency-key': idempotencyKey,
+        },
+        body: JSON.stringify({ email }),
+      })
+      await response.arrayBuffer()
+      return response.status
+    } catch {
+      return null
+    }
+  }
+
+  async function writeAndRollBack(mark: string): Promise<void> {
+    ledger.rollBack(mark)
+    const undo = new Error('undone')
+    const data = { subscriberId: newId('subscriber', systemClock.now()), email: mark, status: 'active' } as const
+    await inTransaction(db, async (trx) => {
+      await outbox.append(trx, accountId, [{ type: 'subscriber.added', data }])
+      throw undo
+      // Where the database is away it is not committed either.
+    }).catch(() => undefined)
+  }
+
+  async function run(): Promise<void> {
+    for (let number = 1; !stopping; number++) {
+      const mark = `${randomUUID()}@example.com`
+      await (number % rolledBackEvery === 0 ? writeAndRollBack(mark) : write(mark))
+      await delay(paceMs)
+    }
+  }
+
+  const running = Promise.all(Array.from({ length: writers }, run))
+  // Whoever waits for it is told.
+  running.catch(() => undefined)
+
+  async function stop(): Promise<void> {
+    stopping = true
+    await running
+  }
+
+  return {
+    async acknowledged(count) {
+      const goal = acknowledged + count
+      const reached = new Promise<void>((resolve) => {
+        const check = () => {
+          if (acknowledged < goal) return
+          waiting.delete(check)
+          resolve()
+        }
+        waiting.add(check)
+      })
+      await Promise.race([reached, running])
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}

@@ -1,0 +1,14 @@
+import { defineConfig, mergeConfig } from 'vitest/config'
+import base from './vitest.config.ts'
+
+/** The fault suite with its long rounds: `npm run test:faults`. */
+export default mergeConfig(
+  base,
+  defineConfig({
+    test: {
+      provide: { faultRound: 'long' },
+      // One fault at a time: what is measured of one must not be the load of another.
+      fileParallelism: false,
+    },
+  }),
+)
