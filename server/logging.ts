@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { maskSecrets } from './mask.ts'
+import { printable } from './printable.ts'
 
 export type LoggerOptions = {
   /** The least severe level that is written, or `silent`. */
@@ -19,10 +20,15 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: errorFields },
-      hooks: { streamWrite: maskSecrets },
+      hooks: { streamWrite: harmless },
     },
     destination,
   )
+}
+
+/** A line of the log, which is JSON, as it is written: without secrets, and with nothing a terminal would obey. */
+function harmless(line: string): string {
+  return `${printable(maskSecrets(line).trimEnd())}\n`
 }
 
 /** What a log line says of an error. Not all it carries: one of a connection pool has the whole connection on it. */

@@ -1,6 +1,13 @@
-/** For programs: one JSON value. */
+import { printable } from '../printable.ts'
+
+/** For programs: one JSON value, on one line. */
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value))
+  console.log(printable(JSON.stringify(value)))
+}
+
+/** For people: a sentence, on one line. */
+export function printLine(text: string): void {
+  console.log(printable(text))
 }
 
 /** For people: columns under headings, or a sentence when there are no rows. */
@@ -11,7 +18,7 @@ export function printTable(rows: readonly Record<string, string>[], whenEmpty: s
     return
   }
   const names = Object.keys(first)
-  const lines = [Object.fromEntries(names.map((name) => [name, name])), ...rows]
+  const lines = [Object.fromEntries(names.map((name) => [name, name])), ...rows.map(printableRow)]
   const widths = names.map((name) => Math.max(...lines.map((line) => line[name]?.length ?? 0)))
   for (const line of lines) {
     console.log(
@@ -21,4 +28,8 @@ export function printTable(rows: readonly Record<string, string>[], whenEmpty: s
         .trimEnd(),
     )
   }
+}
+
+function printableRow(row: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, printable(cell)]))
 }

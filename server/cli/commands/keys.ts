@@ -4,7 +4,7 @@ import type { KeyMode } from '../../api-keys/key-format.ts'
 import { type ApiKeyService, createApiKeyService } from '../../api-keys/service.ts'
 import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/connection.ts'
-import { printJson, printTable } from '../output.ts'
+import { printJson, printLine, printTable } from '../output.ts'
 import { withSession } from '../session.ts'
 import { nameArgument } from './arguments.ts'
 
@@ -91,5 +91,5 @@ async function listKeys({ account, json }: ListOptions): Promise<void> {
 async function revokeKey(id: string, { json }: { json?: true }): Promise<void> {
   const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).revoke(db, id))
   if (json) return printJson(key)
-  console.log(`The key "${key.name}" (${key.id}) is revoked.`)
+  printLine(`The key "${key.name}" (${key.id}) is revoked.`)
 }
