@@ -99,6 +99,7 @@ const headerList = list.pipe(
   z.array(
     z
       .string()
+      .regex(/=/)
       .transform((item) => [item.slice(0, item.indexOf('=')).trim(), item.slice(item.indexOf('=') + 1).trim()])
       .pipe(
         z.tuple([

@@ -128,6 +128,10 @@ describe('what is given', () => {
     ['TRUST_PROXY', 'true'],
     ['AUTH_FAILURES_PER_MINUTE', '0'],
     ['SHUTDOWN_TIMEOUT_SECONDS', '36'],
+    ['OTEL_SERVICE_NAME', 'a'.repeat(256)],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.01'],
+    ['OTEL_TRACES_SAMPLER_ARG', '-0'],
   ])('%s=%s is refused, with what is allowed', (name, value) => {
     const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
     expect(faultOf({ [name]: value })).toBe(`${name} is "${value}", but must be ${allowed}`)
@@ -148,5 +152,48 @@ describe('what is given', () => {
     expect(fault).toContain('DATABASE_URL must be a URL such as postgres://')
     expect(fault).toContain('ENCRYPTION_KEY must be 32 bytes in base64')
     expect(fault).not.toMatch(/hush|c2hvcnQ/)
+  })
+})
+
+describe('traces', () => {
+  const endpoint = 'https://collector.example/otel'
+
+  test('go below the endpoint of all signals, or where they are sent alone', () => {
+    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/` }).tracing).toEqual({
+      endpoint: `${endpoint}/v1/traces`,
+      headers: {},
+      serviceName: 'postern',
+      sampler: 'parentbased_always_on',
+      samplerRatio: 1,
+    })
+    const alone = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/alone` }
+    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...alone }).tracing?.endpoint).toBe(`${endpoint}/alone`)
+  })
+
+  test('are named, sampled and sent with headers as told', () => {
+    const tracing = readConfig({
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%2Cb=, x-tenant = mail service ',
+      OTEL_SERVICE_NAME: 'mail',
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.05',
+    }).tracing
+    expect(tracing).toMatchObject({ serviceName: 'mail', sampler: 'traceidratio', samplerRatio: 0.05 })
+    expect(tracing?.headers).toEqual({ 'api-key': 'a,b=', 'x-tenant': 'mail service' })
+  })
+
+  test.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector.example:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://collector.example:4317'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://ann:hush@collector.example'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example/v1/traces?key=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', '=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'api key=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%zz'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%0d%0aHost: elsewhere'],
+  ])('are refused with %s=%s, which is not told', (name, value) => {
+    const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
+    expect(faultOf({ [name]: value })).toBe(`${name} must be ${allowed}`)
   })
 })

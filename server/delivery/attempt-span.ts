@@ -1,4 +1,4 @@
-import { type Span, type Tracer, unrecorded } from '../tracing/tracer.ts'
+import { type Attributes, type Span, type Tracer, unrecorded } from '../tracing/tracer.ts'
 import type { ExchangeOutcome } from './exchange.ts'
 import type { DueDelivery } from './load.ts'
 import { faultOf } from './verdict.ts'
@@ -23,21 +23,30 @@ type Target = { eventId: string; url: string; traced?: TracedAttempt | null }
 /** Begins to record an attempt. Of the URL only the origin: what follows may be a secret of its owner. */
 export function startAttemptSpan(tracer: Tracer, { eventId, url, traced }: Target): Span {
   if (!traced) return unrecorded
-  const { hostname, port, protocol } = new URL(url)
   return tracer.start({
     name: 'delivery attempt',
     kind: 'client',
     parent: traced.traceparent,
     attributes: {
       'http.request.method': 'POST',
-      'server.address': hostname,
-      'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+      ...serverOf(url),
       'postern.event.id': eventId,
       'postern.delivery.id': traced.deliveryId,
       'postern.webhook.id': traced.webhookId,
       'postern.attempt.number': traced.number,
     },
   })
+}
+
+function serverOf(url: string): Attributes {
+  const parsed = URL.parse(url)
+  if (parsed === null) return {}
+  const { hostname, port, protocol } = parsed
+  return {
+    // Without the brackets a URL puts around an IPv6 address.
+    'server.address': hostname.replace(/^\[(.*)\]$/, '$1'),
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  }
 }
 
 /** Ends it, with the status or the reason why there is none. Nothing of the answer's body. */

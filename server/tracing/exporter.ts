@@ -14,7 +14,8 @@ export function tellOfFailures(
   function tell({ code, error }: Result): void {
     const failed = code !== 0
     if (failed && !failing) {
-      const reason = error?.message || 'no reason was given'
+      // A name with several addresses, none of which answers, fails without a message.
+      const reason = error?.message || (error && 'code' in error ? error.code : 'no reason was given')
       logger.warn(
         `traces cannot be sent to ${endpoint} (${reason}) and are dropped; check OTEL_EXPORTER_OTLP_ENDPOINT and that the collector takes OTLP over HTTP there`,
       )

@@ -3,8 +3,10 @@ import { contract } from '../../contract/index.ts'
 import type { TracingConfig } from '../../server/tracing/settings.ts'
 import { createTestTime } from '../support/clock.ts'
 import { type CollectedSpan, type Collector, startCollector } from '../support/collector.ts'
+import { deadUrl } from '../support/fixtures.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
-import { startTestService, type TestServiceOptions } from '../support/service.ts'
+import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const clientSpan = '00f067aa0ba902b7'
@@ -127,7 +129,152 @@ describe('a request of a client that traces', () => {
   })
 })
 
-async function pendingRetries({ database }: Awaited<ReturnType<typeof startTraced>>): Promise<number> {
+async function pendingRetries({ database }: TestService): Promise<number> {
   const rows = await database.db.selectFrom('deliveries').select('id').where('attempt_count', '=', 1).execute()
   return rows.length
 }
+
+/** The `traceparent` of each event of the service. */
+async function keptIn({ database }: TestService): Promise<(string | null)[]> {
+  const rows = await database.db.selectFrom('events').select('traceparent').orderBy('id').execute()
+  return rows.map((row) => row.traceparent)
+}
+
+/** Adds a subscriber with a webhook that hears of it. */
+async function cause(service: TestService, headers: Record<string, string> = {}, idempotencyKey?: string) {
+  await service.client.succeed(contract.webhooks.create, { body: { url: receiver.url, events: ['subscriber.added'] } })
+  await service.client.succeed(
+    contract.subscribers.create,
+    { body: { email: 'ada@example.com' } },
+    { headers, ...(idempotencyKey !== undefined && { idempotencyKey }) },
+  )
+}
+
+describe('a request', () => {
+  it('keeps its trace with an Idempotency-Key too', async () => {
+    const service = await startTraced({}, { roles: { worker: false } })
+    await cause(service, { traceparent }, 'once')
+    const kept = await keptIn(service)
+    await service.stop()
+    expect(kept).toEqual([`00-${traceId}-${only('POST /v1/subscribers').spanId}-01`])
+  })
+
+  it('that the client does not trace leaves nothing, here and at the receiver', async () => {
+    const service = await startTraced()
+    await cause(service, { traceparent: `00-${traceId}-${clientSpan}-00` })
+    const [delivered] = await receiver.received(1)
+    expect(await keptIn(service)).toEqual([null])
+    await service.stop()
+    expect(delivered?.headers).not.toHaveProperty('traceparent')
+    expect(collector.spans().map((span) => span.name)).toEqual(['POST /v1/webhooks'])
+  })
+
+  it('begins a trace of its own where the header names none', async () => {
+    const service = await startTraced({}, { roles: { worker: false } })
+    const hostile = [
+      'x'.repeat(4_000),
+      `00-${'0'.repeat(32)}-${clientSpan}-01`,
+      `${traceparent}\tand more`,
+      `00-${traceId.toUpperCase()}-${clientSpan}-01`,
+      "'; DROP TABLE events; --",
+    ]
+    for (const [index, value] of hostile.entries()) {
+      const body = { email: `person-${index}@example.com` }
+      await service.client.succeed(contract.subscribers.create, { body }, { headers: { traceparent: value } })
+    }
+    const kept = await keptIn(service)
+    await service.stop()
+    const requests = named('POST /v1/subscribers')
+    expect(requests.map((span) => span.parentSpanId ?? '')).toEqual(hostile.map(() => ''))
+    expect(new Set(requests.map((span) => span.traceId)).add(traceId).size).toBe(hostile.length + 1)
+    expect(kept).toEqual(requests.map((span) => `00-${span.traceId}-${span.spanId}-01`))
+  })
+
+  it('with two of them begins its own as well', async () => {
+    const service = await startTraced({}, { roles: { worker: false } })
+    const head = 'GET /v1/event-types HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+    const other = traceparent.replace(traceId, traceId.replace('4', '5'))
+    await sendRaw(service.url, {
+      path: '/v1/event-types',
+      bytes: `${head}traceparent: ${traceparent}\r\ntraceparent: ${other}\r\n\r\n`,
+    })
+    await service.stop()
+    expect(only('GET /v1/event-types').traceId).not.toBe(traceId)
+  })
+
+  it("is an error when it is ours, and none when it is the client's", async () => {
+    const service = await startTraced({}, { roles: { worker: false }, expectErrors: true })
+    await service.client.send('GET', '/v1/no-such-thing')
+    await service.database.db.schema.alterTable('subscribers').renameTo('elsewhere').execute()
+    await service.client.send('GET', '/v1/subscribers')
+    await service.stop()
+    expect(only('GET unmatched')).toMatchObject({
+      attributes: { 'http.response.status_code': 404 },
+      status: { code: 0 },
+    })
+    expect(only('GET /v1/subscribers')).toMatchObject({
+      attributes: { 'http.response.status_code': 500, 'error.type': '500' },
+      status: { code: 2 },
+    })
+  })
+
+  it('for the health of the process is not recorded', async () => {
+    const service = await startTraced({}, { roles: { worker: false } })
+    for (const path of ['/healthz', '/readyz', '/metrics']) await service.client.send('GET', path)
+    await service.stop()
+    expect(collector.spans()).toEqual([])
+  })
+})
+
+describe('what is exported', () => {
+  it('holds no body, no key, no secret, and of an endpoint only where it is', async () => {
+    const service = await startTraced()
+    const { secret } = await service.client.succeed(contract.webhooks.create, {
+      body: { url: `${receiver.url}/path-secret?token=query-secret`, events: ['subscriber.added'] },
+    })
+    await service.client.succeed(
+      contract.subscribers.create,
+      { body: { email: 'ada@example.com', firstName: 'Ada' } },
+      { headers: { traceparent, tracestate: 'vendor=state-secret', baggage: 'user=baggage-secret' } },
+    )
+    await service.client.succeed(contract.subscribers.list, { query: { email: 'ada@example.com' } })
+    await receiver.received(1)
+    await service.stop()
+    expect(named('delivery attempt')).toHaveLength(1)
+    const text = collector.receiver.requests.map(({ body }) => body.toString('utf8')).join()
+    const secrets = [service.keys.live, secret, 'path-secret', 'query-secret', 'state-secret', 'baggage-secret']
+    for (const hidden of [...secrets, 'ada@example.com', 'Ada']) expect(text).not.toContain(hidden)
+  })
+})
+
+describe('a process that does not trace', () => {
+  it('keeps nothing of a trace', async () => {
+    const service = await startTestService()
+    await cause(service, { traceparent })
+    const [delivered] = await receiver.received(1)
+    expect(await keptIn(service)).toEqual([null])
+    expect(delivered?.headers).not.toHaveProperty('traceparent')
+    await service.stop()
+    expect(collector.receiver.requests).toEqual([])
+  })
+
+  it('passes on the trace another process has begun', async () => {
+    const api = await startTraced({}, { roles: { worker: false } })
+    const worker = await startTestService({ beside: api, roles: { api: false } })
+    await cause(api, { traceparent })
+    const [delivered] = await receiver.received(1)
+    await worker.stop()
+    await api.stop()
+    expect(delivered?.headers.traceparent).toBe(`00-${traceId}-${only('POST /v1/subscribers').spanId}-01`)
+  })
+})
+
+describe('a collector that is away', () => {
+  it('holds up neither requests, nor deliveries, nor the end', async () => {
+    const service = await startTraced({ endpoint: deadUrl })
+    await cause(service, { traceparent })
+    await receiver.received(1)
+    await service.stop()
+    expect(collector.receiver.requests).toEqual([])
+  })
+})
