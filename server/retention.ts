@@ -16,35 +16,57 @@ import { firstIdAt } from './ids.ts'
 
 /** Rows dealt with by one statement: each holds its locks for some milliseconds. */
 const chunkSize = 2_000
+/** How far past its retention is looked for what to delete, each time. */
+const lookBackMs = 3_600_000
+/**
+ * How often all that is older is looked through too: for what was kept because something needed it. Not
+ * each time, since what was deleted is walked over again until a vacuum has been there.
+ */
+const thoroughEveryMs = 3_600_000
 /** Counted requests are of no use once their window is over. */
 const windowAgeMs = 3_600_000
 
 export type Expired = { events: number; deliveries: number }
 
-/**
- * Deletes events, deliveries and attempts older than `retentionMs`, in small transactions and along
- * the primary keys, so that nothing else waits. What is still pending stays, and the event of every
- * delivery that stays.
- */
-export async function deleteExpired(
-  { db, clock }: { db: Db; clock: Clock },
-  { retentionMs }: { retentionMs: number },
-): Promise<Expired> {
-  const now = clock.now().getTime()
-  const cutoff = new Date(now - retentionMs)
-  const deliveries = await deleteDeliveries(db, cutoff)
-  const events = await deleteEvents(db, cutoff)
-  await db
-    .deleteFrom('rate_limit_windows')
-    .where('window_start', '<', new Date(now - windowAgeMs))
-    .execute()
-  return { events, deliveries }
+export type RetentionOptions = {
+  db: Db
+  clock: Clock
+  /** How long events, deliveries and attempts are kept. Milliseconds. */
+  retentionMs: number
 }
 
-async function deleteDeliveries(db: Db, cutoff: Date): Promise<number> {
-  const bound = firstIdAt('delivery', cutoff)
+/**
+ * Answers a function that deletes what is past its retention, in small transactions and along the
+ * primary keys, so that nothing else waits. What is still pending stays, and the event of every
+ * delivery that stays. To be called every few minutes: what is more than an hour past its retention
+ * is looked for at the first call, and then once an hour.
+ */
+export function createRetention({ db, clock, retentionMs }: RetentionOptions): () => Promise<Expired> {
+  let thoroughAt = Number.NEGATIVE_INFINITY
+
+  return async () => {
+    const now = clock.now().getTime()
+    const isThorough = now - thoroughAt >= thoroughEveryMs
+    const until = new Date(now - retentionMs)
+    const since = new Date(isThorough ? 0 : until.getTime() - lookBackMs)
+    const deliveries = await deleteDeliveries(db, { since, until })
+    const events = await deleteEvents(db, { since, until })
+    await db
+      .deleteFrom('rate_limit_windows')
+      .where('window_start', '<', new Date(now - windowAgeMs))
+      .execute()
+    if (isThorough) thoroughAt = now
+    return { events, deliveries }
+  }
+}
+
+/** When the rows were made that are looked at. */
+type Span = { since: Date; until: Date }
+
+async function deleteDeliveries(db: Db, { since, until }: Span): Promise<number> {
+  const bound = firstIdAt('delivery', until)
   let deleted = 0
-  for (let after = ''; ; ) {
+  for (let after = firstIdAt('delivery', since); ; ) {
     // What is locked is being sent again.
     const { rows } = await sql<{ id: string }>`
       WITH page AS (
@@ -63,10 +85,10 @@ async function deleteDeliveries(db: Db, cutoff: Date): Promise<number> {
   }
 }
 
-async function deleteEvents(db: Db, cutoff: Date): Promise<number> {
-  const bound = firstIdAt('event', cutoff)
+async function deleteEvents(db: Db, { since, until }: Span): Promise<number> {
+  const bound = firstIdAt('event', until)
   let deleted = 0
-  for (let after = ''; ; ) {
+  for (let after = firstIdAt('event', since); ; ) {
     const page = await db
       .selectFrom('events')
       .select('id')

@@ -9,7 +9,7 @@ import { type Loop, startLoop } from './loop.ts'
 import { fanOutBatch } from './outbox/fan-out.ts'
 import { traceFanOut } from './outbox/fan-out-trace.ts'
 import type { Queue } from './queue/queue.ts'
-import { deleteExpired } from './retention.ts'
+import { createRetention } from './retention.ts'
 
 export type Workers = {
   /** There may be events to fan out. */
@@ -60,8 +60,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
 
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
   await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
+  const deleteExpired = createRetention(options)
   await queue.onSchedule('retention', everyMinute, async () => {
-    const expired = await deleteExpired({ db, clock }, options)
+    const expired = await deleteExpired()
     await options.deleteExpiredAnswers()
     if (expired.events + expired.deliveries > 0) logger.info(expired, 'deleted what is past its retention')
   })

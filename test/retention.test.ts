@@ -4,7 +4,7 @@ import type { Clock } from '../server/clock.ts'
 import { inTransaction } from '../server/database/connection.ts'
 import { recover } from '../server/delivery/recover.ts'
 import { firstIdAt } from '../server/ids.ts'
-import { deleteExpired, type Expired } from '../server/retention.ts'
+import { createRetention, type Expired } from '../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startEngine } from './support/engine.ts'
 import { untilSomebodyWaits } from './support/locks.ts'
@@ -26,7 +26,7 @@ afterEach(() => database.drop())
 /** Deletes as of `days` after now. */
 function expire(days = 0): Promise<Expired> {
   const clock: Clock = { now: () => new Date(now.getTime() + days * day) }
-  return deleteExpired({ db: database.db, clock }, { retentionMs })
+  return createRetention({ db: database.db, clock, retentionMs })()
 }
 
 async function insertEvents(times: readonly number[]): Promise<string[]> {
@@ -187,6 +187,25 @@ describe('an event past its retention is kept', () => {
   })
 })
 
+it('what was kept is looked at again once an hour', async () => {
+  const { db } = database
+  let at = now
+  const clock: Clock = { now: () => at }
+  const runAfter = (ms: number) => {
+    at = new Date(at.getTime() + ms)
+    return deleteExpired()
+  }
+  const deleteExpired = createRetention({ db, clock, retentionMs })
+  await addEvent(45, 'pending')
+  const young = await addEvent(30 - 1 / 24, 'succeeded')
+  expect(await runAfter(0)).toEqual({ events: 0, deliveries: 0 })
+  await db.updateTable('deliveries').set({ status: 'failed', completed_at: now }).execute()
+  expect(await runAfter(hour - 1)).toEqual({ events: 0, deliveries: 0 })
+  expect(await runAfter(1)).toEqual({ events: 1, deliveries: 1 })
+  expect(await left()).toEqual(only(young))
+  expect(await runAfter(60 * second)).toEqual({ events: 1, deliveries: 1 })
+})
+
 describe('what is being sent again', () => {
   it('is kept, and nobody waits', async () => {
     await using engine = await startEngine()
@@ -202,12 +221,13 @@ describe('what is being sent again', () => {
     const until = engine.clock.now()
     await engine.advance(31 * 24 * 3_600)
 
+    const { clock } = engine
     const expired: Expired[] = []
     const queue: typeof engine.queue = {
       ...engine.queue,
       async put(trx, deliveries) {
         // All of them are pending by now, which nobody else can see.
-        expired.push(await deleteExpired({ db, clock: engine.clock }, { retentionMs }))
+        expired.push(await createRetention({ db, clock, retentionMs })())
         await engine.queue.put(trx, deliveries)
       },
     }
@@ -215,7 +235,7 @@ describe('what is being sent again', () => {
     await recover({ db, queue, wake: () => undefined }, task)
 
     expect(expired).toEqual([{ events: 0, deliveries: 0 }])
-    expired.push(await deleteExpired({ db, clock: engine.clock }, { retentionMs }))
+    expired.push(await createRetention({ db, clock, retentionMs })())
     expect(expired.at(-1)).toEqual({ events: 0, deliveries: 0 })
     const rows = await engine.deliveriesOf(targetId, () => true)
     expect(rows.map(({ event_id, status }) => ({ event_id, status }))).toEqual(
