@@ -1,31 +1,115 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
-import { createTestDatabase } from '../support/database.ts'
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
+import { answer, silence } from '../support/receiver.ts'
 import { lapseClaims } from './support/claims.ts'
-import { rounds, timeLimit } from './support/rounds.ts'
-import { setStage } from './support/stage.ts'
+import { rounds, within } from './support/rounds.ts'
+import { cutSessions, startHolder } from './support/sessions.ts'
+import { type Stage, setStage } from './support/stage.ts'
+
+let database: TestDatabase
+let stage: Stage
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+  await database.drop()
+})
 
 /** A process is killed this long after it is ready, at most. Milliseconds. */
 const longestLifeMs = 600
-
+/** After so many kills the claims of the dead lapse, so that there is always something to send again. */
+const killsBetweenLapses = 4
 const kills = rounds({ short: 3, long: 100 })
 
-test(`nothing is lost when the service is killed ${kills} times at random moments`, {
-  timeout: timeLimit(kills),
-}, async () => {
-  await using database = await createTestDatabase()
-  await using stage = await setStage(database)
+test(`nothing is lost when the service is killed ${kills} times at random moments`, within(kills), async () => {
+  stage = await setStage(database)
   await using load = stage.startLoad()
   for (let kill = 1; kill <= kills; kill++) {
     await delay(Math.random() * longestLifeMs)
     await stage.kill()
-    if (kill % 5 === 0) await lapseClaims(database)
+    if (kill % killsBetweenLapses === 0) await lapseClaims(stage)
     await stage.restart()
   }
   await load.acknowledged(20)
   await load.stop()
   await stage.kill()
-  await lapseClaims(database)
+  await lapseClaims(stage)
   await stage.restart()
   expect(await stage.verdict()).toEqual([])
 })
+
+/** Kills the process while its statement waits for a lock, and the statement with it. */
+async function killWaiting(): Promise<void> {
+  await untilSomebodyWaits(stage.db)
+  await stage.kill()
+  // The server would only find out that nobody waits for the answer after it has done the work.
+  await cutSessions(stage.db)
+}
+
+async function restartWithLapsedClaims(): Promise<void> {
+  await lapseClaims(stage)
+  await stage.restart()
+}
+
+const statuses = async () =>
+  (await stage.db.selectFrom('deliveries').select('status').execute()).map(({ status }) => status)
+
+describe('nothing is lost when the service is killed', () => {
+  beforeEach(async () => {
+    stage = await setStage({ ...database, webhooks: 1 })
+    // One event whose delivery is due, and no process.
+    stage.recorder.respond(silence)
+    const load = stage.startLoad()
+    await stage.recorder.received(1)
+    await load.stop()
+    await stage.kill()
+    await lapseClaims(stage)
+  })
+
+  const times = rounds({ short: 1, long: 10 })
+
+  test(`between the claim and the POST, ${times} times`, within(times), async () => {
+    const before = stage.recorder.arrivals.length
+    for (let time = 1; time <= times; time++) {
+      // What is claimed cannot be read, so that nothing is sent.
+      await using holder = await startHolder(stage.connectionString)
+      await holder.run('LOCK TABLE webhooks IN ACCESS EXCLUSIVE MODE')
+      await stage.restart()
+      await expect.poll(async () => (await claimed()).length, { timeout: 10_000 }).toBeGreaterThan(0)
+      await killWaiting()
+      await lapseClaims(stage)
+    }
+    expect(stage.recorder.arrivals).toHaveLength(before)
+    stage.recorder.respond(answer(200))
+    await stage.restart()
+    expect(await stage.verdict()).toEqual([])
+  })
+
+  test(`between the POST and the settle, ${times} times`, within(times), async () => {
+    for (let time = 1; time <= times; time++) {
+      const taken = stage.recorder.arrivals.filter((arrival) => arrival.taken).length
+      await using holder = await startHolder(stage.connectionString)
+      let locking: Promise<void> | undefined
+      stage.recorder.respond((exchange) => {
+        locking ??= holder.run('SELECT FROM deliveries FOR UPDATE')
+        void locking.then(() => answer(200)(exchange))
+      })
+      await restartWithLapsedClaims()
+      await killWaiting()
+      expect(stage.recorder.arrivals.filter((arrival) => arrival.taken).length).toBeGreaterThan(taken)
+      expect(await statuses()).toContain('pending')
+    }
+    stage.recorder.respond(answer(200))
+    await restartWithLapsedClaims()
+    expect(await stage.verdict()).toEqual([])
+  })
+})
+
+async function claimed(): Promise<unknown[]> {
+  return (await sql`SELECT FROM pgboss.job WHERE name = 'deliveries' AND state = 'active'`.execute(stage.db)).rows
+}

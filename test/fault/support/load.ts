@@ -10,6 +10,8 @@ import type { Ledger } from './ledger.ts'
 export type Load = AsyncDisposable & {
   /** Resolves when `count` writes more have been acknowledged. */
   acknowledged(count: number): Promise<void>
+  /** Resolves when `count` requests more have been refused with 503. */
+  refused(count: number): Promise<void>
   /** Ends after the requests under way. */
   stop(): Promise<void>
 }
@@ -32,14 +34,14 @@ const paceMs = 10
 const rolledBackEvery = 8
 
 /**
- * Creates subscribers as a careful client does: a request that was not answered, or with 5xx, is
- * repeated with its idempotency key until it is. Beside that, events are appended in transactions that
+ * Creates subscribers as a careful client does: a request that was not answered, or with 503, is repeated
+ * with its idempotency key until it is. Any other answer is an error. Beside that, events are appended in transactions that
  * are then rolled back.
  */
 export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: LoadOptions): Load {
   const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
-  const waiting = new Set<() => void>()
-  let acknowledged = 0
+  const acknowledged = createCounter()
+  const refused = createCounter()
   let stopping = false
 
   async function write(mark: string): Promise<void> {
@@ -49,13 +51,13 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
       const status = await post(mark, idempotencyKey)
       if (status === 201) break
       // 409: the service still works on the request that was cut off.
-      if (status !== null && status !== 409 && status < 500) throw new Error(`a write was answered ${status}`)
+      if (status !== null && status !== 409 && status !== 503) throw new Error(`a write was answered ${status}`)
+      if (status === 503) refused.add()
       if (stopping) return
       await delay(paceMs)
     }
     ledger.acknowledge(mark)
-    acknowledged += 1
-    for (const check of waiting) check()
+    acknowledged.add()
   }
 
   async function post(email: string, idempotencyKey: string): Promise<number | null> {
@@ -105,19 +107,31 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
   }
 
   return {
-    async acknowledged(count) {
-      const goal = acknowledged + count
-      const reached = new Promise<void>((resolve) => {
+    acknowledged: (count) => Promise.race([acknowledged.more(count), running]).then(() => undefined),
+    refused: (count) => Promise.race([refused.more(count), running]).then(() => undefined),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+function createCounter() {
+  const waiting = new Set<() => void>()
+  let total = 0
+  return {
+    add() {
+      total += 1
+      for (const check of waiting) check()
+    },
+    more(count: number): Promise<void> {
+      const goal = total + count
+      return new Promise((resolve) => {
         const check = () => {
-          if (acknowledged < goal) return
+          if (total < goal) return
           waiting.delete(check)
           resolve()
         }
         waiting.add(check)
       })
-      await Promise.race([reached, running])
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
   }
 }

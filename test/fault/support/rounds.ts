@@ -13,7 +13,7 @@ export function rounds({ short, long }: { short: number; long: number }): number
   return inject('faultRound') === 'long' ? long : short
 }
 
-/** Milliseconds a test of the fault suite may take: it ends when all is well, however long that takes a busy machine. */
-export function timeLimit(count: number): number {
-  return 120_000 + 10_000 * count
+/** How long a test with so many repetitions may take: it ends when all is well, however busy the machine is. */
+export function within(repetitions: number): { timeout: number } {
+  return { timeout: 120_000 + 15_000 * repetitions }
 }

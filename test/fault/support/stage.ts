@@ -6,11 +6,14 @@ import { verdict } from './evidence.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Load, startLoad } from './load.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
+import { connectTester } from './sessions.ts'
 import { subscribe } from './subscribe.ts'
 
 /** The service as a process of its own, with webhooks that lead to a recorder, and a ledger. */
 export type Stage = AsyncDisposable & {
+  /** For the test itself. */
   db: Db
+  connectionString: string
   recorder: Recorder
   ledger: Ledger
   /** The process that runs at present. */
@@ -19,17 +22,14 @@ export type Stage = AsyncDisposable & {
   restart(env?: Env): Promise<void>
   /** Kills the process at once, and notes what it had in hand. */
   kill(): Promise<void>
-  /** Notes what a process that has died had in hand. */
-  noteLostClaims(): Promise<void>
   startLoad(): Load
-  verdict: () => Promise<string[]>
+  /** Waits for the recovery and answers what was lost or is wrong. See `verdict`. */
+  verdict(options?: { patienceMs?: number }): Promise<string[]>
 }
 
 export type StageOptions = {
-  /** How the service and its tests reach the database. */
   connectionString: string
-  /** Asked by the test itself. */
-  db: Db
+  /** Settings of the service. */
   env?: Env
   /** Default: 2. */
   webhooks?: number
@@ -37,8 +37,10 @@ export type StageOptions = {
 
 const unlimited = 'scale=1000000000'
 
-export async function setStage({ connectionString, db, env = {}, webhooks = 2 }: StageOptions): Promise<Stage> {
+export async function setStage({ connectionString, env = {}, webhooks = 2 }: StageOptions): Promise<Stage> {
   await using starting = new AsyncDisposableStack()
+  const db = connectTester(connectionString)
+  starting.defer(() => db.destroy())
   const recorder = starting.use(await startRecorder())
   const ledger = createLedger()
   let service = await start({})
@@ -61,13 +63,10 @@ export async function setStage({ connectionString, db, env = {}, webhooks = 2 }:
     })
   }
 
-  async function noteLostClaims(): Promise<void> {
-    ledger.lose(await claimsOf(db))
-  }
-
   const running = starting.move()
   return {
     db,
+    connectionString,
     recorder,
     ledger,
     get service() {
@@ -79,11 +78,10 @@ export async function setStage({ connectionString, db, env = {}, webhooks = 2 }:
     async kill() {
       service.child.kill('SIGKILL')
       await service.exit
-      await noteLostClaims()
+      ledger.lose(await claimsOf(db))
     },
-    noteLostClaims,
     startLoad: () => startLoad({ ledger, url: () => service.url, key, db, accountId }),
-    verdict: () => verdict({ db, ledger, recorder }),
+    verdict: (options) => verdict({ db, ledger, recorder }, options),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -1,0 +1,121 @@
+import { sql } from 'kysely'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Db } from '../../server/database/connection.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
+import { answer, type Behaviour } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { verdict } from './support/evidence.ts'
+import { createLedger, type Ledger } from './support/ledger.ts'
+import { startLoad } from './support/load.ts'
+import { type Recorder, startRecorder } from './support/recorder.ts'
+import { rounds, within } from './support/rounds.ts'
+import { connectTester, cutSessions, startHolder } from './support/sessions.ts'
+import { subscribe } from './support/subscribe.ts'
+
+/*
+ * Conflicts with the transactions of others, raised by PostgreSQL itself: it undoes the work of the
+ * service, which must be done again.
+ */
+
+let service: TestService
+let recorder: Recorder
+let ledger: Ledger
+let tester: Db
+
+beforeEach(async () => {
+  recorder = await startRecorder()
+  ledger = createLedger()
+  service = await startTestService({ expectErrors: true })
+  tester = connectTester(service.database.connectionString)
+  await subscribe({ url: service.url, key: service.keys.live, recorder, count: 2 })
+})
+afterEach(async () => {
+  await tester.destroy()
+  await service.stop()
+  await recorder[Symbol.asyncDispose]()
+})
+
+const load = (writers: number) =>
+  startLoad({
+    ledger,
+    url: () => service.url,
+    key: service.keys.live,
+    db: tester,
+    accountId: service.accountId,
+    writers,
+  })
+
+const judged = () => verdict({ db: tester, ledger, recorder })
+
+/** How often the service has logged an error with this SQLSTATE. */
+const logged = (code: string) => service.logged.filter((line) => line.includes(`"${code}"`)).length
+
+/** Keeps what arrives unanswered until it is told to answer. */
+function keepWaiting(): () => void {
+  const held: Parameters<Behaviour>[0][] = []
+  recorder.respond((exchange) => held.push(exchange))
+  return () => {
+    recorder.respond(answer(200))
+    for (const exchange of held) answer(200)(exchange)
+  }
+}
+
+const manyWrites = rounds({ short: 100, long: 5_000 })
+
+/** Has every transaction of the service be of this kind, unless it asks for another. */
+async function isolate(level: 'serializable' | 'repeatable read'): Promise<void> {
+  const name = new URL(service.database.connectionString).pathname.slice(1)
+  await sql`ALTER DATABASE ${sql.id(name)} SET default_transaction_isolation = ${sql.lit(level)}`.execute(tester)
+  await cutSessions(tester)
+}
+
+test(`${manyWrites} writes and their deliveries, all serializable`, within(10), async () => {
+  await isolate('serializable')
+  await using writing = load(8)
+  await writing.acknowledged(manyWrites)
+  await writing.stop()
+  expect(await judged()).toEqual([])
+})
+
+const conflicts = rounds({ short: 1, long: 20 })
+
+/** Has a write delivered to both webhooks, and leaves them unanswered. Answers what answers them. */
+async function deliverBoth(): Promise<() => void> {
+  const before = recorder.arrivals.length
+  const release = keepWaiting()
+  const writing = load(1)
+  await writing.acknowledged(1)
+  await writing.stop()
+  await expect.poll(() => recorder.arrivals.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(before + 2)
+  return release
+}
+
+test('a settlement undone by a serialization failure is made again', within(conflicts), async () => {
+  await isolate('repeatable read')
+  for (let time = 1; time <= conflicts; time++) {
+    const release = await deliverBoth()
+    await using holder = await startHolder(service.database.connectionString)
+    await holder.run("UPDATE deliveries SET event_type = event_type WHERE status = 'pending'")
+    release()
+    await untilSomebodyWaits(tester)
+    await holder.commit()
+    await expect.poll(() => logged('40001')).toBeGreaterThanOrEqual(time)
+  }
+  expect(await judged()).toEqual([])
+})
+
+test('a settlement that loses a deadlock is made again', within(conflicts), async () => {
+  for (let time = 1; time <= conflicts; time++) {
+    const release = await deliverBoth()
+    await using holder = await startHolder(service.database.connectionString)
+    // The service looks for deadlocks first, and so is the one to give way.
+    await holder.run("SET LOCAL deadlock_timeout = '1 min'")
+    await holder.run("SELECT FROM pgboss.job WHERE name = 'deliveries' FOR UPDATE")
+    release()
+    await untilSomebodyWaits(tester)
+    await holder.run('SELECT FROM deliveries FOR UPDATE')
+    await holder.commit()
+    await expect.poll(() => logged('40P01')).toBeGreaterThanOrEqual(time)
+  }
+  expect(await judged()).toEqual([])
+})

@@ -1,0 +1,44 @@
+import { sql } from 'kysely'
+import pg from 'pg'
+import { connect, type Db } from '../../../server/database/connection.ts'
+
+/** What the sessions of the tests are called, so that a fault can pass over them. */
+const testName = 'fault test'
+
+/** A pool that outlives every fault: what breaks in it is replaced when it is needed. */
+export function connectTester(connectionString: string): Db {
+  return connect({ connectionString, applicationName: testName, max: 6, onError: () => undefined })
+}
+
+/** Cuts the connections of the service, or only those called `name`. Answers how many there were. */
+export async function cutSessions(db: Db, name: string | null = null): Promise<number> {
+  const { rows } = await sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name <> ${testName}
+      AND (${name}::text IS NULL OR application_name = ${name})
+  `.execute(db)
+  return rows.length
+}
+
+/** A transaction of somebody else's, who takes their time. */
+export type Holder = AsyncDisposable & {
+  run(statement: string, values?: unknown[]): Promise<void>
+  commit(): Promise<void>
+}
+
+/** Disposing rolls it back. */
+export async function startHolder(connectionString: string): Promise<Holder> {
+  const client = new pg.Client({ connectionString, application_name: testName })
+  client.on('error', () => undefined)
+  await client.connect()
+  await client.query('BEGIN')
+  return {
+    async run(statement, values = []) {
+      await client.query(statement, values)
+    },
+    async commit() {
+      await client.query('COMMIT')
+    },
+    [Symbol.asyncDispose]: () => client.end(),
+  }
+}
