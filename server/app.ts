@@ -16,6 +16,7 @@ import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
 import { OperatorError } from './errors.ts'
+import { continueFromNewestEvent } from './events/continuity.ts'
 import { createEventService } from './events/service.ts'
 import { type ApiOptions, createHttpApp } from './http/app.ts'
 import { createAuthFailures } from './http/auth-failures.ts'
@@ -100,6 +101,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   if (config.database.kind === 'external') await assertDatabase(db, connectionString)
   const migrated = await migrateToLatest(db, options.migrations)
   if (migrated.length > 0) logger.info({ migrated }, 'migrated the database')
+  await continueFromNewestEvent(db, { clock, logger })
 
   const queue = await startQueue({
     ...connecting,

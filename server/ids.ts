@@ -39,6 +39,23 @@ export function newId(kind: IdKind, at: Date): string {
   return fromUUIDBytes(idPrefixes[kind], bytes)
 }
 
+/**
+ * Has every identifier that this process makes from now on be greater than `id`, whatever its clock says.
+ * Throws when `id` is none.
+ */
+export function continueAfter(id: string): void {
+  const ms = timeOf(id).getTime()
+  if (ms < lastMs) return
+  lastMs = ms
+  // Used up, so that the next identifier has the next millisecond.
+  sequence = 0xfff
+}
+
+/** When an identifier was made. Later than that where identifiers of its process were ahead of the clock. */
+export function timeOf(id: string): Date {
+  return new Date(Number.parseInt(uuidOf(id).replaceAll('-', '').slice(0, 12), 16))
+}
+
 /** The smallest identifier made at `at`: a bound for "since" in lists ordered by identifier. */
 export function firstIdAt(kind: IdKind, at: Date): string {
   const bytes = new Uint8Array(16)

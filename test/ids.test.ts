@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { idPattern, idPrefixes } from '../contract/ids.ts'
-import { firstIdAt, idOfUuid, newId, uuidOf } from '../server/ids.ts'
+import { continueAfter, firstIdAt, idOfUuid, newId, timeOf, uuidOf } from '../server/ids.ts'
 
 describe('identifiers', () => {
   it('are TypeIDs of UUIDs of version 7, and grow also when the clock stands or is set back', () => {
@@ -25,8 +25,18 @@ describe('identifiers', () => {
     )
   })
 
+  it('go on from one that was given, however far ahead of the clock it is', () => {
+    const ahead = newId('event', new Date(2_000_000_000_000)).replace(/.$/, 'z')
+    continueAfter(ahead)
+    const next = newId('event', new Date(1_800_000_000_000))
+    expect(next > ahead).toBe(true)
+    expect(timeOf(next).getTime() - timeOf(ahead).getTime()).toBe(1)
+    continueAfter(firstIdAt('event', new Date(0)))
+    expect(newId('event', new Date(0)) > next).toBe(true)
+  })
+
   it('of a time stand at or above the first of that time, and below the first of a later one', () => {
-    const at = new Date(1_900_000_000_000)
+    const at = new Date(2_100_000_000_000)
     const id = newId('event', at)
     expect(id >= firstIdAt('event', at)).toBe(true)
     expect(id < firstIdAt('event', new Date(at.getTime() + 1))).toBe(true)

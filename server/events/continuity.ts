@@ -1,0 +1,27 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import { continueAfter, timeOf } from '../ids.ts'
+
+/** How far the newest event may be ahead before it is worth a word: what clocks of several machines differ by. Milliseconds. */
+const usualSkewMs = 1_000
+
+/**
+ * Has the identifiers of this process go on from the newest event there is: whoever reads from the last
+ * event they saw must miss none after a restart with a clock that was set back. Says so in the log.
+ */
+export async function continueFromNewestEvent(
+  db: Db,
+  { clock, logger }: { clock: Clock; logger: Logger },
+): Promise<void> {
+  const newest = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
+  if (newest === undefined) return
+  continueAfter(newest.id)
+  const aheadMs = timeOf(newest.id).getTime() - clock.now().getTime()
+  if (aheadMs > usualSkewMs) {
+    logger.warn(
+      { newestEventId: newest.id, aheadSeconds: Math.round(aheadMs / 1000) },
+      'the newest event is of a later time than now: the clock of this machine was set back, or is behind',
+    )
+  }
+}
