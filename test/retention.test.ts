@@ -1,7 +1,9 @@
-import { sql } from 'kysely'
+import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../server/clock.ts'
 import { inTransaction } from '../server/database/connection.ts'
+import type { Database } from '../server/database/schema.ts'
 import { recover } from '../server/delivery/recover.ts'
 import { firstIdAt } from '../server/ids.ts'
 import { createRetention, type Expired } from '../server/retention.ts'
@@ -243,6 +245,22 @@ describe('what is being sent again', () => {
     )
     expect(await db.selectFrom('events').select('id').orderBy('id').execute()).toEqual(events.map((id) => ({ id })))
   })
+})
+
+it('the deliveries made apart from their events are found by the index of those', async () => {
+  await addEvent(45, 'pending', 6 * hour)
+  const pool = new pg.Pool({ connectionString: database.connectionString, options: '-c enable_seqscan=off' })
+  const queries: CompiledQuery[] = []
+  await using db = new Kysely<Database>({
+    dialect: new PostgresDialect({ pool }),
+    log({ query }) {
+      queries.push(query)
+    },
+  })
+  await createRetention({ db, clock: { now: () => now }, retentionMs })()
+  const deletion = queries.find((query) => query.sql.includes('DELETE FROM events')) ?? expect.fail('no deletion')
+  const plan = CompiledQuery.raw(`EXPLAIN ${deletion.sql}`, [...deletion.parameters])
+  expect(JSON.stringify((await db.executeQuery(plan)).rows)).toContain('deliveries_apart')
 })
 
 it('forgets counted requests an hour after their window', async () => {
