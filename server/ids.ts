@@ -2,6 +2,9 @@ import { randomFillSync } from 'node:crypto'
 import { fromString, fromUUID, fromUUIDBytes, toUUID } from 'typeid-js'
 import { type IdKind, idPrefixes } from '../contract/ids.ts'
 
+/** Of the base32 that identifiers are written in. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
 const randomPool = new Uint8Array(8 * 512)
 let poolOffset = randomPool.length
 
@@ -39,10 +42,7 @@ export function newId(kind: IdKind, at: Date): string {
   return fromUUIDBytes(idPrefixes[kind], bytes)
 }
 
-/**
- * Has every identifier that this process makes from now on be greater than `id`, whatever its clock says.
- * Throws when `id` is none.
- */
+/** Has every identifier that this process makes from now on be greater than `id`, whatever its clock says. */
 export function continueAfter(id: string): void {
   const ms = timeOf(id).getTime()
   if (ms < lastMs) return
@@ -51,9 +51,14 @@ export function continueAfter(id: string): void {
   sequence = 0xfff
 }
 
-/** When an identifier was made. Later than that where identifiers of its process were ahead of the clock. */
+/**
+ * When an identifier was made. Later than that where identifiers of its process were ahead of the clock.
+ *
+ * Source: TypeID 0.3.0 (five bits a character, behind two bits of zero), RFC 9562 §5.7 (48 bits of time).
+ */
 export function timeOf(id: string): Date {
-  return new Date(Number.parseInt(uuidOf(id).replaceAll('-', '').slice(0, 12), 16))
+  const digits = id.slice(id.indexOf('_') + 1).slice(0, 10)
+  return new Date([...digits].reduce((ms, digit) => ms * 32 + alphabet.indexOf(digit), 0))
 }
 
 /** The smallest identifier made at `at`: a bound for "since" in lists ordered by identifier. */

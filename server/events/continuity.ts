@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { idPattern } from '../../contract/ids.ts'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { continueAfter, timeOf } from '../ids.ts'
@@ -15,7 +16,8 @@ export async function continueFromNewestEvent(
   { clock, logger }: { clock: Clock; logger: Logger },
 ): Promise<void> {
   const newest = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
-  if (newest === undefined) return
+  // A row that nothing of ours wrote is no reason not to start.
+  if (newest === undefined || !idPattern('event').test(newest.id)) return
   continueAfter(newest.id)
   const aheadMs = timeOf(newest.id).getTime() - clock.now().getTime()
   if (aheadMs > usualSkewMs) {
