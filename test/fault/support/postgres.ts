@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { startEmbeddedDatabase } from '../../../server/database/embedded.ts'
@@ -7,10 +7,16 @@ import { createRunDirectory, dataDirOf } from '../../support/run-directory.ts'
 /** A PostgreSQL of a test's own, as durable as it is by default, always at the same port. */
 export type Postgres = AsyncDisposable & {
   connectionString: string
+  /** Of its files and whatever else a test puts there; goes with it. */
+  directory: string
+  /** The user it runs as. */
+  uid: number
   /** Ends it with all its processes at once, as the kernel does when memory runs out. */
   kill(): Promise<void>
   /** Starts it again, after which it recovers. */
   restart(): Promise<void>
+  /** Ends it in order. */
+  stop(): Promise<void>
 }
 
 export async function startPostgres(): Promise<Postgres> {
@@ -24,6 +30,8 @@ export async function startPostgres(): Promise<Postgres> {
 
   return {
     connectionString: url.href,
+    directory: runDirectory,
+    uid: (await stat(join(dataDir, 'postgres'))).uid,
     async kill() {
       const [postmaster] = (await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8')).split('\n')
       for (const pid of [Number(postmaster), ...(await childrenOf(Number(postmaster)))]) kill(pid)
@@ -33,6 +41,7 @@ export async function startPostgres(): Promise<Postgres> {
     async restart() {
       server = await start()
     },
+    stop: () => server.stop(),
     async [Symbol.asyncDispose]() {
       await server.stop()
       await rm(runDirectory, { recursive: true, force: true })
