@@ -63,4 +63,12 @@ export const deliveryHeaders: ParameterObject[] = [
       '`v1,` and the base64 of the HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes the `secret` encodes after `whsec_` (Standard Webhooks). For 24 hours after a rotation there are two, separated by a space: accept either.',
     schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
   },
+  {
+    name: 'traceparent',
+    in: 'header',
+    required: false,
+    description:
+      'Where the event is traced: the attempt, for the receiver to go on with the trace (W3C Trace Context). Not signed.',
+    schema: { type: 'string', pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' },
+  },
 ]

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { type Tracer, unrecorded } from '../tracing/tracer.ts'
+import { noTracer, type Tracer, unrecorded } from '../tracing/tracer.ts'
 import { quietRoutes, routeOf } from './access-log.ts'
 import { requestIdOf } from './request-id.ts'
 
@@ -9,6 +9,7 @@ import { requestIdOf } from './request-id.ts'
  * a body is recorded. A `traceparent` that is none, or given twice, is passed over.
  */
 export function traceRequests(tracer: Tracer): RequestHandler {
+  if (tracer === noTracer) return (_req, _res, next) => next()
   return (req, res, next) => {
     if (quietRoutes.includes(req.path)) {
       next()

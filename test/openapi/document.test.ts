@@ -141,7 +141,8 @@ test('all nineteen event types are webhooks, signed and described', () => {
   for (const [type, item] of Object.entries(document.webhooks ?? {})) {
     const operation = item.post ?? {}
     const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
-    expect(headers).toEqual(['X-Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    const signed = ['X-Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
+    expect(headers).toEqual([...signed, 'traceparent'])
     const schema = follow(follow(operation.requestBody)?.content['application/json']?.schema)
     expect(schema).toMatchObject({ properties: { type: { const: type } }, examples: [{ type }] })
     expect(Object.keys(operation.responses ?? {}).sort()).toEqual(['2XX', '410', 'default'])
