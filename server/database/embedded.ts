@@ -19,13 +19,19 @@ export type EmbeddedDatabase = AsyncDisposable & {
 export type EmbeddedDatabaseOptions = {
   /** Everything is kept here; made if it is missing. */
   dataDir: string
-  /** Settings of PostgreSQL beside its defaults, for a server that is started, not found running. */
+  /** Settings of PostgreSQL, for a server that is started, not found running. */
   settings?: Record<string, string>
   /** Given each line of the server's log. Default: nowhere, but the last lines stand in errors. */
   onLog?: (line: string) => void
   /** Told when the server ends and nobody asked it to. Default: nobody; queries fail. */
   onUnexpectedExit?: (error: OperatorError) => void
 }
+
+/**
+ * Settings of PostgreSQL that are not its defaults. Outbox and jobs are written and deleted all the time, and
+ * what retention deletes is to be used again before as much is written anew: vacuum every few seconds.
+ */
+const ownSettings = { autovacuum_naptime: '15s' } as const
 
 const pollMs = 100
 /** How long to wait for somebody else's command to end, or for a service to have started its server. */
@@ -119,7 +125,7 @@ async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise
       cluster,
       binaries,
       runAs,
-      settings: options.settings ?? {},
+      settings: { ...ownSettings, ...options.settings },
       onLog: options.onLog ?? (() => undefined),
       onUnexpectedExit: options.onUnexpectedExit ?? (() => undefined),
     })

@@ -81,15 +81,15 @@ describe('the embedded database', () => {
     expect(await query(second.connectionString, `SELECT word FROM kept WHERE word = 'stopped'`)).toEqual([['stopped']])
   })
 
-  test('is durable, sorts by bytes and takes the settings given', async () => {
+  test('is durable, sorts by bytes, vacuums often and takes the settings given', async () => {
     await using database = await startEmbeddedDatabase({ dataDir, settings: { max_connections: '37' } })
     const [row] = await query(
       database.connectionString,
       `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
         current_setting('server_encoding'), (SELECT datcollate FROM pg_database WHERE datname = current_database()),
-        current_setting('max_connections')`,
+        current_setting('autovacuum_naptime'), current_setting('max_connections')`,
     )
-    expect(row).toEqual(['on', 'on', 'on', 'UTF8', 'C', '37'])
+    expect(row).toEqual(['on', 'on', 'on', 'UTF8', 'C', '15s', '37'])
   })
 
   test('lets nobody in without the password, and listens on the loopback address only', async () => {

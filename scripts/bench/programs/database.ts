@@ -7,8 +7,8 @@ import { startEmbeddedDatabase } from '../../../server/database/embedded.ts'
 import { handler, serve } from './serve.ts'
 
 /*
- * An embedded PostgreSQL in a directory of its own, which goes with it. Its settings are PostgreSQL's
- * defaults but for those in the first argument, JSON. Its log is written to the file named by the
+ * An embedded PostgreSQL in a directory of its own, which goes with it. Its settings are those of the
+ * service but for what is in the first argument, JSON. Its log is written to the file named by the
  * second, if there is one.
  */
 
