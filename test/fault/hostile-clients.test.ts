@@ -1,0 +1,144 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { listen } from '../../server/http/server.ts'
+import { createLogger } from '../../server/logging.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { rounds } from './support/rounds.ts'
+
+/*
+ * Clients that take hold of connections and give nothing back. How long each is put up with is set in
+ * server/http/server.ts; that it is not put up with for ever is tested with shorter times here.
+ */
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  // The server may cut it.
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Writes a piece again and again, as fast as the other side takes it, until the connection is closed. */
+function drip(socket: Socket, piece: string | Buffer): void {
+  const next = () => {
+    if (!socket.destroyed) socket.write(piece, () => setImmediate(next))
+  }
+  next()
+}
+
+describe('while strangers hold connections', () => {
+  let service: TestService
+  let others = 0
+
+  beforeAll(async () => {
+    service = await startTestService()
+  })
+  afterAll(() => service?.stop())
+
+  const port = () => Number(new URL(service.url).port)
+  const openMany = (count: number) => Promise.all(Array.from({ length: count }, () => open(port())))
+  const head = (more: string) =>
+    `POST /v1/subscribers HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${service.keys.live}\r\nContent-Type: application/json\r\n${more}`
+
+  /** Another client's day: it writes, its event is delivered, and it reads that it was. */
+  async function expectOthersServed(): Promise<void> {
+    await using receiver = await startReceiver()
+    const { id } = await service.client.succeed(contract.webhooks.create, {
+      body: { url: receiver.url, events: ['subscriber.added'] },
+    })
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        service.client.succeed(contract.subscribers.create, { body: { email: `other${++others}@example.com` } }),
+      ),
+    )
+    await receiver.received(20)
+    expect(await service.client.send('GET', '/readyz')).toMatchObject({ status: 200 })
+    await service.client.succeed(contract.webhooks.delete, { params: { id } })
+  }
+
+  it('1,000 that say nothing, others are served', async () => {
+    const sockets = await openMany(1_000)
+    await expectOthersServed()
+    expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
+  })
+
+  it('500 that have begun a head, a byte at a time, others are served', async () => {
+    for (const socket of await openMany(500)) socket.write('GET /v1/webhooks HTTP/1.1\r\nX-Slow: ')
+    await expectOthersServed()
+  })
+
+  it('200 with a key, whose bodies do not come, others are served: nothing of the database is held', async () => {
+    const sockets = await openMany(200)
+    for (const socket of sockets) socket.write(head('Content-Length: 1000\r\nIdempotency-Key: same\r\n\r\n{"email"'))
+    await expectOthersServed()
+    expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
+  })
+
+  it('10 with a key, whose bodies never end, others are served, and those are refused', async () => {
+    const piece = Buffer.from(`1000\r\n${'x'.repeat(0x1000)}\r\n`)
+    const answers = (await openMany(10)).map((socket) => {
+      socket.write(head('Transfer-Encoding: chunked\r\n\r\n'))
+      drip(socket, piece)
+      return once(socket, 'data')
+    })
+    for (const [answer] of await Promise.all(answers)) expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /)
+    await expectOthersServed()
+  })
+
+  it('10 without a key, whose bodies never end, others are served, and those are refused before a byte of it', async () => {
+    const answers = (await openMany(10)).map((socket) => {
+      socket.write('POST /v1/subscribers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+      return once(socket, 'data').then((answer) => {
+        drip(socket, Buffer.from(`1000\r\n${'x'.repeat(0x1000)}\r\n`))
+        return answer
+      })
+    })
+    for (const [answer] of await Promise.all(answers)) expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /)
+    await expectOthersServed()
+  })
+
+  it(`${rounds({ short: 20, long: 200 })} that ask and do not read, others are served`, async () => {
+    for (const socket of await openMany(rounds({ short: 20, long: 200 }))) {
+      socket.pause()
+      for (let request = 0; request < 5; request++) socket.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n')
+    }
+    await expectOthersServed()
+  })
+})
+
+describe('nobody is waited for longer than the limits, who', () => {
+  const limits = { headersTimeoutMs: 200, requestTimeoutMs: 300, timeoutCheckMs: 20 }
+
+  async function serve() {
+    const server = await listen({
+      app: (req, res) => void req.resume().on('end', () => res.end()),
+      host: '127.0.0.1',
+      port: 0,
+      logger: createLogger({ level: 'silent' }),
+      limits,
+    })
+    onTestFinished(() => server.close(0))
+    return server.address.port
+  }
+
+  test.each([
+    ['says nothing', '', ''],
+    ['sends its head a byte at a time', 'GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ', 'x'],
+    ['sends header after header', 'GET / HTTP/1.1\r\nHost: a\r\n', 'X: y\r\n'],
+    ['sends empty lines before a request', '', '\r\n'],
+    ['sends a body a byte at a time', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n', 'x'],
+    ['sends a body that never ends', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
+  ])('%s', async (_, beginning, piece) => {
+    const socket = await open(await serve())
+    const answered = text(socket).catch(() => '')
+    if (beginning !== '') socket.write(beginning)
+    if (piece !== '') drip(socket, piece)
+    // Ends when the server closes the connection; else the test does not.
+    expect(await answered).toMatch(/^(HTTP\/1\.1 (408|431) .*)?$/s)
+  })
+})
