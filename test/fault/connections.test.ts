@@ -39,28 +39,6 @@ test(`nothing is lost or doubled when all connections are cut ${cuts} times`, wi
   expect(await stage.verdict()).toEqual([])
 })
 
-const listeners = async () => {
-  const { rows } = await sql<{ pid: number }>`
-    SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = 'postern wake-ups' AND query LIKE 'LISTEN%'
-  `.execute(stage.db)
-  return rows.map((row) => row.pid)
-}
-
-const listenCuts = rounds({ short: 2, long: 20 })
-
-test(`the listening connection is back after each of ${listenCuts} cuts of it alone`, within(listenCuts), async () => {
-  await using load = stage.startLoad()
-  for (let cut = 1; cut <= listenCuts; cut++) {
-    const [before] = await listeners()
-    expect(await cutSessions(stage.db, 'postern wake-ups')).toBe(1)
-    await expect.poll(listeners, { timeout: 10_000 }).toEqual([expect.not.closeTo(before ?? 0, 0.1)])
-  }
-  await load.acknowledged(20)
-  await load.stop()
-  expect(await stage.verdict()).toEqual([])
-})
-
 describe('while the pool is exhausted', () => {
   const times = rounds({ short: 1, long: 10 })
 
