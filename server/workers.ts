@@ -9,6 +9,7 @@ import { type Loop, startLoop } from './loop.ts'
 import { fanOutBatch } from './outbox/fan-out.ts'
 import { traceFanOut } from './outbox/fan-out-trace.ts'
 import type { Queue } from './queue/queue.ts'
+import { createTurns } from './queue/turns.ts'
 import { createRetention } from './retention.ts'
 
 export type Workers = {
@@ -22,7 +23,7 @@ export type Workers = {
   stop(deadlineMs: number): Promise<void>
 }
 
-export type WorkersOptions = DeliveryWorkerOptions & {
+export type WorkersOptions = Omit<DeliveryWorkerOptions, 'onCaughtUp'> & {
   queue: Queue
   db: Db
   clock: Clock
@@ -43,14 +44,15 @@ const silenceLimitMs = 30_000
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
-  const delivery: DeliveryWorker = startDeliveryWorker(options)
+  const turns = createTurns()
+  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, onCaughtUp: turns.forget })
   starting.defer(() => delivery.stop(0))
   const fanOut: Loop = startLoop({
     intervalMs: options.pollIntervalMs ?? 1_000,
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
     async run() {
       const startedAt = clock.now()
-      const { events, deliveries, eventIds } = await fanOutBatch({ db, queue, clock })
+      const { events, deliveries, eventIds } = await fanOutBatch({ db, queue, clock, turns })
       if (deliveries > 0) delivery.wake()
       await traceFanOut(options, eventIds, startedAt)
       return events > 0

@@ -3,6 +3,7 @@ import { inTransaction, type Trx } from '../../server/database/connection.ts'
 import { newId, uuidOf } from '../../server/ids.ts'
 import { priorityOf } from '../../server/queue/lanes.ts'
 import { startQueue } from '../../server/queue/queue.ts'
+import { createTurns, type Turns } from '../../server/queue/turns.ts'
 import type { World } from './lab.ts'
 import { usualEvent } from './seed.ts'
 
@@ -38,9 +39,10 @@ export async function writeBacklog(
   { progress, trx }: { progress: (text: string) => void; trx?: Trx },
 ): Promise<void> {
   const columns = await jobColumns(world)
+  const turns = createTurns()
   for (let from = 0; from < backlog.count; from += chunkSize) {
     const length = Math.min(chunkSize, backlog.count - from)
-    await inTransaction(trx ?? world.db, (chunk) => writeChunk(chunk, columns, { ...backlog, from, length }))
+    await inTransaction(trx ?? world.db, (chunk) => writeChunk(chunk, columns, { ...backlog, turns, from, length }))
     if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
   }
 }
@@ -77,19 +79,31 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
   return { table, shared: rows.map(({ column_name }) => column_name) }
 }
 
-type Row = { id: string; eventId: string; accountId: string; webhookId: string; at: Date; dueAt: Date | null }
+type Row = {
+  id: string
+  eventId: string
+  accountId: string
+  webhookId: string
+  at: Date
+  dueAt: Date | null
+  priority: number
+}
 
 async function writeChunk(
   trx: Trx,
   { table, shared }: JobColumns,
-  { from, length, ...backlog }: Backlog & { from: number; length: number },
+  { from, length, turns, ...backlog }: Backlog & { turns: Turns; from: number; length: number },
 ): Promise<void> {
   const { webhooks, firstAt, everyMs, retryAt } = backlog
   const rows: Row[] = Array.from({ length }, (_, index) => {
     const at = new Date(firstAt.getTime() + (from + index) * everyMs)
-    const webhook = webhooks[(from + index) % webhooks.length]
+    const lane = (from + index) % webhooks.length
+    const webhook = webhooks[lane]
     if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
-    return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt: retryAt?.(at) ?? null }
+    const dueAt = retryAt?.(at) ?? null
+    const target = { slow: false, lane }
+    const priority = dueAt === null ? turns.next(target, at) : priorityOf(target, dueAt)
+    return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt, priority }
   })
   const ids = rows.map(({ id }) => id)
   const eventIds = rows.map(({ eventId }) => eventId)
@@ -126,7 +140,7 @@ async function writeChunk(
     SELECT j.id, j.priority, coalesce(j.due, j.at), j.at, coalesce(j.due, j.at) + interval '1 year',
       ${sql.join(shared.map((name) => sql.ref(`x.${name}`)))}
     FROM job_example x, unnest(${ids.map(uuidOf)}::uuid[],
-      ${dues.map((due) => priorityOf({ slow: false, lane: 1 }, due))}::int[],
+      ${rows.map(({ priority }) => priority)}::int[],
       ${dues}::timestamptz[], ${times}::timestamptz[]) AS j (id, priority, due, at)
   `.execute(trx)
 }

@@ -14,7 +14,12 @@ export type TracedAttempt = {
 }
 
 /** The next attempt of a delivery whose event is traced; null of any other. */
-export function tracedAttempt({ id, webhookId, attemptCount, traceparent }: DueDelivery): TracedAttempt | null {
+export function tracedAttempt({
+  id,
+  webhookId,
+  attemptCount,
+  traceparent,
+}: Pick<DueDelivery, 'id' | 'webhookId' | 'attemptCount' | 'traceparent'>): TracedAttempt | null {
   return traceparent === null ? null : { traceparent, deliveryId: id, webhookId, number: attemptCount + 1 }
 }
 

@@ -1,14 +1,17 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
-import { pageOfPending, pageSize } from './pending.ts'
+import { pageOfPending } from './pending.ts'
+
+/** Deliveries canceled in one transaction. */
+const pageSize = 5_000
 
 /**
  * Cancels all that is pending for a webhook that this transaction disables or deletes, with its jobs:
  * a first part at once, what is beyond that in the background. What is in flight is still settled.
  */
 export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
-  const ids = await pageOfPending(trx, webhookId, '')
+  const ids = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
   await cancelDeliveries(trx, queue, ids)
   if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
 }
@@ -27,7 +30,7 @@ export async function cancelRest(
         .forNoKeyUpdate()
         .executeTakeFirst()
       if (webhook?.status === 'enabled') return []
-      const page = await pageOfPending(trx, webhookId, after)
+      const page = await pageOfPending(trx, { webhookId, after, limit: pageSize })
       await cancelDeliveries(trx, queue, page)
       return page
     })

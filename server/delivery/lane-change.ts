@@ -1,37 +1,21 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
-import { priorityOf } from '../queue/lanes.ts'
+import { priorityOfSlow } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
-import { pageOfPending, pageSize } from './pending.ts'
+import { pageOfPending } from './pending.ts'
 
-type Means = { db: Db; queue: Queue; logger: Logger }
+export type LaneChangeMeans = { db: Db; queue: Queue; logger: Logger }
 
-/**
- * Moves webhooks into the slow lane, with all of theirs that waits in the queue, so that nobody's
- * deliveries stand behind it. What still comes into the old lane is found when it is claimed.
- */
-export async function moveToSlowLane(means: Means, webhookIds: readonly string[]): Promise<void> {
-  const { db, queue } = means
-  for (const { id, lane } of await setSlow(means, webhookIds, true)) {
-    const priority = priorityOf({ slow: true, lane }, null)
-    for (let after = ''; ; ) {
-      const ids = await pageOfPending(db, id, after)
-      await queue.move(db, ids, priority)
-      if (ids.length < pageSize) break
-      after = ids.at(-1) as string
-    }
-  }
-}
+/** Deliveries moved by one statement. */
+const pageSize = 500
+/** How long is paused for each millisecond of moving: a fifth of one connection's time is used at most. */
+const pausePerMs = 4
 
-/** Lets webhooks out of the slow lane; what waits for them there is still made from there. */
-export async function moveOutOfSlowLane(means: Means, webhookIds: readonly string[]): Promise<void> {
-  await setSlow(means, webhookIds, false)
-}
-
-/** Answers the webhooks this is new for. */
-async function setSlow(
-  { db, logger }: Means,
+/** Has webhooks in the slow lane from now on, or out of it. Answers those for which this is new. */
+export async function setSlow(
+  { db, logger }: LaneChangeMeans,
   webhookIds: readonly string[],
   slow: boolean,
 ): Promise<{ id: string; lane: number }[]> {
@@ -45,4 +29,25 @@ async function setSlow(
   `.execute(db)
   if (rows.length > 0) logger.info({ webhookIds: rows.map(({ id }) => id), slow }, 'webhooks changed lanes')
   return rows
+}
+
+/**
+ * Moves what waits in the queue for a webhook that has become slow into its slow lane, little by little,
+ * so that nobody's deliveries stand behind it and the work of moving holds nobody up. What it does not
+ * come to, because of `signal` or an error, is moved when it is claimed.
+ */
+export async function moveWaiting(
+  { db, queue }: LaneChangeMeans,
+  { id, lane }: { id: string; lane: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let after = ''; !signal.aborted; ) {
+    const began = performance.now()
+    const ids = await pageOfPending(db, { webhookId: id, after, limit: pageSize })
+    await queue.move(db, ids, priorityOfSlow(lane))
+    if (ids.length < pageSize) return
+    after = ids.at(-1) as string
+    const pauseMs = pausePerMs * (performance.now() - began)
+    await pause(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
+  }
 }

@@ -13,9 +13,11 @@ export type Held = {
 /** Requests in flight to each webhook, over all lanes of the process. */
 export type InFlight = Map<string, number>
 
+/** Requests in flight, over all lanes that share them, and how many there may be. */
+export type Places = { readonly total: number; taken: number }
+
 export type LaneOptions = {
-  /** Requests in flight at most. */
-  budget: number
+  places: Places
   /** Requests in flight to one webhook at most. */
   webhookCap: number
   inFlight: InFlight
@@ -30,7 +32,7 @@ export type LaneOptions = {
  * the caps waits here, each webhook's in its own line, and the lines take turns.
  */
 export type Lane = {
-  readonly budget: number
+  readonly places: Places
   /** How many more may be claimed for this lane. */
   free(): number
   add(held: readonly Held[]): void
@@ -52,8 +54,11 @@ export type Lane = {
   takeOver(one: Held): void
 }
 
-export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
-  const lines = new Map<string, Held[]>()
+/** What waits for one webhook, and since when only its own cap holds that up. Milliseconds, monotonic. */
+type Line = { waiting: Held[]; cappedSince: number | null }
+
+export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
+  const lines = new Map<string, Line>()
   /** What is in flight, and since when. Milliseconds, monotonic. */
   const running = new Map<Held, number>()
   let held = 0
@@ -66,6 +71,7 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
   function start(one: Held): void {
     const { webhookId } = one.delivery
     running.set(one, performance.now())
+    places.taken += 1
     inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1)
     void attempt(one).finally(() => {
       one.lane.end(one)
@@ -77,15 +83,15 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
   }
 
   const lane: Lane = {
-    budget,
-    // As many again as may be in flight are claimed ahead, so that the next request never waits for a claim.
-    free: () => Math.max(0, budget * 2 - held),
+    places,
+    // Twice as many as may be in flight are claimed ahead: they last until the next have been claimed.
+    free: () => Math.max(0, places.total * 3 - held),
     add(deliveries) {
       held += deliveries.length
       for (const one of deliveries) {
         const line = lines.get(one.delivery.webhookId)
-        if (line === undefined) lines.set(one.delivery.webhookId, [one])
-        else line.push(one)
+        if (line === undefined) lines.set(one.delivery.webhookId, { waiting: [one], cappedSince: null })
+        else line.waiting.push(one)
       }
       lane.pump()
     },
@@ -93,16 +99,19 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
       held -= 1
     },
     end(one) {
-      running.delete(one)
+      if (running.delete(one)) places.taken -= 1
     },
     pump() {
       // A line that starts one goes to the end, where this same walk meets it again.
       for (const [webhookId, line] of lines) {
-        if (halted || running.size >= budget) return
-        if (!mayStart(webhookId)) continue
-        const next = line.shift()
+        if (halted || places.taken >= places.total) return
+        if (!mayStart(webhookId)) {
+          line.cappedSince ??= performance.now()
+          continue
+        }
+        const next = line.waiting.shift()
         lines.delete(webhookId)
-        if (line.length > 0) lines.set(webhookId, line)
+        if (line.waiting.length > 0) lines.set(webhookId, line)
         if (next !== undefined) start(next)
       }
     },
@@ -111,13 +120,15 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
     },
     takeWaiting(webhookId) {
       const ids = webhookId === undefined ? [...lines.keys()] : [webhookId]
-      const taken = ids.flatMap((id) => lines.get(id) ?? [])
+      const taken = ids.flatMap((id) => lines.get(id)?.waiting ?? [])
       for (const id of ids) lines.delete(id)
       return taken
     },
     saturated(ms) {
       const before = performance.now() - ms
-      return [...lines].filter(([id, line]) => !mayStart(id) && (line[0]?.since ?? before) < before).map(([id]) => id)
+      const isSaturated = (id: string, { waiting, cappedSince }: Line) =>
+        !mayStart(id) && cappedSince !== null && Math.max(cappedSince, waiting[0]?.since ?? before) < before
+      return [...lines].filter(([id, line]) => isSaturated(id, line)).map(([id]) => id)
     },
     hanging(ms) {
       const before = performance.now() - ms
@@ -128,6 +139,7 @@ export function createLane({ budget, webhookCap, inFlight, attempt, onEnd }: Lan
       one.lane.release()
       one.lane = lane
       running.set(one, performance.now())
+      places.taken += 1
       held += 1
     },
   }

@@ -1,10 +1,10 @@
 import type { Handle } from '../database/connection.ts'
 
-/** How many deliveries are dealt with in one transaction, where there may be any number. */
-export const pageSize = 5_000
-
-/** The ids of up to `pageSize` deliveries of a webhook that are pending, the oldest behind `after` first. */
-export async function pageOfPending(handle: Handle, webhookId: string, after: string): Promise<string[]> {
+/** The ids of up to `limit` deliveries of a webhook that are pending, the oldest behind `after` first. */
+export async function pageOfPending(
+  handle: Handle,
+  { webhookId, after, limit }: { webhookId: string; after: string; limit: number },
+): Promise<string[]> {
   const rows = await handle
     .selectFrom('deliveries')
     .select('id')
@@ -12,7 +12,7 @@ export async function pageOfPending(handle: Handle, webhookId: string, after: st
     .where('status', '=', 'pending')
     .where('id', '>', after)
     .orderBy('id')
-    .limit(pageSize)
+    .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 import { type Db, inTransaction } from '../database/connection.ts'
-import { priorityOf } from '../queue/lanes.ts'
 import type { Queue, TaskData } from '../queue/queue.ts'
+import { createTurns } from '../queue/turns.ts'
 import { recoverSome } from './queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 
@@ -15,6 +15,8 @@ export async function recover(
   { db, queue, wake }: { db: Db; queue: Queue; wake: () => void },
   { webhookId, since, until }: TaskData<'recover'>,
 ): Promise<void> {
+  const turns = createTurns()
+  const now = await queue.now()
   for (let after = ''; ; ) {
     const ids = await inTransaction(db, async (trx) => {
       const webhook = await trx
@@ -37,7 +39,7 @@ export async function recover(
       await queue.remove(trx, due)
       await queue.put(
         trx,
-        due.map((deliveryId) => ({ deliveryId, priority: priorityOf(webhook, null), dueAt: null })),
+        due.map((deliveryId) => ({ deliveryId, priority: turns.next(webhook, now), dueAt: null })),
       )
       return due
     })

@@ -9,7 +9,9 @@ import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
+import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
+import { tracedAttempt } from './attempt-span.ts'
 import { cancelPending } from './cancel.ts'
 import type { Exchange } from './exchange.ts'
 import type { Keyring } from './keyring.ts'
@@ -48,10 +50,12 @@ export type DeliveryServiceOptions = {
   clock: Clock
   /** Called after a commit that made deliveries due. */
   wake: () => void
+  /** Records the attempts of tests, within what is being done. Default: none are recorded. */
+  tracer?: Tracer
 }
 
 export function createDeliveryService(options: DeliveryServiceOptions): DeliveryService {
-  const { queue, exchange, keyring, clock } = options
+  const { queue, exchange, keyring, clock, tracer = noTracer } = options
 
   /** The webhook, enabled and kept so until the transaction ends. */
   async function enabledWebhook(trx: Trx, accountId: string, webhookId: string): Promise<WebhookTarget> {
@@ -125,22 +129,24 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       const webhook = await mustExist(handle, accountId, webhookId)
       const now = clock.now()
       const eventId = newId('event', now)
+      const deliveryId = newId('delivery', now)
+      const { traceparent } = tracer.current()
       const body = sampleBody(type, eventId, now)
       const outcome = await attempt(
-        { exchange, clock },
+        { exchange, clock, tracer },
         {
           eventId,
           body,
           url: webhook.url,
           ...keyring.keysOf(webhook, now),
+          traced: tracedAttempt({ id: deliveryId, webhookId, attemptCount: 0, traceparent }),
         },
       )
       const fault = faultOf(outcome)
       await inTransaction(handle, async (trx) => {
-        const deliveryId = newId('delivery', now)
         await trx
           .insertInto('events')
-          .values({ id: eventId, account_id: accountId, type, body, sample: true, created_at: now })
+          .values({ id: eventId, account_id: accountId, type, body, sample: true, created_at: now, traceparent })
           .execute()
         await trx
           .insertInto('deliveries')

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
-import { startLoop } from '../loop.ts'
-import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow } from '../queue/lanes.ts'
+import { type Loop, startLoop } from '../loop.ts'
+import { type PriorityRange, rangeOfBursts, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
@@ -11,8 +11,9 @@ import { claimDue } from './claim.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import type { Keyring } from './keyring.ts'
-import { createLane, type Held, type InFlight, type Lane } from './lane.ts'
-import { moveOutOfSlowLane, moveToSlowLane } from './lane-change.ts'
+import { createLane, type Held, type InFlight, type Lane, type Places } from './lane.ts'
+import { setSlow } from './lane-change.ts'
+import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
 import { settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
@@ -24,6 +25,9 @@ const batchSize = 500
 /** Slow lanes looked at in one round. */
 const slowLanesPerRound = 100
 const keepAliveMs = 5_000
+/** Attempts fewer than these wait a moment for more: a statement for a handful costs as much as one for hundreds. */
+const fullBatch = 250
+const gatheringMs = 5
 
 export type DeliveryWorkerOptions = {
   db: Db
@@ -45,6 +49,8 @@ export type DeliveryWorkerOptions = {
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
   /** Records the attempts of events that are traced. Default: none are recorded. */
   tracer?: Tracer
+  /** Told that no fresh delivery waits any more. */
+  onCaughtUp?: () => void
 }
 
 export type DeliveryWorker = {
@@ -59,10 +65,13 @@ export type DeliveryWorker = {
   stop(deadlineMs: number): Promise<void>
 }
 
+/** What claims for a lane; whether there was more than it took. */
+type Claiming = { lane: Lane; loop: Loop; mayHaveMore: boolean }
+
 /**
  * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
  * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
- * none of them can take the place of the others.
+ * none of them can take the place of the others. Bursts have what fresh deliveries leave of theirs.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
@@ -71,12 +80,17 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const slowCap = Math.max(1, Math.floor(share / 4))
 
   const inFlight: InFlight = new Map()
-  const fresh = laneOf(Math.max(1, concurrency - 2 * share), webhookConcurrency)
-  const retries = laneOf(share, webhookConcurrency)
-  const slow = laneOf(share, slowCap)
+  const freshPlaces = placesFor(Math.max(1, concurrency - 2 * share))
+  const fresh = laneOf(freshPlaces, webhookConcurrency)
+  const bursts = laneOf(freshPlaces, webhookConcurrency)
+  const retries = laneOf(placesFor(share), webhookConcurrency)
+  const slow = laneOf(placesFor(share), slowCap)
   /** What hangs: it runs beside the others' shares, and nothing is begun here. */
-  const hung = laneOf(0, 0)
-  const lanes = [fresh, retries, slow, hung]
+  const hung = laneOf(placesFor(0), 0)
+  /** In the order in which they may take a place that is free. */
+  const lanes = [fresh, bursts, retries, slow, hung]
+  /** What a webhook leaves when it becomes slow. */
+  const normal = [fresh, bursts, retries]
 
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
@@ -84,10 +98,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const unsettled: { held: Held; settlement: Settlement }[] = []
   const health = createHealthBook()
   const breakOff = new AbortController()
+  const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
   let stopped: Promise<void> | undefined
 
-  function laneOf(budget: number, webhookCap: number): Lane {
-    return createLane({ budget, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
+  function placesFor(total: number): Places {
+    return { total, taken: 0 }
+  }
+
+  function laneOf(places: Places, webhookCap: number): Lane {
+    return createLane({ places, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
   }
 
   /** What ends in one lane may be what another waits for: all of a webhook's requests share its cap. */
@@ -128,8 +147,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return attempt(options, target, breakOff.signal)
   }
 
-  /** Claims for a lane. Answers whether there may be more. */
-  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<boolean> {
+  /** Claims for a lane. Answers how many were claimed, and whether some of them belong there. */
+  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<{ count: number; some: boolean }> {
     const { count, claims } = await claimDue(options, range, limit)
     const since = performance.now()
     const ready: Held[] = []
@@ -147,7 +166,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       await handBack(options, misplaced)
       claimingSlow.wake()
     }
-    return count === limit
+    return { count, some: ready.length > 0 }
   }
 
   function release(ones: Iterable<Held>): void {
@@ -161,42 +180,50 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs,
     onError: report('settling attempts'),
     async run() {
+      if (unsettled.length === 0) return false
+      if (unsettled.length < fullBatch) await timeout(gatheringMs)
       const batch = unsettled.slice(0, batchSize)
-      if (batch.length === 0) return false
       await settle(
         options,
         batch.map(({ settlement }) => settlement),
       )
       unsettled.splice(0, batch.length)
       release(batch.map((entry) => entry.held))
-      const freed = new Set(batch.map((entry) => entry.held.lane))
-      if (freed.has(fresh)) claimingFresh.wake()
-      if (freed.has(retries)) claimingRetries.wake()
-      if (freed.has(slow)) claimingSlow.wake()
+      for (const { lane, mayHaveMore, loop } of claimings) {
+        if (mayHaveMore && batch.some((entry) => entry.held.lane === lane)) loop.wake()
+      }
+      if (batch.some((entry) => entry.held.lane === slow)) claimingSlow.wake()
       return unsettled.length > 0
     },
   })
 
-  const claimingFresh = startLoop({
-    intervalMs,
-    onError: report('claiming fresh deliveries'),
-    async run() {
-      const limit = Math.min(fresh.free(), batchSize)
-      // A claim of a handful costs as much as one of hundreds: wait for room.
-      if (limit < fresh.budget / 2) return false
-      return claimFor(fresh, freshRange, limit)
-    },
-  })
+  /** The loop that claims what is in a range for a lane. */
+  function claimInto(lane: Lane, kind: string, rangeNow: () => PriorityRange | Promise<PriorityRange>): Claiming {
+    const claiming: Claiming = {
+      lane,
+      mayHaveMore: true,
+      loop: startLoop({
+        intervalMs,
+        onError: report(`claiming ${kind}`),
+        async run() {
+          const limit = Math.min(lane.free(), batchSize)
+          // A claim of a handful costs as much as one of hundreds: wait for room.
+          if (limit < lane.places.total) return false
+          const { count, some } = await claimFor(lane, await rangeNow(), limit)
+          claiming.mayHaveMore = count === limit
+          if (lane === bursts && count < limit) options.onCaughtUp?.()
+          return claiming.mayHaveMore && some
+        },
+      }),
+    }
+    return claiming
+  }
 
-  const claimingRetries = startLoop({
-    intervalMs,
-    onError: report('claiming retries'),
-    async run() {
-      const limit = Math.min(retries.free(), batchSize)
-      if (limit < retries.budget / 2) return false
-      return claimFor(retries, rangeOfDueRetries(await queue.now()), limit)
-    },
-  })
+  const claimings = [
+    claimInto(fresh, 'fresh deliveries', () => rangeOfTurns(clock.now())),
+    claimInto(bursts, 'bursts', () => rangeOfBursts(clock.now())),
+    claimInto(retries, 'retries', async () => rangeOfDueRetries(await queue.now())),
+  ]
 
   let lastSlowLane = 0
   const claimingSlow = startLoop({
@@ -220,33 +247,33 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   })
 
-  const claiming = [claimingFresh, claimingRetries, claimingSlow]
+  const claimingLoops = [...claimings.map(({ loop }) => loop), claimingSlow]
 
   const watching = startLoop({
     intervalMs: Math.min(intervalMs, saturationMs / 4),
     onError: report('watching the lanes'),
     async run() {
-      const normal = [fresh, retries]
       const hanging = normal.flatMap((lane) => lane.hanging(hangingMs))
       for (const one of hanging.slice(0, Math.max(0, 2 * concurrency - running.size))) hung.takeOver(one)
       pumpAll()
       const saturated = normal.flatMap((lane) => lane.saturated(saturationMs))
       await makeSlow(new Set([...hanging.map(({ delivery }) => delivery.webhookId), ...saturated, ...health.failing()]))
       const recovered = health.recovered()
-      await moveOutOfSlowLane(options, recovered)
+      for (const id of recovered) movers.stop(id)
+      // What waits for them in the slow lane is still made from there.
+      await setSlow(options, recovered, false)
       health.forget(recovered)
       return false
     },
   })
 
-  /** Moves webhooks into the slow lane, with all of theirs that is here. */
+  /** Moves webhooks into the slow lane: what is here at once, and what waits in the queue little by little. */
   async function makeSlow(webhookIds: ReadonlySet<string>): Promise<void> {
     if (webhookIds.size === 0) return
     for (const { delivery } of held.values()) if (webhookIds.has(delivery.webhookId)) delivery.webhook.slow = true
-    await handBackHeld([...webhookIds].flatMap((id) => [...fresh.takeWaiting(id), ...retries.takeWaiting(id)]))
-    claimingFresh.wake()
-    claimingRetries.wake()
-    await moveToSlowLane(options, [...webhookIds])
+    await handBackHeld([...webhookIds].flatMap((id) => normal.flatMap((lane) => lane.takeWaiting(id))))
+    for (const { loop } of claimings) loop.wake()
+    for (const webhook of await setSlow(options, [...webhookIds], true)) movers.start(webhook)
     health.forget([...webhookIds])
     claimingSlow.wake()
   }
@@ -271,7 +298,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
     for (const lane of lanes) lane.halt()
-    await Promise.all([...claiming, watching].map((loop) => loop.stop()))
+    movers.stop()
+    await Promise.all([...claimingLoops, watching].map((loop) => loop.stop()))
     await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
@@ -297,8 +325,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   return {
-    wake: () => claimingFresh.wake(),
-    idleMs: () => Math.max(...[...claiming, settling, keepingAlive].map((loop) => loop.idleMs())),
+    wake() {
+      for (const { loop, lane } of claimings) if (lane !== retries) loop.wake()
+    },
+    idleMs: () => Math.max(...[...claimingLoops, settling, keepingAlive].map((loop) => loop.idleMs())),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped

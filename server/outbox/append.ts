@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
+import { hasBegun, prepared } from '../database/driver.ts'
 import { newId } from '../ids.ts'
 
 /** An event about to be appended, of any type. */
@@ -42,6 +43,8 @@ export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions)
   return {
     async append(trx, accountId, events) {
       if (events.length === 0) return []
+      // Who polls waits for transactions that have begun: no identifier may be made before.
+      await hasBegun(trx)
       const at = clock.now()
       const rows = events.map((event) => {
         const id = newId('event', at)
@@ -49,15 +52,19 @@ export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions)
       })
       const ids = rows.map((row) => row.id)
       const types = rows.map((row) => row.type)
-      await sql`
-        WITH event AS (
-          INSERT INTO events (id, account_id, type, body, created_at, traceparent)
-          SELECT id, ${accountId}, type, body, ${at}, ${trace(rows)}
-          FROM unnest(${ids}::text[], ${types}::text[], ${rows.map((row) => row.body)}::text[]) AS e (id, type, body)
-        )
-        INSERT INTO outbox (event_id, account_id, type)
-        SELECT id, ${accountId}, type FROM unnest(${ids}::text[], ${types}::text[]) AS e (id, type)
-      `.execute(trx)
+      const bodies = rows.map((row) => row.body)
+      await prepared(
+        { name: 'append_events', sendsWithNext: true },
+        sql`
+          WITH event AS (
+            INSERT INTO events (id, account_id, type, body, created_at, traceparent)
+            SELECT id, ${accountId}, type, body, ${at}, ${trace(rows)}
+            FROM unnest(${ids}::text[], ${types}::text[], ${bodies}::text[]) AS e (id, type, body)
+            RETURNING id, account_id, type
+          )
+          INSERT INTO outbox (event_id, account_id, type) SELECT id, account_id, type FROM event
+        `,
+      ).execute(trx)
       afterCommit(trx, wake)
       return ids
     },

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { newId } from '../ids.ts'
-import { priorityOf } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
+import type { Turns } from '../queue/turns.ts'
 
 /** Events taken in one transaction at most. */
 const maxEvents = 500
@@ -14,7 +14,9 @@ const chunkSize = 2_500
 
 type Waiting = { event_id: string; account_id: string; type: string }
 type Target = { id: string; account_id: string; events: string[]; slow: boolean; lane: number }
-type NewDelivery = { id: string; event: Waiting; target: Target }
+type NewDelivery = { id: string; event: Waiting; target: Target; priority: number }
+
+export type FanOutMeans = { db: Db; queue: Queue; clock: Clock; turns: Turns }
 
 /** How much was done, and with which events. */
 export type FanOut = { events: number; deliveries: number; eventIds: readonly string[] }
@@ -24,7 +26,7 @@ export type FanOut = { events: number; deliveries: number; eventIds: readonly st
  * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
  * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
  */
-export async function fanOutBatch({ db, queue, clock }: { db: Db; queue: Queue; clock: Clock }): Promise<FanOut> {
+export async function fanOutBatch({ db, queue, clock, turns }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
     const waiting = await takeWaiting(trx)
     if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [] }
@@ -38,7 +40,7 @@ export async function fanOutBatch({ db, queue, clock }: { db: Db; queue: Queue; 
       if (made >= maxDeliveries) break
       for (const target of targets.get(event.account_id) ?? []) {
         if (!target.events.includes(event.type)) continue
-        chunk.push({ id: newId('delivery', now), event, target })
+        chunk.push({ id: newId('delivery', now), event, target, priority: turns.next(target, now) })
         made += 1
         if (chunk.length === chunkSize) {
           await write(trx, queue, chunk, now)
@@ -94,6 +96,6 @@ async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[],
   `.execute(trx)
   await queue.put(
     trx,
-    deliveries.map(({ id, target }) => ({ deliveryId: id, priority: priorityOf(target, null), dueAt: null })),
+    deliveries.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
   )
 }

@@ -4,47 +4,70 @@
  * retries due later, or a hundred thousand deliveries to an endpoint that hangs, cost a claim of
  * fresh ones nothing.
  *
- *   fresh    one priority for all, first come first served
+ *   fresh    one priority for each second in which it is their turn, the earliest highest
  *   retries  one priority for each second in which they fall due, the earliest highest
  *   slow     one priority for each slow webhook, so that it waits for itself alone
+ *
+ * What is fresh and whose turn lies ahead is a burst: more for one webhook than its share.
  */
 
 /** A range of priorities, both ends included. PostgreSQL: integer. */
 export type PriorityRange = { min: number; max: number }
 
-const freshPriority = 2_000_000_000
+const firstFreshPriority = 2_000_000_000
 const firstRetryPriority = 1_000_000_000
-/** Retry lanes count seconds from here and last until 2056. */
-const retryEpochSeconds = Date.UTC(2025, 0) / 1000
+/** Lanes of seconds. They count from here and last until 2056. */
+const epochSeconds = Date.UTC(2025, 0) / 1000
+const laneSeconds = 1_000_000_000
 
 /** The priority of a retry: the second in which it is certainly due. */
 function priorityOfRetry(dueAt: Date): number {
-  return retryPriority(Math.ceil(dueAt.getTime() / 1000))
+  return firstRetryPriority - offsetOf(Math.ceil(dueAt.getTime() / 1000))
 }
 
 /** The priority of everything for one slow webhook; `lane` is the number of the webhook, from 1. */
-function priorityOfSlow(lane: number): number {
+export function priorityOfSlow(lane: number): number {
   return -lane
 }
 
-/** Where a delivery waits: in the slow lane of its webhook, or with the retries, or with the fresh ones. */
+/** Where a delivery waits: in the slow lane of its webhook, or with the retries, or, due at once, first of the fresh ones. */
 export function priorityOf(target: { slow: boolean; lane: number }, dueAt: Date | null): number {
   if (target.slow) return priorityOfSlow(target.lane)
-  return dueAt === null ? freshPriority : priorityOfRetry(dueAt)
+  return dueAt === null ? firstFreshPriority : priorityOfRetry(dueAt)
 }
 
-export const freshRange: PriorityRange = { min: freshPriority, max: freshPriority }
+/** Where a fresh delivery waits whose turn is in a second of Unix time. */
+export function priorityOfTurn(target: { slow: boolean; lane: number }, second: number): number {
+  return target.slow ? priorityOfSlow(target.lane) : firstFreshPriority - offsetOf(second)
+}
+
+/** The lanes of all fresh deliveries. */
+export const freshRange: PriorityRange = { min: firstFreshPriority - laneSeconds + 1, max: firstFreshPriority }
+
+/** Fresh deliveries whose turn it is, or was. */
+export function rangeOfTurns(now: Date): PriorityRange {
+  return { min: firstFreshPriority - offsetOf(secondOf(now)), max: freshRange.max }
+}
+
+/** Fresh deliveries whose turn is to come. */
+export function rangeOfBursts(now: Date): PriorityRange {
+  return { min: freshRange.min, max: firstFreshPriority - offsetOf(secondOf(now)) - 1 }
+}
 
 /** The lanes of all retries that are due at `now`, and of no other. */
 export function rangeOfDueRetries(now: Date): PriorityRange {
-  return { min: retryPriority(Math.floor(now.getTime() / 1000)), max: firstRetryPriority }
+  return { min: firstRetryPriority - offsetOf(secondOf(now)), max: firstRetryPriority }
 }
 
 export function rangeOfSlow(lane: number): PriorityRange {
   return { min: priorityOfSlow(lane), max: priorityOfSlow(lane) }
 }
 
-function retryPriority(second: number): number {
-  const offset = Math.min(firstRetryPriority - 1, Math.max(0, second - retryEpochSeconds))
-  return firstRetryPriority - offset
+/** The second of Unix time that `at` is in. */
+export function secondOf(at: Date): number {
+  return Math.floor(at.getTime() / 1000)
+}
+
+function offsetOf(second: number): number {
+  return Math.min(laneSeconds - 1, Math.max(0, second - epochSeconds))
 }

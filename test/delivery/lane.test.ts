@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createLane, type Held, type InFlight, type Lane } from '../../server/delivery/lane.ts'
+import { createLane, type Held, type InFlight, type Lane, type Places } from '../../server/delivery/lane.ts'
 
 /** A lane whose attempts end when the test says so. */
-function laneWith({ budget, webhookCap }: { budget: number; webhookCap: number }) {
+function laneWith(options: { budget: number; webhookCap: number } | { places: Places; webhookCap: number }) {
+  const places = 'places' in options ? options.places : { total: options.budget, taken: 0 }
   const inFlight: InFlight = new Map()
   const started: Held[] = []
   const ends = new Map<Held, () => void>()
   const lane: Lane = createLane({
-    budget,
-    webhookCap,
+    places,
+    webhookCap: options.webhookCap,
     inFlight,
     onEnd: () => lane.pump(),
     attempt(one) {
@@ -53,11 +54,28 @@ describe('a lane', () => {
   it('counts what is held, not what runs, against what may be claimed', async () => {
     const { lane, started, end } = laneWith({ budget: 2, webhookCap: 2 })
     lane.add([held(lane, 'a'), held(lane, 'a'), held(lane, 'a')])
-    expect(lane.free()).toBe(1)
+    expect(lane.free()).toBe(3)
     await end(started[0] as Held)
-    expect(lane.free()).toBe(1)
+    expect(lane.free()).toBe(3)
     lane.release()
-    expect(lane.free()).toBe(2)
+    expect(lane.free()).toBe(4)
+  })
+
+  it('shares its places with another, but not what it may claim', async () => {
+    const places = { total: 2, taken: 0 }
+    const one = laneWith({ places, webhookCap: 10 })
+    const other = laneWith({ places, webhookCap: 10 })
+    one.lane.add([held(one.lane, 'a'), held(one.lane, 'a'), held(one.lane, 'a')])
+    other.lane.add([held(other.lane, 'b')])
+    expect([one.started.length, other.started.length]).toEqual([2, 0])
+    expect([one.lane.free(), other.lane.free()]).toEqual([3, 5])
+    other.lane.pump()
+    expect(other.started).toHaveLength(0)
+    one.lane.halt()
+    await one.end(one.started[0] as Held)
+    other.lane.pump()
+    expect(other.started).toHaveLength(1)
+    expect(places.taken).toBe(2)
   })
 
   it('starts nothing any more when it is halted, and gives out what waits', async () => {
@@ -79,7 +97,7 @@ describe('a lane', () => {
     expect(lane.hanging(60_000)).toEqual([])
     expect(lane.hanging(-1)).toEqual([hanging])
     other.takeOver(hanging)
-    expect([lane.free(), other.free()]).toEqual([0, 1])
+    expect([lane.free(), other.free()]).toEqual([1, 2])
     lane.pump()
     expect(started).toEqual([hanging, next])
     // Its end is the other lane's: this one stays full.
@@ -94,7 +112,8 @@ describe('a lane', () => {
     const longAgo = performance.now() - 5_000
     lane.add(['hung', 'hung', 'hung'].map((id) => held(lane, id, longAgo)))
     lane.add(['fine', 'fine'].map((id) => held(lane, id, longAgo)))
-    expect(lane.saturated(1_000)).toEqual(['hung'])
-    expect(lane.saturated(60_000)).toEqual([])
+    expect(lane.saturated(-1)).toEqual(['hung'])
+    // It has waited for long, but only now for its cap: before, for a place.
+    expect(lane.saturated(1_000)).toEqual([])
   })
 })

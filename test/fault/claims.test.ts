@@ -7,6 +7,7 @@ import { settle } from '../../server/delivery/settle.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
 import type { Queue } from '../../server/queue/queue.ts'
+import { createTurns } from '../../server/queue/turns.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 
@@ -132,7 +133,7 @@ describe('a process whose clock is ahead of the database’s', () => {
   it('makes deliveries that are due at once all the same', async () => {
     await engine.emit()
     const clock = { now: () => new Date(engine.clock.now().getTime() + 3_600_000) }
-    await fanOutBatch({ ...engine, clock })
+    await fanOutBatch({ ...engine, clock, turns: createTurns() })
     expect(await claim()).toHaveLength(1)
   })
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
-import { moveOutOfSlowLane, moveToSlowLane } from '../../server/delivery/lane-change.ts'
+import { moveWaiting, setSlow } from '../../server/delivery/lane-change.ts'
 import { reconcile } from '../../server/delivery/reconcile.ts'
 import { recover } from '../../server/delivery/recover.ts'
 import { settle } from '../../server/delivery/settle.ts'
@@ -106,8 +106,11 @@ test('whatever happens at once, nothing is lost, nothing is counted twice, and n
     repeat(() => recover(means, task())),
     repeat(resendSome),
     repeat(resendSome),
-    repeat(() => moveToSlowLane(means, [pick(webhookIds), pick(webhookIds)])),
-    repeat(() => moveOutOfSlowLane(means, [pick(webhookIds), pick(webhookIds)])),
+    repeat(async () => {
+      const moved = await setSlow(means, [pick(webhookIds), pick(webhookIds)], true)
+      for (const webhook of moved) await moveWaiting(means, webhook, new AbortController().signal)
+    }),
+    repeat(() => setSlow(means, [pick(webhookIds), pick(webhookIds)], false)),
   ])
   await engine.fanOut()
 

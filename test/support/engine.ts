@@ -9,6 +9,7 @@ import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { createTurns } from '../../server/queue/turns.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
 import { createTestTime } from './clock.ts'
@@ -94,6 +95,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       retentionMs: 30 * 24 * 3_600_000,
       deleteExpiredAnswers: async () => {},
     })
+  const turns = createTurns()
   let workers = await runWorkers()
   const accountId = newId('account', start)
   await db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
@@ -182,7 +184,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         .orderBy('number')
         .execute(),
     async fanOut() {
-      while ((await fanOutBatch({ db, queue, clock })).events > 0);
+      while ((await fanOutBatch({ db, queue, clock, turns })).events > 0);
     },
     async startWorkers() {
       workers = await runWorkers()

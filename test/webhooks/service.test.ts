@@ -7,6 +7,7 @@ import { createKeyring } from '../../server/delivery/keyring.ts'
 import { createDeliveryService } from '../../server/delivery/service.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { startQueue } from '../../server/queue/queue.ts'
+import { createTurns } from '../../server/queue/turns.ts'
 import { secretBox } from '../../server/secrets.ts'
 import { createWebhookService } from '../../server/webhooks/service.ts'
 import { createWorld, refusal } from '../audiences/world.ts'
@@ -48,7 +49,7 @@ async function createWebhookWorld() {
         const email = `${randomBytes(6).toString('hex')}@example.com`
         await people.subscribers.create(db, people.account, { email })
       }
-      await fanOutBatch({ db, queue, clock })
+      await fanOutBatch({ db, queue, clock, turns: createTurns() })
     },
     async end(): Promise<void> {
       await exchange.close()
