@@ -170,6 +170,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     keyring,
     clock,
     wake: () => workers?.wakeDelivery(),
+    tracer,
   })
   const http = await listen({
     app: createHttpApp({

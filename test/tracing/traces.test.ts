@@ -226,6 +226,24 @@ describe('a request', () => {
   })
 })
 
+describe('the test of a webhook', () => {
+  it('is recorded with its attempt', async () => {
+    const service = await startTraced({}, { roles: { worker: false } })
+    const { id } = await service.client.succeed(contract.webhooks.create, {
+      body: { url: receiver.url, events: ['subscriber.added'] },
+    })
+    await service.client.succeed(contract.webhooks.test, { params: { id }, body: {} }, { headers: { traceparent } })
+    await service.stop()
+    const request = only('POST /v1/webhooks/:id/test')
+    expect(only('delivery attempt')).toMatchObject({
+      traceId,
+      parentSpanId: request.spanId,
+      attributes: { 'postern.webhook.id': id, 'postern.attempt.number': 1 },
+    })
+    expect(receiver.requests[0]?.headers.traceparent).toContain(traceId)
+  })
+})
+
 describe('what is exported', () => {
   it('holds no body, no key, no secret, and of an endpoint only where it is', async () => {
     const service = await startTraced()
