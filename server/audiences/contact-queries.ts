@@ -1,5 +1,9 @@
+import { sql } from 'kysely'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { prepared } from '../database/driver.ts'
+import { addressKey } from '../subscribers/address.ts'
+import type { Person } from '../subscribers/people.ts'
 
 /** What names a contact: a list and a person. */
 export type ContactKey = { audienceId: string; subscriberId: string }
@@ -15,24 +19,72 @@ export type ContactRow = {
   updated_at: Date
 }
 
-/** Undefined when the person is on the list already; waits for a transaction that is adding them. */
-export async function insertContact(
-  trx: Trx,
-  contact: ContactKey & { accountId: string; status: SubscriptionStatus; at: Date },
-): Promise<{ created_at: Date; updated_at: Date } | undefined> {
-  return trx
-    .insertInto('contacts')
-    .values({
-      audience_id: contact.audienceId,
-      subscriber_id: contact.subscriberId,
-      account_id: contact.accountId,
-      status: contact.status,
-      created_at: contact.at,
-      updated_at: contact.at,
-    })
-    .onConflict((conflict) => conflict.columns(['audience_id', 'subscriber_id']).doNothing())
-    .returning(['created_at', 'updated_at'])
-    .executeTakeFirst()
+export type NewContact = {
+  accountId: string
+  audienceId: string
+  /** The identifier of the person, if they are new. */
+  subscriberId: string
+  email: string
+  firstName: string | null
+  lastName: string | null
+  at: Date
+}
+
+/** What became of a new contact: nothing was written for any outcome but `added`. */
+export type ContactAddition =
+  | { outcome: 'added'; person: ContactPerson; isNewPerson: boolean }
+  | { outcome: 'no audience' }
+  | { outcome: 'on the list already'; person: ContactPerson }
+
+export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status'>
+
+type AdditionRow = ContactPerson & { is_new: boolean; is_added: boolean }
+
+/**
+ * Puts the person with an address on a list, in one statement. One who is not there yet is added; the
+ * names of one who is are left alone. The audience and the person stay as found until the transaction
+ * ends.
+ */
+export async function addContact(trx: Trx, contact: NewContact): Promise<ContactAddition> {
+  const { accountId, audienceId, at } = contact
+  const emailKey = addressKey(contact.email)
+  const statement = prepared(
+    { name: 'add_contact' },
+    sql<AdditionRow | { id: null }>`
+      WITH audience AS (
+        SELECT id FROM audiences WHERE account_id = ${accountId} AND id = ${audienceId} FOR KEY SHARE
+      ), new_person AS (
+        INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, created_at, updated_at)
+        SELECT ${contact.subscriberId}, ${accountId}, ${contact.email}, ${emailKey},
+          ${contact.firstName}, ${contact.lastName}, ${at}::timestamptz, ${at}::timestamptz
+        FROM audience
+        ON CONFLICT (account_id, email_key) DO NOTHING
+        RETURNING id, email, first_name, last_name, status
+      ), known_person AS (
+        SELECT id, email, first_name, last_name, status FROM subscribers
+        WHERE account_id = ${accountId} AND email_key = ${emailKey} AND NOT EXISTS (SELECT FROM new_person)
+        FOR SHARE
+      ), person AS (
+        SELECT *, true AS is_new FROM new_person UNION ALL SELECT *, false FROM known_person
+      ), contact AS (
+        INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+        SELECT audience.id, person.id, ${accountId}, person.status, ${at}, ${at} FROM audience, person
+        ON CONFLICT (audience_id, subscriber_id) DO NOTHING
+        RETURNING subscriber_id
+      )
+      SELECT person.*, EXISTS (SELECT FROM contact) AS is_added FROM audience LEFT JOIN person ON true
+    `,
+  )
+  for (;;) {
+    const { rows } = await statement.execute(trx)
+    const [row] = rows
+    if (row === undefined) return { outcome: 'no audience' }
+    if (row.id !== null) {
+      const { is_new: isNewPerson, is_added: isAdded, ...person } = row
+      return isAdded ? { outcome: 'added', person, isNewPerson } : { outcome: 'on the list already', person }
+    }
+    // Somebody else has added the person since the statement began: the next one sees them.
+  }
 }
 
 function contactsOf(handle: Handle, accountId: string, audienceId: string) {

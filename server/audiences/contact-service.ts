@@ -3,18 +3,19 @@ import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import { DomainError, notFound } from '../errors.ts'
-import type { Outbox } from '../outbox/append.ts'
+import { newId } from '../ids.ts'
+import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
-import { changePerson, findOrAddPerson, lockPerson } from '../subscribers/people.ts'
+import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
 import {
+  addContact,
   type ContactKey,
   type ContactRow,
   deleteContact,
   findContact,
-  insertContact,
   selectContacts,
 } from './contact-queries.ts'
-import { findAudience, holdAudience } from './queries.ts'
+import { findAudience } from './queries.ts'
 
 export type { ContactKey } from './contact-queries.ts'
 
@@ -51,19 +52,22 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
   return {
     async add(handle, accountId, audienceId, contact) {
       return inTransaction(handle, async (trx) => {
-        const audience = await holdAudience(trx, accountId, audienceId)
-        if (audience === undefined) throw notFound('audience', audienceId)
-        const person = await findOrAddPerson(trx, dependencies, accountId, contact)
-        const key = { audienceId, subscriberId: person.id }
-        const { status } = person
-        const added = await insertContact(trx, { ...key, accountId, status, at: clock.now() })
-        if (added === undefined) {
-          throw new DomainError('conflict', `"${contact.email}" is on the list already, as the contact "${person.id}".`)
+        const at = clock.now()
+        const subscriberId = newId('subscriber', at)
+        const { email, firstName = null, lastName = null } = contact
+        const added = await addContact(trx, { accountId, audienceId, subscriberId, email, firstName, lastName, at })
+        if (added.outcome === 'no audience') throw notFound('audience', audienceId)
+        const { person } = added
+        if (added.outcome === 'on the list already') {
+          throw new DomainError('conflict', `"${email}" is on the list already, as the contact "${person.id}".`)
         }
-        await outbox.append(trx, accountId, [
-          { type: 'contact.created', data: { ...key, email: person.email, status } },
-        ])
-        return toContact({ ...person, ...added, status, audience_id: audienceId, subscriber_id: person.id })
+        const { id, status } = person
+        const created: NewEvent = {
+          type: 'contact.created',
+          data: { subscriberId: id, audienceId, email: person.email, status },
+        }
+        await outbox.append(trx, accountId, added.isNewPerson ? [personAdded(person), created] : [created])
+        return toContact({ ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at })
       })
     },
     async list(handle, accountId, audienceId, { status, limit, cursor }) {

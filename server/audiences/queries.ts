@@ -30,11 +30,6 @@ export async function findAudience(handle: Handle, accountId: string, id: string
   return oneAudience(handle, accountId, id).executeTakeFirst()
 }
 
-/** Finds an audience and keeps it from being deleted until the transaction ends. */
-export async function holdAudience(trx: Trx, accountId: string, id: string): Promise<AudienceRow | undefined> {
-  return oneAudience(trx, accountId, id).forKeyShare().executeTakeFirst()
-}
-
 /** Finds an audience that this transaction is about to change or to delete. */
 export async function lockAudience(
   trx: Trx,

@@ -1,5 +1,6 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, type Transaction } from 'kysely'
 import pg from 'pg'
+import { createDialect } from './driver.ts'
 import type { Database } from './schema.ts'
 
 /** Marks the connections of this service, so that its own transactions can be told from others'. */
@@ -29,13 +30,15 @@ export function connect(options: ConnectionOptions): Db {
     max: options.max,
     application_name: options.applicationName ?? applicationName,
     connectionTimeoutMillis: 5_000,
+    // What is sent at once is not sent one by one.
+    pipeline: true,
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   pool.on('error', options.onError)
   // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
   // of it; but an error nobody listens to would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<Database>({ dialect: createDialect(pool) })
 }
 
 const commitHooks = new WeakMap<Trx, (() => void)[]>()

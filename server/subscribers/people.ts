@@ -3,10 +3,10 @@ import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Outbox } from '../outbox/append.ts'
+import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { changeOf, type SubscriberPatch } from './change.ts'
 import { changeMemberships } from './memberships.ts'
-import { holdByAddress, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
+import { insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
 
 /*
  * What may be done to a person from outside this feature too: contacts are people. A person's row is
@@ -33,31 +33,13 @@ export async function addPerson(
   const at = clock.now()
   const id = newId('subscriber', at)
   const person = await insertSubscriber(trx, { id, accountId, email, firstName, lastName, at })
-  if (person !== undefined) {
-    await outbox.append(trx, accountId, [
-      { type: 'subscriber.added', data: { subscriberId: person.id, email: person.email, status: person.status } },
-    ])
-  }
+  if (person !== undefined) await outbox.append(trx, accountId, [personAdded(person)])
   return person
 }
 
-/**
- * The person with an address, added if new. Stays as answered until the transaction ends. The names
- * of a person who is there already are left alone.
- */
-export async function findOrAddPerson(
-  trx: Trx,
-  dependencies: PeopleDependencies,
-  accountId: string,
-  newPerson: NewPerson,
-): Promise<Person> {
-  for (;;) {
-    const known = await holdByAddress(trx, accountId, newPerson.email)
-    if (known !== undefined) return known
-    const added = await addPerson(trx, dependencies, accountId, newPerson)
-    if (added !== undefined) return added
-    // Somebody else has added the person between the two statements: now the first one finds them.
-  }
+/** What tells that a person was added. */
+export function personAdded({ id, email, status }: Pick<Person, 'id' | 'email' | 'status'>): NewEvent {
+  return { type: 'subscriber.added', data: { subscriberId: id, email, status } }
 }
 
 /** Finds a person whom this transaction is about to change, and keeps everybody else from doing so. */

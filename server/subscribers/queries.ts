@@ -52,17 +52,6 @@ export async function findSubscriber(
     .executeTakeFirst()
 }
 
-/** Finds a person by address, and keeps them as they are until the transaction ends. */
-export async function holdByAddress(trx: Trx, accountId: string, email: string): Promise<SubscriberRow | undefined> {
-  return trx
-    .selectFrom('subscribers')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('email_key', '=', addressKey(email))
-    .forShare()
-    .executeTakeFirst()
-}
-
 /** Finds a person that this transaction is about to change or to delete. */
 export async function lockSubscriber(
   trx: Trx,

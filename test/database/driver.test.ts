@@ -1,0 +1,115 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
+import { hasBegun, prepared } from '../../server/database/driver.ts'
+import { transactionsUnderway } from '../../server/events/queries.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+let db: Db
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = database.db
+})
+afterAll(() => database.drop())
+
+/** Puts a name down, together with the next statement. */
+async function note(trx: Trx, name: string): Promise<void> {
+  const statement = sql`INSERT INTO settings (name, value) VALUES (${name}, 'noted')`
+  await prepared({ name: 'note', sendsWithNext: true }, statement).execute(trx)
+}
+
+async function isNoted(handle: Db | Trx, name: string): Promise<boolean> {
+  const row = await handle.selectFrom('settings').select('name').where('name', '=', name).executeTakeFirst()
+  return row !== undefined
+}
+
+describe('a statement that is sent with the next', () => {
+  it('is seen by the next, and committed', async () => {
+    await inTransaction(db, async (trx) => {
+      await note(trx, 'seen')
+      expect(await isNoted(trx, 'seen')).toBe(true)
+    })
+    expect(await isNoted(db, 'seen')).toBe(true)
+  })
+
+  it('is sent with the COMMIT when it is the last', async () => {
+    await inTransaction(db, (trx) => note(trx, 'last'))
+    expect(await isNoted(db, 'last')).toBe(true)
+  })
+
+  it('fails the COMMIT when it fails, and with it all that was done', async () => {
+    await inTransaction(db, (trx) => note(trx, 'twice'))
+    const again = inTransaction(db, async (trx) => {
+      await trx.insertInto('settings').values({ name: 'beside', value: '' }).execute()
+      await note(trx, 'twice')
+    })
+    await expect(again).rejects.toThrow(/duplicate key/)
+    expect(await isNoted(db, 'beside')).toBe(false)
+  })
+
+  it('is never sent when the transaction is undone before', async () => {
+    await inTransaction(db, (trx) => note(trx, 'there'))
+    const undone = inTransaction(db, async (trx) => {
+      expect(await isNoted(trx, 'there')).toBe(true)
+      // It would fail.
+      await note(trx, 'there')
+      throw new Error('second thoughts')
+    })
+    await expect(undone).rejects.toThrow('second thoughts')
+  })
+})
+
+describe('a transaction', () => {
+  it('begins with its first statement, or when that is asked for', async () => {
+    await inTransaction(db, async (trx) => {
+      expect((await transactionsUnderway(db)).oldestAgeMs).toBeNull()
+      await hasBegun(trx)
+      expect((await transactionsUnderway(db)).oldestAgeMs).toBeGreaterThanOrEqual(0)
+    })
+    expect((await transactionsUnderway(db)).oldestAgeMs).toBeNull()
+  })
+
+  it('tells when nothing was committed, also where the failure of a statement was passed over', async () => {
+    const blind = inTransaction(db, async (trx) => {
+      await trx.insertInto('settings').values({ name: 'blind', value: '' }).execute()
+      await sql`SELECT 1 / 0`.execute(trx).catch(() => undefined)
+    })
+    await expect(blind).rejects.toThrow('nothing was committed')
+    expect(await isNoted(db, 'blind')).toBe(false)
+  })
+
+  it('leaves nothing behind for the next user of its connection', async () => {
+    await expect(inTransaction(db, (trx) => sql`SELECT 1 / 0`.execute(trx))).rejects.toThrow('division by zero')
+    await db.transaction().execute(async () => undefined)
+    const { rows } = await sql<{ alone: boolean }>`
+      SELECT xact_start = query_start AS alone FROM pg_stat_activity WHERE pid = pg_backend_pid()
+    `.execute(db)
+    expect(rows).toEqual([{ alone: true }])
+  })
+
+  it('has the isolation it asks for', async () => {
+    const level = await db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute((trx) => sql<{ transaction_isolation: string }>`SHOW transaction_isolation`.execute(trx))
+    expect(level.rows).toEqual([{ transaction_isolation: 'repeatable read' }])
+  })
+})
+
+describe('a prepared statement', () => {
+  it('is parsed once in a session, and answers each time', async () => {
+    const add = (a: number, b: number) =>
+      prepared({ name: 'add' }, sql<{ sum: number }>`SELECT ${a}::integer + ${b}::integer AS sum`)
+    await inTransaction(db, async (trx) => {
+      expect((await add(1, 2).execute(trx)).rows).toEqual([{ sum: 3 }])
+      expect((await add(3, 4).execute(trx)).rows).toEqual([{ sum: 7 }])
+      const { rows } = await sql<{ name: string; uses: number }>`
+        SELECT name, (generic_plans + custom_plans)::integer AS uses FROM pg_prepared_statements WHERE name = 'add'
+      `.execute(trx)
+      expect(rows).toEqual([{ name: 'add', uses: 2 }])
+    })
+  })
+})
