@@ -12,7 +12,10 @@ export type TcpProxy = AsyncDisposable & {
   stall(): void
 }
 
-export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
+type Address = { host: string; port: number }
+
+/** @param at Where it listens. Default: any free port of 127.0.0.1. */
+export async function startTcpProxy(target: Address, at: Address = { host: '127.0.0.1', port: 0 }): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let stalled = false
 
@@ -33,7 +36,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
   }
 
   async function listen(port: number): Promise<Server> {
-    const server = createServer(pass).listen(port, '127.0.0.1')
+    const server = createServer(pass).listen(port, at.host)
     await once(server, 'listening')
     return server
   }
@@ -45,7 +48,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     await once(server, 'close')
   }
 
-  let server = await listen(0)
+  let server = await listen(at.port)
   const { port } = server.address() as AddressInfo
   return {
     port,
