@@ -141,6 +141,7 @@ describe('a collector that is away', () => {
     await collector.receiver.received(1)
     record(tracer, { count: 10_000 })
     answerAll()
+    await collector.receiver.received(1 + 8_192 / batch)
     await tracer.stop()
     expect(collector.spans()).toHaveLength(batch + 8_192)
   })

@@ -113,7 +113,7 @@ describe('a request of a client that traces', () => {
     await service.client.succeed(contract.subscribers.create, { body }, { headers: { traceparent } })
     await receiver.received(1)
     await expect.poll(() => pendingRetries(service)).toBe(1)
-    await time.queueClock.setTime(time.queueClock.now() + 61_000)
+    await time.advance(61_000)
     await receiver.received(2)
     await service.stop()
 
