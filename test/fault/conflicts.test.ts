@@ -99,7 +99,7 @@ test('a settlement undone by a serialization failure is made again', within(conf
     release()
     await untilSomebodyWaits(tester)
     await holder.commit()
-    await expect.poll(() => logged('40001')).toBeGreaterThanOrEqual(time)
+    await expect.poll(() => logged('40001'), { timeout: 10_000 }).toBeGreaterThanOrEqual(time)
   }
   expect(await judged()).toEqual([])
 })
@@ -115,7 +115,7 @@ test('a settlement that loses a deadlock is made again', within(conflicts), asyn
     await untilSomebodyWaits(tester)
     await holder.run('SELECT FROM deliveries FOR UPDATE')
     await holder.commit()
-    await expect.poll(() => logged('40P01')).toBeGreaterThanOrEqual(time)
+    await expect.poll(() => logged('40P01'), { timeout: 10_000 }).toBeGreaterThanOrEqual(time)
   }
   expect(await judged()).toEqual([])
 })

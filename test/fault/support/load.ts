@@ -110,7 +110,8 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
     acknowledged: (count) => Promise.race([acknowledged.more(count), running]).then(() => undefined),
     refused: (count) => Promise.race([refused.more(count), running]).then(() => undefined),
     stop,
-    [Symbol.asyncDispose]: stop,
+    // What went wrong is told to those who wait or stop; here it would only hide why the test ends.
+    [Symbol.asyncDispose]: () => stop().catch(() => undefined),
   }
 }
 
