@@ -15,12 +15,13 @@ export async function settleSuccesses(
 ): Promise<{ wereFailing: boolean }> {
   if (settlements.length === 0) return { wereFailing: false }
   const webhookIds = [...new Set(settlements.map(({ delivery }) => delivery.webhookId))]
+  const ids = settlements.map(({ delivery }) => delivery.id)
   const answers = settlements.map(({ outcome }) => (outcome.kind === 'answered' ? outcome : null))
   const { rows } = await sql<{ were_failing: boolean }>`
     WITH input AS (
       SELECT * FROM unnest(
-        ${settlements.map(({ delivery }) => delivery.id)}::text[],
-        ${settlements.map(({ delivery }) => uuidOf(delivery.id))}::uuid[],
+        ${ids}::text[],
+        ${ids.map(uuidOf)}::uuid[],
         ${settlements.map(({ delivery }) => delivery.attemptCount + 1)}::int[],
         ${settlements.map(({ outcome }) => outcome.startedAt)}::timestamptz[],
         ${settlements.map(({ outcome }) => Math.round(outcome.durationMs))}::int[],
