@@ -1,7 +1,6 @@
-import { sql } from 'kysely'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Handle, Trx } from '../database/connection.ts'
-import { prepared } from '../database/driver.ts'
+import { prepare } from '../database/prepared.ts'
 import { addressKey } from '../subscribers/address.ts'
 import type { Person } from '../subscribers/people.ts'
 
@@ -38,46 +37,42 @@ export type ContactAddition =
 
 export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status'>
 
-type AdditionRow = ContactPerson & { is_new: boolean; is_added: boolean }
+type AdditionRow = (ContactPerson & { is_new: boolean; is_added: boolean }) | { id: null }
+
+const insertPersonAndContact = prepare<NewContact & { emailKey: string }, AdditionRow>({ name: 'insert_contact' })`
+  WITH audience AS (
+    SELECT id FROM audiences WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
+  ), new_person AS (
+    INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, created_at, updated_at)
+    SELECT ${'subscriberId'}, ${'accountId'}, ${'email'}, ${'emailKey'}, ${'firstName'}, ${'lastName'},
+      ${'at'}::timestamptz, ${'at'}::timestamptz
+    FROM audience
+    ON CONFLICT (account_id, email_key) DO NOTHING
+    RETURNING id, email, first_name, last_name, status
+  ), known_person AS (
+    SELECT id, email, first_name, last_name, status FROM subscribers
+    WHERE account_id = ${'accountId'} AND email_key = ${'emailKey'} AND NOT EXISTS (SELECT FROM new_person)
+    FOR SHARE
+  ), person AS (
+    SELECT *, true AS is_new FROM new_person UNION ALL SELECT *, false FROM known_person
+  ), contact AS (
+    INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+    SELECT audience.id, person.id, ${'accountId'}, person.status, ${'at'}::timestamptz, ${'at'}::timestamptz
+    FROM audience, person
+    ON CONFLICT (audience_id, subscriber_id) DO NOTHING
+    RETURNING subscriber_id
+  )
+  SELECT person.*, EXISTS (SELECT FROM contact) AS is_added FROM audience LEFT JOIN person ON true
+`
 
 /**
- * Puts the person with an address on a list, in one statement. One who is not there yet is added; the
- * names of one who is are left alone. The audience and the person stay as found until the transaction
- * ends.
+ * Puts the person with an address on a list. One who is not there yet is added; the names of one who is
+ * are left alone. The audience and the person stay as found until the transaction ends.
  */
 export async function addContact(trx: Trx, contact: NewContact): Promise<ContactAddition> {
-  const { accountId, audienceId, at } = contact
-  const emailKey = addressKey(contact.email)
-  const statement = prepared(
-    { name: 'add_contact' },
-    sql<AdditionRow | { id: null }>`
-      WITH audience AS (
-        SELECT id FROM audiences WHERE account_id = ${accountId} AND id = ${audienceId} FOR KEY SHARE
-      ), new_person AS (
-        INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, created_at, updated_at)
-        SELECT ${contact.subscriberId}, ${accountId}, ${contact.email}, ${emailKey},
-          ${contact.firstName}, ${contact.lastName}, ${at}::timestamptz, ${at}::timestamptz
-        FROM audience
-        ON CONFLICT (account_id, email_key) DO NOTHING
-        RETURNING id, email, first_name, last_name, status
-      ), known_person AS (
-        SELECT id, email, first_name, last_name, status FROM subscribers
-        WHERE account_id = ${accountId} AND email_key = ${emailKey} AND NOT EXISTS (SELECT FROM new_person)
-        FOR SHARE
-      ), person AS (
-        SELECT *, true AS is_new FROM new_person UNION ALL SELECT *, false FROM known_person
-      ), contact AS (
-        INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
-        SELECT audience.id, person.id, ${accountId}, person.status, ${at}, ${at} FROM audience, person
-        ON CONFLICT (audience_id, subscriber_id) DO NOTHING
-        RETURNING subscriber_id
-      )
-      SELECT person.*, EXISTS (SELECT FROM contact) AS is_added FROM audience LEFT JOIN person ON true
-    `,
-  )
+  const params = { ...contact, emailKey: addressKey(contact.email) }
   for (;;) {
-    const { rows } = await statement.execute(trx)
-    const [row] = rows
+    const [row] = await insertPersonAndContact(trx, params)
     if (row === undefined) return { outcome: 'no audience' }
     if (row.id !== null) {
       const { is_new: isNewPerson, is_added: isAdded, ...person } = row

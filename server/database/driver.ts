@@ -1,5 +1,5 @@
 import {
-  type CompiledQuery,
+  CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -7,46 +7,23 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
-  type RawBuilder,
-  sql,
   type Transaction,
   type TransactionSettings,
 } from 'kysely'
 import type pg from 'pg'
+import { type Preparation, PreparedQuery } from './prepared.ts'
 
 /*
  * Kysely on `pg`, for transactions that wait little: each round trip costs both sides more than the work
  * of a small statement does. So what needs no answer of its own is sent with the statement after it,
- * `BEGIN` first of all, and PostgreSQL parses and plans once in a session what has a name.
+ * `BEGIN` first of all.
  */
 
-export type Preparation = {
-  /** No other statement has it. */
-  name: string
-  /**
-   * Sends it with the next statement of the transaction, or with its `COMMIT`, which fails if this does.
-   * It answers at once, without rows. Default: false.
-   */
-  sendsWithNext?: boolean
-}
-
-const preparation = /^\/\* prepared: (?<name>\w+)(?<sendsWithNext>, sent with the next)? \*\//
-
-/**
- * Has a statement parsed and planned once in each session, where else it is each time. Only for text that
- * is always the same under its name, and for which one plan is best whatever its parameters and however
- * large its tables.
- */
-export function prepared<T>({ name, sendsWithNext = false }: Preparation, statement: RawBuilder<T>): RawBuilder<T> {
-  // Kysely has no other way to tell its driver.
-  return sql<T>`${sql.raw(`/* prepared: ${name}${sendsWithNext ? ', sent with the next' : ''} */`)} ${statement}`
-}
-
-const nothing = '/* nothing */'
+const beginning = CompiledQuery.raw('')
 
 /** Has the database begun a transaction, which else it does with the first statement. Resolves when it has. */
-export async function hasBegun<T>(trx: Transaction<T>): Promise<void> {
-  await sql.raw(nothing).execute(trx)
+export async function hasBegun(trx: Pick<Transaction<unknown>, 'executeQuery'>): Promise<void> {
+  await trx.executeQuery(beginning)
 }
 
 /** Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
@@ -95,7 +72,9 @@ class PoolDriver implements Driver {
   }
 }
 
-type Statement = { text: string; values: unknown[]; name?: string }
+type Statement = { text: string; values?: unknown[]; name?: string | undefined }
+
+const notPrepared: Partial<Preparation> = {}
 
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient
@@ -111,7 +90,7 @@ class Connection implements DatabaseConnection {
   begin({ isolationLevel, accessMode }: TransactionSettings): void {
     const level = isolationLevel === undefined ? [] : [`ISOLATION LEVEL ${isolationLevel}`]
     const text = ['BEGIN', ...level, ...(accessMode === undefined ? [] : [accessMode])].join(' ')
-    this.#waiting = [{ text, values: [] }]
+    this.#waiting = [{ text }]
     this.#transaction = 'waiting'
   }
 
@@ -130,14 +109,14 @@ class Connection implements DatabaseConnection {
     this.#client.release()
   }
 
-  async executeQuery<R>({ sql: text, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    if (text === nothing) {
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (query === beginning) {
       if (this.#transaction === 'waiting') await this.#send([])
       return { rows: [] }
     }
-    const { name, sendsWithNext } = preparation.exec(text)?.groups ?? {}
-    const statement = { text, values: [...parameters], ...(name === undefined ? {} : { name }) }
-    if (sendsWithNext !== undefined && this.#transaction !== 'none') {
+    const { name, sendsWithNext = false } = query instanceof PreparedQuery ? query.preparation : notPrepared
+    const statement = { text: query.sql, values: [...query.parameters], name }
+    if (sendsWithNext && this.#transaction !== 'none') {
       this.#waiting.push(statement)
       return { rows: [] }
     }
@@ -154,7 +133,7 @@ class Connection implements DatabaseConnection {
     const isUntouched = this.#transaction === 'waiting' && this.#waiting.length <= 1
     this.#transaction = 'none'
     if (isUntouched) return undefined
-    const answer = await this.#send([{ text, values: [] }])
+    const answer = await this.#send([{ text }])
     return answer?.command
   }
 

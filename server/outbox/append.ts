@@ -1,8 +1,8 @@
-import { sql } from 'kysely'
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
-import { hasBegun, prepared } from '../database/driver.ts'
+import { hasBegun } from '../database/driver.ts'
+import { prepare } from '../database/prepared.ts'
 import { newId } from '../ids.ts'
 
 /** An event about to be appended, of any type. */
@@ -31,6 +31,25 @@ function eventBody(id: string, event: NewEvent, at: Date): string {
   })
 }
 
+type EventRows = {
+  accountId: string
+  at: Date
+  traceparent: string | null
+  ids: readonly string[]
+  types: readonly string[]
+  bodies: readonly string[]
+}
+
+const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: true })`
+  WITH event AS (
+    INSERT INTO events (id, account_id, type, body, created_at, traceparent)
+    SELECT id, ${'accountId'}, type, body, ${'at'}, ${'traceparent'}
+    FROM unnest(${'ids'}::text[], ${'types'}::text[], ${'bodies'}::text[]) AS e (id, type, body)
+    RETURNING id, account_id, type
+  )
+  INSERT INTO outbox (event_id, account_id, type) SELECT id, account_id, type FROM event
+`
+
 export type OutboxOptions = {
   clock: Clock
   /** Called after a commit that appended something: there is work for the fan-out. */
@@ -53,18 +72,7 @@ export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions)
       const ids = rows.map((row) => row.id)
       const types = rows.map((row) => row.type)
       const bodies = rows.map((row) => row.body)
-      await prepared(
-        { name: 'append_events', sendsWithNext: true },
-        sql`
-          WITH event AS (
-            INSERT INTO events (id, account_id, type, body, created_at, traceparent)
-            SELECT id, ${accountId}, type, body, ${at}, ${trace(rows)}
-            FROM unnest(${ids}::text[], ${types}::text[], ${bodies}::text[]) AS e (id, type, body)
-            RETURNING id, account_id, type
-          )
-          INSERT INTO outbox (event_id, account_id, type) SELECT id, account_id, type FROM event
-        `,
-      ).execute(trx)
+      await insertEvents(trx, { accountId, at, traceparent: trace(rows), ids, types, bodies })
       afterCommit(trx, wake)
       return ids
     },

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
-import { hasBegun, prepared } from '../../server/database/driver.ts'
+import { hasBegun } from '../../server/database/driver.ts'
+import { prepare } from '../../server/database/prepared.ts'
 import { transactionsUnderway } from '../../server/events/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -15,9 +16,12 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 /** Puts a name down, together with the next statement. */
+const noteStatement = prepare<{ name: string }>({ name: 'note', sendsWithNext: true })`
+  INSERT INTO settings (name, value) VALUES (${'name'}, 'noted')
+`
+
 async function note(trx: Trx, name: string): Promise<void> {
-  const statement = sql`INSERT INTO settings (name, value) VALUES (${name}, 'noted')`
-  await prepared({ name: 'note', sendsWithNext: true }, statement).execute(trx)
+  await noteStatement(trx, { name })
 }
 
 async function isNoted(handle: Db | Trx, name: string): Promise<boolean> {
@@ -101,11 +105,12 @@ describe('a transaction', () => {
 
 describe('a prepared statement', () => {
   it('is parsed once in a session, and answers each time', async () => {
-    const add = (a: number, b: number) =>
-      prepared({ name: 'add' }, sql<{ sum: number }>`SELECT ${a}::integer + ${b}::integer AS sum`)
+    const add = prepare<{ a: number; b: number }, { sum: number }>({ name: 'add' })`
+      SELECT ${'a'}::integer + ${'b'}::integer + 10 * ${'a'} AS sum
+    `
     await inTransaction(db, async (trx) => {
-      expect((await add(1, 2).execute(trx)).rows).toEqual([{ sum: 3 }])
-      expect((await add(3, 4).execute(trx)).rows).toEqual([{ sum: 7 }])
+      expect(await add(trx, { a: 1, b: 2 })).toEqual([{ sum: 13 }])
+      expect(await add(trx, { b: 4, a: 3 })).toEqual([{ sum: 37 }])
       const { rows } = await sql<{ name: string; uses: number }>`
         SELECT name, (generic_plans + custom_plans)::integer AS uses FROM pg_prepared_statements WHERE name = 'add'
       `.execute(trx)
