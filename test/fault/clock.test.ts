@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { eventType } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { firstIdAt } from '../../server/ids.ts'
+import { createRetention } from '../../server/retention.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { answer, type Behaviour, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService, type TestServiceOptions } from '../support/service.ts'
@@ -204,13 +205,28 @@ describe.each(shifts)('when the clock $what', (how) => {
 describe('what is kept for a time of the clock', () => {
   const back = { what: '', ms: -hour, withDatabase: true }
   const forward = { what: '', ms: day + hour, withDatabase: true }
+  let time: TestTime
   let service: TestService
   let shift: (how: Shift) => Promise<void>
 
   beforeAll(async () => {
-    ;({ shift, service } = await setStage())
+    ;({ time, shift, service } = await setStage())
   })
   afterAll(() => service?.stop())
+
+  it('an event is deleted a day early when the clock is a day ahead, and no other', async () => {
+    const daysAgo = (days: number) => new Date(time.clock.now().getTime() - days * day)
+    const [old, young] = [await insertEvent(service, daysAgo(29.5)), await insertEvent(service, daysAgo(28.5))]
+    const expire = createRetention({ db: service.database.db, clock: time.clock, retentionMs: 30 * day })
+    await shift(back)
+    await expire()
+    await shift(forward)
+    await expire()
+    await shift({ ...back, ms: -day })
+    await expire()
+    const rows = await service.database.db.selectFrom('events').select('id').where('id', 'in', [old, young]).execute()
+    expect(rows).toEqual([{ id: young }])
+  })
 
   it('an answer is replayed when the clock was set back, and forgotten a day on', async () => {
     const create = () =>
