@@ -73,9 +73,9 @@ async function deleteDeliveries(db: Db, { since, until }: Span): Promise<number>
         SELECT id FROM deliveries WHERE id > ${after} AND id < ${bound} AND status <> 'pending'
         ORDER BY id LIMIT ${chunkSize} FOR UPDATE SKIP LOCKED
       ), gone AS (
-        DELETE FROM deliveries WHERE id IN (SELECT id FROM page)
+        DELETE FROM deliveries WHERE id = ANY(ARRAY(SELECT id FROM page))
       ), attempts_gone AS (
-        DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM page)
+        DELETE FROM attempts WHERE delivery_id = ANY(ARRAY(SELECT id FROM page))
       )
       SELECT id FROM page
     `.execute(db)
@@ -111,17 +111,17 @@ async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<numb
   const [first] = eventIds
   const last = eventIds.at(-1)
   if (first === undefined || last === undefined) return 0
-  // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear.
+  // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear. And
+  // EXCEPT, which takes each row once, whatever the planner believes of how many there are.
   const { numAffectedRows } = await sql`
-    DELETE FROM events e WHERE id = ANY(${eventIds}::text[])
-      AND NOT EXISTS (SELECT FROM outbox o WHERE o.event_id = e.id)
-      AND NOT EXISTS (
-        SELECT FROM deliveries d WHERE d.event_id = e.id
-          AND d.id >= 'dlv_' || substr(${first}, 5, 7) AND d.id < 'dlv_' || substr(${last}, 5, 7) || '~'
-      )
-      AND NOT EXISTS (
-        SELECT FROM deliveries d WHERE d.event_id = e.id AND substr(d.id, 5, 7) <> substr(d.event_id, 5, 7)
-      )
+    DELETE FROM events WHERE id = ANY(ARRAY(
+      SELECT unnest(${eventIds}::text[])
+      EXCEPT SELECT event_id FROM outbox WHERE event_id = ANY(${eventIds}::text[])
+      EXCEPT SELECT event_id FROM deliveries
+        WHERE id >= 'dlv_' || substr(${first}, 5, 7) AND id < 'dlv_' || substr(${last}, 5, 7) || '~'
+      EXCEPT SELECT event_id FROM deliveries
+        WHERE event_id = ANY(${eventIds}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7)
+    ))
   `.execute(db)
   return Number(numAffectedRows ?? 0n)
 }
