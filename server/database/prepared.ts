@@ -1,4 +1,4 @@
-import { CompiledQuery, type Kysely } from 'kysely'
+import { type Compilable, CompiledQuery, type Kysely } from 'kysely'
 
 export type Preparation = {
   /** No other statement has it. */
@@ -50,4 +50,15 @@ export function prepare<Params extends Readonly<Record<string, unknown>>, Row = 
       return rows
     }
   }
+}
+
+/** The same for a statement made with Kysely's builder, which must be the same each time but for its parameters. */
+export async function executePrepared<Row>(
+  handle: Executor,
+  preparation: Preparation,
+  statement: Compilable<Row>,
+): Promise<Row[]> {
+  const compiled = statement.compile()
+  const { rows } = await handle.executeQuery<Row>(new PreparedQuery<Row>(preparation, compiled, compiled.parameters))
+  return rows
 }

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Webhook } from '../../contract/webhooks.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import type { WebhooksTable } from '../database/tables/webhooks.ts'
 
 export type WebhookRow = Pick<Selectable<WebhooksTable>, (typeof columns)[number]>
@@ -41,7 +42,8 @@ function oneWebhook(handle: Handle, accountId: string, id: string) {
 }
 
 export async function findWebhook(handle: Handle, accountId: string, id: string): Promise<WebhookRow | undefined> {
-  return oneWebhook(handle, accountId, id).executeTakeFirst()
+  const [row] = await executePrepared(handle, { name: 'find_webhook' }, oneWebhook(handle, accountId, id))
+  return row
 }
 
 /** Finds a webhook that this transaction is about to change or to delete. Locked before its deliveries. */
