@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /** The product's name as it stands in every key. */
 const product = 'postern'
@@ -29,7 +29,7 @@ export function hasKeyShape(text: string): boolean {
 
 /** SHA-256: what is stored of a key. Its 256 random bits need no slow hash. */
 export function hashOfKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest()
+  return hash('sha256', key, 'buffer')
 }
 
 /** By what people tell keys apart. */

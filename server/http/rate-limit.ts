@@ -118,11 +118,9 @@ export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'le
 export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteGate {
   return async (req, res, next) => {
     const { allowed, limit, remaining, resetAt } = await limiter.take(callerOf(req))
-    res.set({
-      'X-RateLimit-Limit': String(limit),
-      'X-RateLimit-Remaining': String(remaining),
-      'X-RateLimit-Reset': String(resetAt.getTime() / 1000),
-    })
+    res.setHeader('X-RateLimit-Limit', limit)
+    res.setHeader('X-RateLimit-Remaining', remaining)
+    res.setHeader('X-RateLimit-Reset', resetAt.getTime() / 1000)
     if (!allowed) {
       throw new DomainError(
         'rate_limit_exceeded',
