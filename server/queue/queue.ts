@@ -130,7 +130,8 @@ function createBoss(options: QueueOptions): PgBoss {
     monitorIntervalSeconds: 15,
     cronWorkerIntervalSeconds: 5,
     cronMonitorIntervalSeconds: 15,
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    // A clock is told to each new session without waiting for the answer, which `pg` wants pipeline mode for.
+    ...(options.clock === undefined ? {} : { clock: options.clock, pipeline: true }),
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   boss.on('error', options.onError)
