@@ -9,7 +9,7 @@ import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
 type Settled = { id: string; next_attempt_at: Date | null }
 
-type Means = { db: Db; queue: Queue }
+export type SettleMeans = { db: Db; queue: Queue }
 
 /**
  * Writes a batch of attempts down: the attempts, the state of their deliveries, their jobs gone, and
@@ -17,7 +17,7 @@ type Means = { db: Db; queue: Queue }
  * carried on meanwhile changes nothing, so that a batch may be settled again when it failed half-way.
  * A delivery canceled while it was in flight keeps its attempt, and succeeded if the endpoint took it.
  */
-export async function settle(means: Means, settlements: readonly Settlement[]): Promise<void> {
+export async function settle(means: SettleMeans, settlements: readonly Settlement[]): Promise<void> {
   // One order for all, so that two batches never wait for each other's rows.
   const batch = settlements.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))
   const failures = batch.filter(isFailure)
@@ -36,7 +36,7 @@ function isFailure(one: Settlement): one is Failure {
 
 /** Writes down what failed of a batch, and what all of the batch says about the health of its webhooks. */
 async function settleFailures(
-  { db, queue }: Means,
+  { db, queue }: SettleMeans,
   batch: readonly Settlement[],
   failures: readonly Failure[],
 ): Promise<void> {

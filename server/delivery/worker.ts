@@ -1,13 +1,12 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
-import { type Loop, startLoop } from '../loop.ts'
-import { type PriorityRange, rangeOfBursts, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
+import { startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
-import { claimDue } from './claim.ts'
+import { startClaiming } from './claiming.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import type { Keyring } from './keyring.ts'
@@ -15,19 +14,11 @@ import { createLane, type Held, type InFlight, type Lane, type Places } from './
 import { setSlow } from './lane-change.ts'
 import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
-import { settle } from './settle.ts'
-import type { Settlement } from './settlement.ts'
+import { startSettling } from './settling.ts'
 import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
-/** Jobs claimed by one statement at most, and attempts settled in one transaction. */
-const batchSize = 500
-/** Slow lanes looked at in one round. */
-const slowLanesPerRound = 100
 const keepAliveMs = 5_000
-/** Attempts fewer than these wait a moment for more: a statement for a handful costs as much as one for hundreds. */
-const fullBatch = 250
-const gatheringMs = 5
 
 export type DeliveryWorkerOptions = {
   db: Db
@@ -65,9 +56,6 @@ export type DeliveryWorker = {
   stop(deadlineMs: number): Promise<void>
 }
 
-/** What claims for a lane; whether there was more than it took. */
-type Claiming = { lane: Lane; loop: Loop; mayHaveMore: boolean }
-
 /**
  * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
  * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
@@ -95,7 +83,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
-  const unsettled: { held: Held; settlement: Settlement }[] = []
   const health = createHealthBook()
   const breakOff = new AbortController()
   const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
@@ -135,9 +122,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       success: verdict.kind === 'succeeded',
       durationMs: outcome.durationMs,
     })
-    unsettled.push({ held: one, settlement: { delivery, outcome, verdict } })
+    settling.add(one, { delivery, outcome, verdict })
     options.onAttempt?.(outcome, verdict)
-    settling.wake()
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
@@ -147,28 +133,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return attempt(options, target, breakOff.signal)
   }
 
-  /** Claims for a lane. Answers how many were claimed, and whether some of them belong there. */
-  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<{ count: number; some: boolean }> {
-    const { count, claims } = await claimDue(options, range, limit)
-    const since = performance.now()
-    const ready: Held[] = []
-    const misplaced: DueDelivery[] = []
-    for (const { delivery, claimed } of claims) {
-      const own = held.get(delivery.id)
-      // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
-      if (own !== undefined) own.claimed = claimed
-      else if (delivery.webhook.slow && lane !== slow) misplaced.push(delivery)
-      else ready.push({ delivery, claimed, lane, since })
-    }
-    for (const one of ready) held.set(one.delivery.id, one)
-    lane.add(ready)
-    if (misplaced.length > 0) {
-      await handBack(options, misplaced)
-      claimingSlow.wake()
-    }
-    return { count, some: ready.length > 0 }
-  }
-
   function release(ones: Iterable<Held>): void {
     for (const one of ones) {
       held.delete(one.delivery.id)
@@ -176,78 +140,25 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     }
   }
 
-  const settling = startLoop({
+  const settling = startSettling({
+    ...options,
     intervalMs,
     onError: report('settling attempts'),
-    async run() {
-      if (unsettled.length === 0) return false
-      if (unsettled.length < fullBatch) await timeout(gatheringMs)
-      const batch = unsettled.slice(0, batchSize)
-      await settle(
-        options,
-        batch.map(({ settlement }) => settlement),
-      )
-      unsettled.splice(0, batch.length)
-      release(batch.map((entry) => entry.held))
-      for (const { lane, mayHaveMore, loop } of claimings) {
-        if (mayHaveMore && batch.some((entry) => entry.held.lane === lane)) loop.wake()
-      }
-      if (batch.some((entry) => entry.held.lane === slow)) claimingSlow.wake()
-      return unsettled.length > 0
+    onSettled(settled) {
+      release(settled)
+      claiming.wakeFor(new Set(settled.map(({ lane }) => lane)))
     },
   })
 
-  /** The loop that claims what is in a range for a lane. */
-  function claimInto(lane: Lane, kind: string, rangeNow: () => PriorityRange | Promise<PriorityRange>): Claiming {
-    const claiming: Claiming = {
-      lane,
-      mayHaveMore: true,
-      loop: startLoop({
-        intervalMs,
-        onError: report(`claiming ${kind}`),
-        async run() {
-          const limit = Math.min(lane.free(), batchSize)
-          // A claim of a handful costs as much as one of hundreds: wait for room.
-          if (limit < lane.places.total) return false
-          const { count, some } = await claimFor(lane, await rangeNow(), limit)
-          claiming.mayHaveMore = count === limit
-          if (lane === bursts && count < limit) options.onCaughtUp?.()
-          return claiming.mayHaveMore && some
-        },
-      }),
-    }
-    return claiming
-  }
-
-  const claimings = [
-    claimInto(fresh, 'fresh deliveries', () => rangeOfTurns(clock.now())),
-    claimInto(bursts, 'bursts', () => rangeOfBursts(clock.now())),
-    claimInto(retries, 'retries', async () => rangeOfDueRetries(await queue.now())),
-  ]
-
-  let lastSlowLane = 0
-  const claimingSlow = startLoop({
+  const claiming = startClaiming({
+    ...options,
+    lanes: { fresh, bursts, retries, slow },
+    slowCap,
+    held,
     intervalMs,
-    onError: report('claiming for slow webhooks'),
-    async run() {
-      const lanes = await queue.slowLanes(lastSlowLane, slowLanesPerRound)
-      const heldByLane = Map.groupBy(
-        [...held.values()].filter((one) => one.lane === slow),
-        (one) => one.delivery.webhook.lane,
-      )
-      for (const lane of lanes) {
-        const limit = Math.min(slow.free(), slowCap - (heldByLane.get(lane)?.length ?? 0))
-        if (slow.free() === 0) return false
-        lastSlowLane = lane
-        if (limit > 0) await claimFor(slow, rangeOfSlow(lane), limit)
-      }
-      // The round is complete: the next one begins with the first lane.
-      if (lanes.length < slowLanesPerRound) lastSlowLane = 0
-      return false
-    },
+    report,
+    onCaughtUp: () => options.onCaughtUp?.(),
   })
-
-  const claimingLoops = [...claimings.map(({ loop }) => loop), claimingSlow]
 
   const watching = startLoop({
     intervalMs: Math.min(intervalMs, saturationMs / 4),
@@ -272,10 +183,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (webhookIds.size === 0) return
     for (const { delivery } of held.values()) if (webhookIds.has(delivery.webhookId)) delivery.webhook.slow = true
     await handBackHeld([...webhookIds].flatMap((id) => normal.flatMap((lane) => lane.takeWaiting(id))))
-    for (const { loop } of claimings) loop.wake()
+    claiming.wakeFor(new Set(normal))
     for (const webhook of await setSlow(options, [...webhookIds], true)) movers.start(webhook)
     health.forget([...webhookIds])
-    claimingSlow.wake()
+    claiming.wakeSlow()
   }
 
   let keptAliveAt = performance.now()
@@ -298,21 +209,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
     for (const lane of lanes) lane.halt()
-    movers.stop()
-    await Promise.all([...claimingLoops, watching].map((loop) => loop.stop()))
+    await Promise.all([claiming.stop(), watching.stop()])
+    await movers.stopAll()
     await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
-    // Ends when all is settled, or when the database does not let it before the deadline: then the
-    // claims lapse, and the deliveries are made again.
-    while (unsettled.length > 0 && performance.now() < deadline + 1_000) {
-      settling.wake()
-      await timeout(20)
-    }
-    await settling.stop()
+    // Where the database does not let all be settled by then, the claims lapse and the deliveries are made again.
+    await settling.stop(deadline + 1_000)
     await keepingAlive.stop()
-    await handBackHeld([...held.values()].filter((one) => !unsettled.some((entry) => entry.held === one)))
+    await handBackHeld([...held.values()].filter((one) => !settling.holds(one)))
   }
 
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
@@ -325,10 +231,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   return {
-    wake() {
-      for (const { loop, lane } of claimings) if (lane !== retries) loop.wake()
-    },
-    idleMs: () => Math.max(...[...claimingLoops, settling, keepingAlive].map((loop) => loop.idleMs())),
+    wake: () => claiming.wakeFresh(),
+    idleMs: () => Math.max(claiming.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped

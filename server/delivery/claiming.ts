@@ -1,0 +1,143 @@
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import { type Loop, startLoop } from '../loop.ts'
+import { type PriorityRange, rangeOfBursts, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
+import type { Queue } from '../queue/queue.ts'
+import { claimDue } from './claim.ts'
+import { handBack } from './hand-back.ts'
+import type { Held, Lane } from './lane.ts'
+import type { DueDelivery } from './load.ts'
+
+/** Jobs claimed by one statement at most. */
+const batchSize = 500
+/** Slow lanes looked at in one round. */
+const slowLanesPerRound = 100
+
+/** Claims deliveries for the lanes as there is room in them. */
+export type Claiming = {
+  /** There may be fresh deliveries. */
+  wakeFresh(): void
+  /** There may be deliveries for slow webhooks. */
+  wakeSlow(): void
+  /** There is room again in these lanes. */
+  wakeFor(lanes: ReadonlySet<Lane>): void
+  /** Milliseconds since each last looked at the queue without an error. */
+  idleMs(): number
+  stop(): Promise<void>
+}
+
+export type ClaimingOptions = {
+  db: Db
+  queue: Queue
+  clock: Clock
+  lanes: { fresh: Lane; bursts: Lane; retries: Lane; slow: Lane }
+  /** What is held for one slow webhook at most. */
+  slowCap: number
+  /** All that is held, by the ids of the deliveries; what is claimed is added. */
+  held: Map<string, Held>
+  /** Milliseconds between polls when nothing wakes it. */
+  intervalMs: number
+  /** Makes what is told of an error, by what was done. */
+  report: (doing: string) => (error: unknown) => void
+  /** Told that no fresh delivery waits any more. */
+  onCaughtUp: () => void
+}
+
+/** What claims for a lane; whether there may be more than it took. */
+type LaneClaiming = { lane: Lane; loop: Loop; mayHaveMore: boolean }
+
+export function startClaiming(options: ClaimingOptions): Claiming {
+  const { queue, clock, lanes, slowCap, held, intervalMs, report, onCaughtUp } = options
+  const { fresh, bursts, retries, slow } = lanes
+
+  /** Claims for a lane. Answers how many were claimed, and whether some of them belong there. */
+  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<{ count: number; some: boolean }> {
+    const { count, claims } = await claimDue(options, range, limit)
+    const since = performance.now()
+    const ready: Held[] = []
+    const misplaced: DueDelivery[] = []
+    for (const { delivery, claimed } of claims) {
+      const own = held.get(delivery.id)
+      // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
+      if (own !== undefined) own.claimed = claimed
+      else if (delivery.webhook.slow && lane !== slow) misplaced.push(delivery)
+      else ready.push({ delivery, claimed, lane, since })
+    }
+    for (const one of ready) held.set(one.delivery.id, one)
+    lane.add(ready)
+    if (misplaced.length > 0) {
+      await handBack(options, misplaced)
+      claimingSlow.wake()
+    }
+    return { count, some: ready.length > 0 }
+  }
+
+  /** Claims what is in a range for a lane. */
+  function claimInto(lane: Lane, kind: string, rangeNow: () => PriorityRange | Promise<PriorityRange>): LaneClaiming {
+    const claiming: LaneClaiming = {
+      lane,
+      mayHaveMore: true,
+      loop: startLoop({
+        intervalMs,
+        onError: report(`claiming ${kind}`),
+        async run() {
+          const limit = Math.min(lane.free(), batchSize)
+          // A claim of a handful costs as much as one of hundreds: wait for room.
+          if (limit < lane.places.total) {
+            claiming.mayHaveMore = true
+            return false
+          }
+          const { count, some } = await claimFor(lane, await rangeNow(), limit)
+          claiming.mayHaveMore = count === limit
+          if (lane === bursts && count < limit) onCaughtUp()
+          return claiming.mayHaveMore && some
+        },
+      }),
+    }
+    return claiming
+  }
+
+  const claimingFresh = claimInto(fresh, 'fresh deliveries', () => rangeOfTurns(clock.now()))
+  const claimingBursts = claimInto(bursts, 'bursts', () => rangeOfBursts(clock.now()))
+  const claimingRetries = claimInto(retries, 'retries', async () => rangeOfDueRetries(await queue.now()))
+  const byLane = [claimingFresh, claimingBursts, claimingRetries]
+
+  let lastSlowLane = 0
+  const claimingSlow = startLoop({
+    intervalMs,
+    onError: report('claiming for slow webhooks'),
+    async run() {
+      const numbers = await queue.slowLanes(lastSlowLane, slowLanesPerRound)
+      const heldByLane = Map.groupBy(
+        [...held.values()].filter((one) => one.lane === slow),
+        (one) => one.delivery.webhook.lane,
+      )
+      for (const number of numbers) {
+        const limit = Math.min(slow.free(), slowCap - (heldByLane.get(number)?.length ?? 0))
+        if (slow.free() === 0) return false
+        lastSlowLane = number
+        if (limit > 0) await claimFor(slow, rangeOfSlow(number), limit)
+      }
+      // The round is complete: the next one begins with the first lane.
+      if (numbers.length < slowLanesPerRound) lastSlowLane = 0
+      return false
+    },
+  })
+
+  const loops = [...byLane.map(({ loop }) => loop), claimingSlow]
+  return {
+    wakeFresh() {
+      claimingFresh.loop.wake()
+      claimingBursts.loop.wake()
+    },
+    wakeSlow: () => claimingSlow.wake(),
+    wakeFor(freed) {
+      for (const { lane, loop, mayHaveMore } of byLane) if (mayHaveMore && freed.has(lane)) loop.wake()
+      if (freed.has(slow)) claimingSlow.wake()
+    },
+    idleMs: () => Math.max(...loops.map((loop) => loop.idleMs())),
+    async stop() {
+      await Promise.all(loops.map((loop) => loop.stop()))
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { startLoop } from '../loop.ts'
+import type { Held } from './lane.ts'
+import { type SettleMeans, settle } from './settle.ts'
+import type { Settlement } from './settlement.ts'
+
+/** Attempts settled at once at most. */
+const batchSize = 500
+/** Attempts fewer than these wait a moment for more: a statement for a handful costs as much as one for hundreds. */
+const fullBatch = 250
+const gatheringMs = 5
+
+/** Attempts that were made and wait to be written down. */
+export type Settling = {
+  add(held: Held, settlement: Settlement): void
+  /** Whether an attempt of it waits to be written down. */
+  holds(held: Held): boolean
+  /** Milliseconds since it last settled, or found nothing to settle, without an error. */
+  idleMs(): number
+  /** Ends when all is settled, or at the deadline. Milliseconds, monotonic. */
+  stop(deadline: number): Promise<void>
+}
+
+export type SettlingOptions = SettleMeans & {
+  /** Milliseconds between attempts at settling what could not be settled. */
+  intervalMs: number
+  /** Told of what is settled. */
+  onSettled: (held: readonly Held[]) => void
+  onError: (error: unknown) => void
+}
+
+/** Settles attempts in batches. A batch that fails waits here and is settled again. */
+export function startSettling(options: SettlingOptions): Settling {
+  const { intervalMs, onSettled, onError } = options
+  const waiting: { held: Held; settlement: Settlement }[] = []
+
+  const loop = startLoop({
+    intervalMs,
+    onError,
+    async run() {
+      if (waiting.length === 0) return false
+      if (waiting.length < fullBatch) await pause(gatheringMs)
+      const batch = waiting.slice(0, batchSize)
+      await settle(
+        options,
+        batch.map(({ settlement }) => settlement),
+      )
+      waiting.splice(0, batch.length)
+      onSettled(batch.map(({ held }) => held))
+      return waiting.length > 0
+    },
+  })
+
+  return {
+    add(held, settlement) {
+      waiting.push({ held, settlement })
+      loop.wake()
+    },
+    holds: (held) => waiting.some((entry) => entry.held === held),
+    idleMs: loop.idleMs,
+    async stop(deadline) {
+      while (waiting.length > 0 && performance.now() < deadline) {
+        loop.wake()
+        await pause(20)
+      }
+      await loop.stop()
+    },
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })
+}
