@@ -19,6 +19,17 @@ export async function claimDue(
 ): Promise<{ count: number; claims: Claim[] }> {
   const jobs = await queue.claim(range, limit)
   if (jobs.length === 0) return { count: 0, claims: [] }
+  try {
+    return { count: jobs.length, claims: await sortOut({ db, queue }, jobs) }
+  } catch (error) {
+    // Else they would wait until the claim has lapsed; where this fails too, they do.
+    await queue.giveBack(jobs).catch(() => undefined)
+    throw error
+  }
+}
+
+/** Answers those of `jobs` that are to be attempted, and puts the others away. */
+async function sortOut({ db, queue }: { db: Db; queue: Queue }, jobs: readonly ClaimedDelivery[]): Promise<Claim[]> {
   const loaded = await loadDue(
     db,
     jobs.map(({ deliveryId }) => deliveryId),
@@ -36,5 +47,5 @@ export async function claimDue(
   }
   if (unwanted.length > 0) await inTransaction(db, (trx) => cancelDeliveries(trx, queue, unwanted))
   await queue.drop(db, stale)
-  return { count: jobs.length, claims }
+  return claims
 }

@@ -36,7 +36,8 @@ export async function settleSuccesses(
         next_attempt_at = NULL,
         completed_at = ${queueNow}
       FROM input i
-      WHERE d.id = i.id AND d.attempt_count = i.number - 1
+      -- Said twice: then no statistics, however old, lead to reading more than these.
+      WHERE d.id = i.id AND d.id = ANY(${ids}::text[]) AND d.attempt_count = i.number - 1
       RETURNING i.*
     ), logged AS (
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body)

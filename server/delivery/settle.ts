@@ -62,11 +62,12 @@ async function settleFailures(
 
 async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Settled[]> {
   if (failures.length === 0) return []
+  const ids = failures.map(({ delivery }) => delivery.id)
   const answers = failures.map(({ outcome }) => (outcome.kind === 'answered' ? outcome : null))
   const { rows } = await sql<Settled>`
     WITH input AS (
       SELECT * FROM unnest(
-        ${failures.map(({ delivery }) => delivery.id)}::text[],
+        ${ids}::text[],
         ${failures.map(({ delivery }) => delivery.attemptCount + 1)}::int[],
         ${failures.map(({ verdict }) => (verdict.kind === 'retry' ? verdict.delaySeconds : null))}::int[],
         ${failures.map(({ outcome }) => outcome.startedAt)}::timestamptz[],
@@ -93,7 +94,8 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
           WHEN i.delay_seconds IS NULL THEN ${queueNow}
         END
       FROM input i
-      WHERE d.id = i.id AND d.attempt_count = i.number - 1
+      -- Said twice: see settleSuccesses.
+      WHERE d.id = i.id AND d.id = ANY(${ids}::text[]) AND d.attempt_count = i.number - 1
       RETURNING i.*, d.next_attempt_at
     ), logged AS (
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, error)

@@ -43,6 +43,8 @@ export type Queue = {
   move(handle: Handle, deliveryIds: readonly string[], priority: number): Promise<void>
   /** Claims up to `limit` due deliveries of a range of lanes, the highest priority first. */
   claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
+  /** Ends claims of what was not attempted: whoever claims next has it. Those claimed anew since are passed over. */
+  giveBack(claimed: readonly ClaimedDelivery[]): Promise<void>
   /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
   slowLanes(after: number, limit: number): Promise<number[]>
   /** Says that claimed deliveries are still being worked on; needed every few seconds. */
@@ -199,6 +201,12 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         deliveryId: idOfUuid('delivery', id),
         claim: { id, retryCount },
       }))
+    },
+    async giveBack(claimed) {
+      await boss.fail(
+        deliveryQueue,
+        claimed.map(({ claim }) => claim),
+      )
     },
     async slowLanes(after, limit) {
       // A walk from lane to lane along the index the claims use: one step each, however much waits in it.

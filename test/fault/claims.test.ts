@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { inTransaction } from '../../server/database/connection.ts'
+import { connect, inTransaction } from '../../server/database/connection.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
 import { settle } from '../../server/delivery/settle.ts'
@@ -145,6 +145,16 @@ describe('a delivery that changes between the claim and the reading', () => {
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
     await engine.startWorkers()
     await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')
+  })
+})
+
+describe('a claim whose deliveries cannot be read', () => {
+  it('gives them back, so that they do not wait for it to lapse', async () => {
+    const id = await emitOne()
+    const closed = connect({ connectionString: engine.connectionString, max: 1, onError: () => undefined })
+    await closed.destroy()
+    await expect(claimDue({ db: closed, queue: engine.queue }, freshRange, 10)).rejects.toThrow()
+    expect((await claim()).map(({ delivery }) => delivery.id)).toEqual([id])
   })
 })
 
