@@ -9,6 +9,8 @@ import { leaseRequests, windowMs } from './rate-limit-windows.ts'
 const maxLease = 256
 /** The part of what is left that is leased ahead of need at most, so that little is out of others' reach. */
 const leaseShare = 16
+/** From this size on, leases are taken before they are needed, so that no request waits for one. */
+const aheadFrom = 16
 
 export type RateLimitVerdict = {
   allowed: boolean
@@ -47,7 +49,8 @@ type Share = {
 /**
  * Limits the requests of each account in fixed windows of one minute, in all processes together and
  * never beyond the limit. Processes lease requests from the database: few at first and near the limit,
- * more to those who use them fast. What a process has leased and does not use is lost with the window.
+ * more to those who use them fast, and then the next ones when half of the last are used. What a process
+ * has leased and does not use is lost with the window.
  * An account whose plan is not in `limits` has the smallest of them.
  */
 export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): RateLimiter {
@@ -80,6 +83,14 @@ export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): Ra
     share.leased = wanted
   }
 
+  /** All who call while a lease is under way get that one. */
+  function leaseOnce(accountId: string, start: number, share: Share): Promise<void> {
+    share.leasing ??= lease(accountId, start, share).finally(() => {
+      share.leasing = undefined
+    })
+    return share.leasing
+  }
+
   return {
     async take({ accountId, plan }) {
       const limit = Object.hasOwn(limits, plan) ? (limits[plan] ?? smallest) : smallest
@@ -89,21 +100,24 @@ export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): Ra
         const isUsedUp = share.held === 0 && share.left === 0
         if (share.held > 0 || isUsedUp) {
           if (!isUsedUp) share.held -= 1
+          // Should it fail, the first request that needs it asks again, and is told.
+          if (isRunningLow(share)) leaseOnce(accountId, start, share).catch(() => undefined)
           const remaining = share.held + share.left
           return { allowed: !isUsedUp, limit, remaining, resetAt: new Date(start + windowMs) }
         }
         share.waiting += 1
-        share.leasing ??= lease(accountId, start, share).finally(() => {
-          share.leasing = undefined
-        })
         try {
-          await share.leasing
+          await leaseOnce(accountId, start, share)
         } finally {
           share.waiting -= 1
         }
       }
     },
   }
+}
+
+function isRunningLow({ held, left, leased }: Share): boolean {
+  return left > 0 && leased >= aheadFrom && held <= leased / 2
 }
 
 /** How many requests to lease: enough for those that wait, and more the faster they are used, within bounds. */
