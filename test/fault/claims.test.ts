@@ -151,9 +151,9 @@ describe('a delivery that changes between the claim and the reading', () => {
 describe('a claim whose deliveries cannot be read', () => {
   it('gives them back, so that they do not wait for it to lapse', async () => {
     const id = await emitOne()
-    const closed = connect({ connectionString: engine.connectionString, max: 1, onError: () => undefined })
-    await closed.destroy()
-    await expect(claimDue({ db: closed, queue: engine.queue }, freshRange, 10)).rejects.toThrow()
+    const nowhere = connect({ connectionString: 'postgres://127.0.0.1:9/none', max: 1, onError: () => undefined })
+    await expect(claimDue({ db: nowhere, queue: engine.queue }, freshRange, 10)).rejects.toThrow('ECONNREFUSED')
+    await nowhere.destroy()
     expect((await claim()).map(({ delivery }) => delivery.id)).toEqual([id])
   })
 })
