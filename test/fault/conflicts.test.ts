@@ -104,6 +104,12 @@ test('a settlement undone by a serialization failure is made again', within(conf
   expect(await judged()).toEqual([])
 })
 
+/** Until a settlement has locked a delivery. */
+async function untilSettling(): Promise<void> {
+  const pending = tester.selectFrom('deliveries').select('id').where('status', '=', 'pending')
+  while ((await pending.forUpdate().skipLocked().execute()).length === (await pending.execute()).length);
+}
+
 test('a settlement that loses a deadlock is made again', within(conflicts), async () => {
   for (let time = 1; time <= conflicts; time++) {
     const release = await deliverBoth()
@@ -112,7 +118,7 @@ test('a settlement that loses a deadlock is made again', within(conflicts), asyn
     await holder.run("SET LOCAL deadlock_timeout = '1 min'")
     await holder.run("SELECT FROM pgboss.job WHERE name = 'deliveries' FOR UPDATE")
     release()
-    await untilSomebodyWaits(tester)
+    await untilSettling()
     await holder.run('SELECT FROM deliveries FOR UPDATE')
     await holder.commit()
     await expect.poll(() => logged('40P01'), { timeout: 10_000 }).toBeGreaterThanOrEqual(time)
