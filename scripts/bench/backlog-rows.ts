@@ -40,9 +40,12 @@ export async function writeBacklog(
 ): Promise<void> {
   const columns = await jobColumns(world)
   const turns = createTurns()
+  const fannedOutAt = new Date(backlog.firstAt.getTime() + backlog.count * backlog.everyMs)
   for (let from = 0; from < backlog.count; from += chunkSize) {
     const length = Math.min(chunkSize, backlog.count - from)
-    await inTransaction(trx ?? world.db, (chunk) => writeChunk(chunk, columns, { ...backlog, turns, from, length }))
+    await inTransaction(trx ?? world.db, (chunk) =>
+      writeChunk(chunk, columns, { ...backlog, turns, fannedOutAt, from, length }),
+    )
     if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
   }
 }
@@ -79,6 +82,9 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
   return { table, shared: rows.map(({ column_name }) => column_name) }
 }
 
+/** `length` of a backlog's deliveries, those behind the first `from`. */
+type Chunk = Backlog & { turns: Turns; fannedOutAt: Date; from: number; length: number }
+
 type Row = {
   id: string
   eventId: string
@@ -92,7 +98,7 @@ type Row = {
 async function writeChunk(
   trx: Trx,
   { table, shared }: JobColumns,
-  { from, length, turns, ...backlog }: Backlog & { turns: Turns; from: number; length: number },
+  { from, length, turns, fannedOutAt, ...backlog }: Chunk,
 ): Promise<void> {
   const { webhooks, firstAt, everyMs, retryAt } = backlog
   const rows: Row[] = Array.from({ length }, (_, index) => {
@@ -102,7 +108,7 @@ async function writeChunk(
     if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
     const dueAt = retryAt?.(at) ?? null
     const target = { slow: false, lane }
-    const priority = dueAt === null ? turns.next(target, at) : priorityOf(target, dueAt)
+    const priority = dueAt === null ? turns.next(target, fannedOutAt) : priorityOf(target, dueAt)
     return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt, priority }
   })
   const ids = rows.map(({ id }) => id)

@@ -50,8 +50,8 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   const { queue, clock, lanes, slowCap, held, intervalMs, report, onCaughtUp } = options
   const { fresh, bursts, retries, slow } = lanes
 
-  /** Claims for a lane. Answers how many were claimed, and whether some of them belong there. */
-  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<{ count: number; some: boolean }> {
+  /** Claims for a lane. Answers how many were claimed. */
+  async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<number> {
     const { count, claims } = await claimDue(options, range, limit)
     const since = performance.now()
     const ready: Held[] = []
@@ -69,7 +69,17 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       await handBack(options, misplaced)
       claimingSlow.wake()
     }
-    return { count, some: ready.length > 0 }
+    if (lane === bursts) noteBursts({ count, limit, ready: ready.length })
+    return count
+  }
+
+  /** Until when bursts are left alone. Milliseconds, monotonic. */
+  let burstsRestUntil = 0
+
+  function noteBursts({ count, limit, ready }: { count: number; limit: number; ready: number }): void {
+    if (count < limit) onCaughtUp()
+    // All of them are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
+    else if (ready === 0) burstsRestUntil = performance.now() + intervalMs
   }
 
   /** Claims what is in a range for a lane. */
@@ -81,16 +91,16 @@ export function startClaiming(options: ClaimingOptions): Claiming {
         intervalMs,
         onError: report(`claiming ${kind}`),
         async run() {
+          if (lane === bursts && performance.now() < burstsRestUntil) return false
           const limit = Math.min(lane.free(), batchSize)
           // A claim of a handful costs as much as one of hundreds: wait for room.
           if (limit < lane.places.total) {
             claiming.mayHaveMore = true
             return false
           }
-          const { count, some } = await claimFor(lane, await rangeNow(), limit)
+          const count = await claimFor(lane, await rangeNow(), limit)
           claiming.mayHaveMore = count === limit
-          if (lane === bursts && count < limit) onCaughtUp()
-          return claiming.mayHaveMore && some
+          return claiming.mayHaveMore
         },
       }),
     }

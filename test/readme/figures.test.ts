@@ -7,6 +7,7 @@ import { type PermissionSet, permissionSets, permissions } from '../../contract/
 import { readConfig } from '../../server/config.ts'
 import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/delivery/retry-schedule.ts'
 import { saturationMs } from '../../server/delivery/slow-lane.ts'
+import { turnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
 
@@ -85,6 +86,7 @@ describe('delivery', () => {
     expect(failingLimitMs).toBe(5 * 86_400_000)
     expect(section).toContain('wait more than a second')
     expect(saturationMs).toBe(1_000)
+    expect(section).toContain(`has ${turnsPerSecond} [turns]`)
   })
 })
 
