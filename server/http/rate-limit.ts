@@ -1,3 +1,4 @@
+import type { Response } from 'express'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
@@ -18,12 +19,15 @@ export type RateLimitVerdict = {
   limit: number
   /** Requests left in the window as far as this process knows: others may have used some of them. */
   remaining: number
-  resetAt: Date
+  /** When the window ends. Milliseconds since 1970. */
+  resetAt: number
 }
 
+type Account = { accountId: string; plan: string }
+
 export type RateLimiter = {
-  /** Counts one request of the account, or refuses it. */
-  take(account: { accountId: string; plan: string }): Promise<RateLimitVerdict>
+  /** Counts one request of the account, or refuses it: at once, unless the database must be asked. */
+  take(account: Account): RateLimitVerdict | Promise<RateLimitVerdict>
 }
 
 export type RateLimiterOptions = {
@@ -35,6 +39,9 @@ export type RateLimiterOptions = {
 
 /** What this process knows of one account in one window. */
 type Share = {
+  accountId: string
+  /** When the window began. */
+  start: number
   limit: number
   /** Leased and not used yet. */
   held: number
@@ -58,62 +65,62 @@ export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): Ra
   let currentStart = 0
   let shares = new Map<string, Share>()
 
-  function shareOf(accountId: string, start: number, limit: number): Share {
+  function shareOf({ accountId, plan }: Account): Share {
+    const limit = Object.hasOwn(limits, plan) ? (limits[plan] ?? smallest) : smallest
+    const start = Math.floor(clock.now().getTime() / windowMs) * windowMs
     if (start !== currentStart) {
       currentStart = start
       shares = new Map()
     }
     const known = shares.get(accountId)
     if (known !== undefined && known.limit === limit) return known
-    const share = { limit, held: 0, left: limit, leased: 0, waiting: 0, leasing: undefined }
+    const share = { accountId, start, limit, held: 0, left: limit, leased: 0, waiting: 0, leasing: undefined }
     shares.set(accountId, share)
     return share
   }
 
-  async function lease(accountId: string, start: number, share: Share): Promise<void> {
+  async function lease(share: Share): Promise<void> {
+    const { accountId, start, limit } = share
     const wanted = leaseSize(share)
-    const { granted, left } = await leaseRequests(db, {
-      accountId,
-      start: new Date(start),
-      wanted,
-      limit: share.limit,
-    })
+    const { granted, left } = await leaseRequests(db, { accountId, start: new Date(start), wanted, limit })
     share.held += granted
     share.left = left
     share.leased = wanted
   }
 
   /** All who call while a lease is under way get that one. */
-  function leaseOnce(accountId: string, start: number, share: Share): Promise<void> {
-    share.leasing ??= lease(accountId, start, share).finally(() => {
+  function leaseOnce(share: Share): Promise<void> {
+    share.leasing ??= lease(share).finally(() => {
       share.leasing = undefined
     })
     return share.leasing
   }
 
-  return {
-    async take({ accountId, plan }) {
-      const limit = Object.hasOwn(limits, plan) ? (limits[plan] ?? smallest) : smallest
-      for (;;) {
-        const start = Math.floor(clock.now().getTime() / windowMs) * windowMs
-        const share = shareOf(accountId, start, limit)
-        const isUsedUp = share.held === 0 && share.left === 0
-        if (share.held > 0 || isUsedUp) {
-          if (!isUsedUp) share.held -= 1
-          // Should it fail, the first request that needs it asks again, and is told.
-          if (isRunningLow(share)) leaseOnce(accountId, start, share).catch(() => undefined)
-          const remaining = share.held + share.left
-          return { allowed: !isUsedUp, limit, remaining, resetAt: new Date(start + windowMs) }
-        }
-        share.waiting += 1
-        try {
-          await leaseOnce(accountId, start, share)
-        } finally {
-          share.waiting -= 1
-        }
-      }
-    },
+  /** Undefined when the database must be asked first. */
+  function count(share: Share): RateLimitVerdict | undefined {
+    const { limit, start, held, left } = share
+    if (held === 0 && left > 0) return undefined
+    if (held > 0) share.held -= 1
+    // Should it fail, the first request that needs it asks again, and is told.
+    if (isRunningLow(share)) leaseOnce(share).catch(() => undefined)
+    return { allowed: held > 0, limit, remaining: share.held + left, resetAt: start + windowMs }
   }
+
+  async function countLeased(account: Account): Promise<RateLimitVerdict> {
+    for (;;) {
+      const share = shareOf(account)
+      const verdict = count(share)
+      if (verdict !== undefined) return verdict
+      share.waiting += 1
+      try {
+        await leaseOnce(share)
+      } finally {
+        share.waiting -= 1
+      }
+    }
+  }
+
+  return { take: (account) => count(shareOf(account)) ?? countLeased(account) }
 }
 
 function isRunningLow({ held, left, leased }: Share): boolean {
@@ -130,20 +137,26 @@ export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'le
  * To stand behind `authenticate`.
  */
 export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteGate {
-  return async (req, res, next) => {
-    const { allowed, limit, remaining, resetAt } = await limiter.take(callerOf(req))
+  function admit({ allowed, limit, remaining, resetAt }: RateLimitVerdict, res: Response): void {
     res.setHeader('X-RateLimit-Limit', limit)
     res.setHeader('X-RateLimit-Remaining', remaining)
-    res.setHeader('X-RateLimit-Reset', resetAt.getTime() / 1000)
-    if (!allowed) {
-      throw new DomainError(
-        'rate_limit_exceeded',
-        'The account has sent as many requests as its plan allows for now.',
-        {
-          retryAfterSeconds: Math.max(1, Math.ceil((resetAt.getTime() - clock.now().getTime()) / 1000)),
-        },
-      )
+    res.setHeader('X-RateLimit-Reset', resetAt / 1000)
+    if (allowed) return
+    throw new DomainError('rate_limit_exceeded', 'The account has sent as many requests as its plan allows for now.', {
+      retryAfterSeconds: Math.max(1, Math.ceil((resetAt - clock.now().getTime()) / 1000)),
+    })
+  }
+
+  return (req, res, next) => {
+    const verdict = limiter.take(callerOf(req))
+    if (verdict instanceof Promise) {
+      return verdict.then((late) => {
+        admit(late, res)
+        next()
+      })
     }
+    admit(verdict, res)
     next()
+    return undefined
   }
 }

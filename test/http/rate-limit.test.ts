@@ -48,7 +48,7 @@ describe('one process', () => {
         allowed: true,
         limit: 10,
         remaining: 10 - sent,
-        resetAt: new Date('2026-01-01T00:01:00Z'),
+        resetAt: Date.parse('2026-01-01T00:01:00Z'),
       })
     }
     expect(await take()).toMatchObject({ allowed: false, limit: 10, remaining: 0 })
@@ -72,7 +72,7 @@ describe('one process', () => {
       allowed: true,
       limit: 10,
       remaining: 9,
-      resetAt: new Date('2026-01-01T00:02:00Z'),
+      resetAt: Date.parse('2026-01-01T00:02:00Z'),
     })
   })
 
