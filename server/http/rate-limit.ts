@@ -7,7 +7,7 @@ import type { RouteGate } from './endpoint.ts'
 import { leaseRequests, windowMs } from './rate-limit-windows.ts'
 
 /** Requests leased ahead of need at most: what one statement is worth. */
-const maxLease = 256
+const maxLease = 1_024
 /** The part of what is left that is leased ahead of need at most, so that little is out of others' reach. */
 const leaseShare = 16
 /** From this size on, leases are taken before they are needed, so that no request waits for one. */

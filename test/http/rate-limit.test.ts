@@ -191,7 +191,7 @@ test('a lease is cut at the limit, and nothing comes after it', async () => {
 test.each([
   ['the first of a window', { waiting: 1, leased: 0, left: 30_000 }, 1],
   ['twice the last while there is plenty', { waiting: 1, leased: 8, left: 30_000 }, 16],
-  ['no more than one statement is worth', { waiting: 1, leased: 256, left: 30_000 }, 256],
+  ['no more than one statement is worth', { waiting: 1, leased: 1_024, left: 30_000 }, 1_024],
   ['a small part of what is left', { waiting: 1, leased: 256, left: 320 }, 20],
   ['one near the limit', { waiting: 1, leased: 256, left: 15 }, 1],
   ['what all need who wait', { waiting: 300, leased: 1, left: 30_000 }, 300],
