@@ -149,7 +149,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   const keyCache = createKeyCache({ clock })
   const wakeUps = startWakeUps({
-    db,
     connectionString,
     onError: reportIn('the connection for wake-ups'),
     on: {

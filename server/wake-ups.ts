@@ -1,34 +1,34 @@
-import { sql } from 'kysely'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { applicationName, type Db } from './database/connection.ts'
+import { applicationName } from './database/connection.ts'
 import { startLoop } from './loop.ts'
 
 /** Messages between the processes of the service, over NOTIFY. Speed only: all of them may be lost. */
 export type WakeUps = {
   /**
-   * Tells the other processes. Calls close together become one NOTIFY, outside any transaction: a
-   * NOTIFY inside one would have all commits wait for each other.
+   * Tells the other processes, at once when nothing was told just now; calls close together become one
+   * NOTIFY. It is outside any transaction: a NOTIFY inside one would have all commits wait for each other.
    */
   notify(channel: string): void
   stop(): Promise<void>
 }
 
 export type WakeUpOptions = {
-  db: Db
   connectionString: string
   /** What to do on a message, by channel. */
   on: Record<string, (payload: string) => void>
   onError: (error: unknown) => void
 }
 
-const coalesceMs = 5
+/** Between one NOTIFY and the next. Milliseconds. */
+const restMs = 5
 const reconnectMs = 1_000
 const connectTimeoutMs = 5_000
 
-export function startWakeUps({ db, connectionString, on, onError }: WakeUpOptions): WakeUps {
+export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): WakeUps {
   const pending = new Set<string>()
   let client: pg.Client | undefined
-  let notifying: NodeJS.Timeout | undefined
+  let telling: Promise<void> | undefined
   let stopping = false
 
   async function connect(): Promise<void> {
@@ -64,26 +64,29 @@ export function startWakeUps({ db, connectionString, on, onError }: WakeUpOption
     },
   })
 
-  async function flush(): Promise<void> {
-    notifying = undefined
-    const channels = [...pending]
-    pending.clear()
-    try {
-      for (const channel of channels) await sql`SELECT pg_notify(${channel}, '')`.execute(db)
-    } catch (error) {
-      onError(error)
+  async function tell(): Promise<void> {
+    // What is said in one go is told in one.
+    await Promise.resolve()
+    while (pending.size > 0 && !stopping) {
+      const channels = [...pending]
+      pending.clear()
+      await client
+        ?.query('SELECT pg_notify(channel, $2) FROM unnest($1::text[]) AS c (channel)', [channels, ''])
+        .catch(onError)
+      await pause(restMs)
     }
+    telling = undefined
   }
 
   return {
     notify(channel) {
       pending.add(channel)
-      notifying ??= setTimeout(() => void flush(), coalesceMs)
+      telling ??= tell()
     },
     async stop() {
       stopping = true
-      clearTimeout(notifying)
       await listening.stop()
+      await telling
       await client?.end()
     },
   }

@@ -17,7 +17,6 @@ async function listen(): Promise<Listener> {
   const heard: string[] = []
   const channels = ['work', 'rest', 'end']
   const wakeUps = startWakeUps({
-    db: database.db,
     connectionString: database.connectionString,
     onError: () => undefined,
     on: Object.fromEntries(channels.map((channel) => [channel, () => heard.push(channel)])),
@@ -56,7 +55,6 @@ describe('wake-ups', () => {
   it('leave no connection behind that could not be made to listen', async () => {
     const errors: unknown[] = []
     const wakeUps = startWakeUps({
-      db: database.db,
       connectionString: database.connectionString,
       onError: (error) => errors.push(error),
       // No channel may be called so.
