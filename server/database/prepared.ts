@@ -1,4 +1,4 @@
-import { type Compilable, CompiledQuery, type Kysely } from 'kysely'
+import { type Compilable, CompiledQuery, type Kysely, type QueryExecutorProvider, type RawBuilder } from 'kysely'
 
 export type Preparation = {
   /** No other statement has it. */
@@ -52,13 +52,13 @@ export function prepare<Params extends Readonly<Record<string, unknown>>, Row = 
   }
 }
 
-/** The same for a statement made with Kysely's builder, which must be the same each time but for its parameters. */
+/** The same for a statement of Kysely's, which must be the same each time but for its parameters. */
 export async function executePrepared<Row>(
-  handle: Executor,
+  handle: Executor & QueryExecutorProvider,
   preparation: Preparation,
-  statement: Compilable<Row>,
+  statement: Compilable<Row> | RawBuilder<Row>,
 ): Promise<Row[]> {
-  const compiled = statement.compile()
+  const compiled = 'isRawBuilder' in statement ? statement.compile(handle) : statement.compile()
   const { rows } = await handle.executeQuery<Row>(new PreparedQuery<Row>(preparation, compiled, compiled.parameters))
   return rows
 }

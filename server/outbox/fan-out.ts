@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { newId } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { Turns } from '../queue/turns.ts'
@@ -50,40 +51,50 @@ export async function fanOutBatch({ db, queue, clock, turns }: FanOutMeans): Pro
       done.push(event.event_id)
     }
     await write(trx, queue, chunk, now)
-    await trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${done}::text[])`).execute()
+    await executePrepared(
+      trx,
+      { name: 'leave_outbox', sendsWithNext: true },
+      trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${done}::text[])`),
+    )
     return { events: done.length, deliveries: made, eventIds: done }
   })
 }
 
 async function takeWaiting(trx: Trx): Promise<Waiting[]> {
-  return trx
-    .selectFrom('outbox')
-    .select(['event_id', 'account_id', 'type'])
-    .orderBy('event_id')
-    .limit(maxEvents)
-    .forUpdate()
-    .skipLocked()
-    .execute()
+  return executePrepared(
+    trx,
+    { name: 'take_from_outbox' },
+    trx
+      .selectFrom('outbox')
+      .select(['event_id', 'account_id', 'type'])
+      .orderBy('event_id')
+      .limit(maxEvents)
+      .forUpdate()
+      .skipLocked(),
+  )
 }
 
 /** The enabled webhooks of the accounts concerned, by account. */
 async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<string, Target[]>> {
   const accountIds = [...new Set(waiting.map((event) => event.account_id))]
   const types = [...new Set(waiting.map((event) => event.type))]
-  const webhooks = await trx
-    .selectFrom('webhooks')
-    .select(['id', 'account_id', 'events', 'slow', 'lane'])
-    .where('account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
-    .where('status', '=', 'enabled')
-    .where('events', '&&', sql<string[]>`${types}::text[]`)
-    .orderBy('id')
-    .execute()
+  const webhooks = await executePrepared(
+    trx,
+    { name: 'find_targets' },
+    trx
+      .selectFrom('webhooks')
+      .select(['id', 'account_id', 'events', 'slow', 'lane'])
+      .where('account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
+      .where('status', '=', 'enabled')
+      .where('events', '&&', sql<string[]>`${types}::text[]`)
+      .orderBy('id'),
+  )
   return Map.groupBy(webhooks, (webhook) => webhook.account_id)
 }
 
 async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date): Promise<void> {
   if (deliveries.length === 0) return
-  await sql`
+  const insertion = sql`
     INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
     SELECT id, account_id, webhook_id, event_id, event_type, ${queueNow}, ${now}
     FROM unnest(
@@ -93,7 +104,8 @@ async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[],
       ${deliveries.map(({ event }) => event.event_id)}::text[],
       ${deliveries.map(({ event }) => event.type)}::text[]
     ) AS d (id, account_id, webhook_id, event_id, event_type)
-  `.execute(trx)
+  `
+  await executePrepared(trx, { name: 'insert_deliveries', sendsWithNext: true }, insertion)
   await queue.put(
     trx,
     deliveries.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
