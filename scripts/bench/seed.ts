@@ -107,11 +107,18 @@ const settledPollMs = 20
 /** Far beyond what a round takes: something has failed, and waits to be tried again. Milliseconds. */
 const settledLimitMs = 180_000
 
-/** Commits events, has them delivered, and answers how many seconds that took from the commit on. */
-export async function timeDelivery(world: World, since: Date, commit: () => Promise<void>): Promise<number> {
+/**
+ * Commits events, has them delivered, and answers how many seconds that took from the commit on. The
+ * database is asked only once they have arrived.
+ */
+export async function timeDelivery(
+  world: World,
+  { since, commit, arrived }: { since: Date; commit: () => Promise<void>; arrived: () => Promise<void> },
+): Promise<number> {
   await commit()
   const began = performance.now()
   await wake(world)
+  await Promise.race([arrived(), delay(settledLimitMs, undefined, { ref: false })])
   await untilSettled(world, since)
   return (performance.now() - began) / 1000
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../loop.ts'
-import { type PriorityRange, rangeOfBursts, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
+import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import { claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
@@ -30,7 +30,13 @@ export type ClaimingOptions = {
   db: Db
   queue: Queue
   clock: Clock
-  lanes: { fresh: Lane; bursts: Lane; retries: Lane; slow: Lane }
+  lanes: {
+    fresh: Lane
+    /** For fresh deliveries whose turn it is, while there is no room in `fresh`. */
+    turns: Lane
+    retries: Lane
+    slow: Lane
+  }
   /** What is held for one slow webhook at most. */
   slowCap: number
   /** All that is held, by the ids of the deliveries; what is claimed is added. */
@@ -46,9 +52,16 @@ export type ClaimingOptions = {
 /** What claims for a lane; whether there may be more than it took. */
 type LaneClaiming = { lane: Lane; loop: Loop; mayHaveMore: boolean }
 
+/** Where a lane has its deliveries from, and whether it may claim at this moment. */
+type LaneSource = {
+  kind: string
+  rangeNow: () => PriorityRange | Promise<PriorityRange>
+  mayClaim: () => boolean
+}
+
 export function startClaiming(options: ClaimingOptions): Claiming {
   const { queue, clock, lanes, slowCap, held, intervalMs, report, onCaughtUp } = options
-  const { fresh, bursts, retries, slow } = lanes
+  const { fresh, turns, retries, slow } = lanes
 
   /** Claims for a lane. Answers how many were claimed. */
   async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<number> {
@@ -69,21 +82,31 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       await handBack(options, misplaced)
       claimingSlow.wake()
     }
-    if (lane === bursts) noteBursts({ count, limit, ready: ready.length })
+    if (lane === fresh) noteFresh({ count, limit, ready: ready.length })
     return count
   }
 
-  /** Until when bursts are left alone. Milliseconds, monotonic. */
-  let burstsRestUntil = 0
+  /** Until when only those are claimed whose turn it is. Milliseconds, monotonic. */
+  let freshRestsUntil = 0
 
-  function noteBursts({ count, limit, ready }: { count: number; limit: number; ready: number }): void {
+  function noteFresh({ count, limit, ready }: { count: number; limit: number; ready: number }): void {
     if (count < limit) onCaughtUp()
     // All of them are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
-    else if (ready === 0) burstsRestUntil = performance.now() + intervalMs
+    else if (ready === 0) freshRestsUntil = performance.now() + intervalMs
+  }
+
+  /** Whether the lane takes what is fresh, so that nobody needs to have turns. */
+  function freshHasRoom(): boolean {
+    return hasRoom(fresh) && performance.now() >= freshRestsUntil
+  }
+
+  /** A claim of a handful costs as much as one of hundreds: it waits for room. */
+  function hasRoom(lane: Lane): boolean {
+    return lane.free() >= lane.places.total
   }
 
   /** Claims what is in a range for a lane. */
-  function claimInto(lane: Lane, kind: string, rangeNow: () => PriorityRange | Promise<PriorityRange>): LaneClaiming {
+  function claimInto(lane: Lane, { kind, rangeNow, mayClaim }: LaneSource): LaneClaiming {
     const claiming: LaneClaiming = {
       lane,
       mayHaveMore: true,
@@ -91,15 +114,14 @@ export function startClaiming(options: ClaimingOptions): Claiming {
         intervalMs,
         onError: report(`claiming ${kind}`),
         async run() {
-          if (lane === bursts && performance.now() < burstsRestUntil) return false
-          const limit = Math.min(lane.free(), batchSize)
-          // A claim of a handful costs as much as one of hundreds: wait for room.
-          if (limit < lane.places.total) {
+          if (!mayClaim()) {
             claiming.mayHaveMore = true
             return false
           }
+          const limit = Math.min(lane.free(), batchSize)
           const count = await claimFor(lane, await rangeNow(), limit)
           claiming.mayHaveMore = count === limit
+          if (lane === fresh && !freshHasRoom()) claimingTurns.loop.wake()
           return claiming.mayHaveMore
         },
       }),
@@ -107,10 +129,22 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     return claiming
   }
 
-  const claimingFresh = claimInto(fresh, 'fresh deliveries', () => rangeOfTurns(clock.now()))
-  const claimingBursts = claimInto(bursts, 'bursts', () => rangeOfBursts(clock.now()))
-  const claimingRetries = claimInto(retries, 'retries', async () => rangeOfDueRetries(await queue.now()))
-  const byLane = [claimingFresh, claimingBursts, claimingRetries]
+  const claimingTurns = claimInto(turns, {
+    kind: 'fresh deliveries whose turn it is',
+    rangeNow: () => rangeOfTurns(clock.now()),
+    mayClaim: () => !freshHasRoom() && hasRoom(turns),
+  })
+  const claimingFresh = claimInto(fresh, {
+    kind: 'fresh deliveries',
+    rangeNow: () => freshRange,
+    mayClaim: freshHasRoom,
+  })
+  const claimingRetries = claimInto(retries, {
+    kind: 'retries',
+    rangeNow: async () => rangeOfDueRetries(await queue.now()),
+    mayClaim: () => hasRoom(retries),
+  })
+  const byLane = [claimingTurns, claimingFresh, claimingRetries]
 
   let lastSlowLane = 0
   const claimingSlow = startLoop({
@@ -138,7 +172,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   return {
     wakeFresh() {
       claimingFresh.loop.wake()
-      claimingBursts.loop.wake()
+      claimingTurns.loop.wake()
     },
     wakeSlow: () => claimingSlow.wake(),
     wakeFor(freed) {

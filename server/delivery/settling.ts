@@ -7,7 +7,7 @@ import type { Settlement } from './settlement.ts'
 const batchSize = 500
 /** Attempts fewer than these wait a moment for more: a statement for a handful costs as much as one for hundreds. */
 const fullBatch = 250
-const gatheringMs = 5
+const gatheringMs = 10
 
 /** Attempts that were made and wait to be written down. */
 export type Settling = {

@@ -59,7 +59,8 @@ export type DeliveryWorker = {
 /**
  * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
  * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
- * none of them can take the place of the others. Bursts have what fresh deliveries leave of theirs.
+ * none of them can take the place of the others. Where fresh deliveries wait for one another, those whose
+ * turn it is are still claimed, and go first.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
@@ -69,16 +70,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const inFlight: InFlight = new Map()
   const freshPlaces = placesFor(Math.max(1, concurrency - 2 * share))
+  const turns = laneOf(freshPlaces, webhookConcurrency)
   const fresh = laneOf(freshPlaces, webhookConcurrency)
-  const bursts = laneOf(freshPlaces, webhookConcurrency)
   const retries = laneOf(placesFor(share), webhookConcurrency)
   const slow = laneOf(placesFor(share), slowCap)
   /** What hangs: it runs beside the others' shares, and nothing is begun here. */
   const hung = laneOf(placesFor(0), 0)
   /** In the order in which they may take a place that is free. */
-  const lanes = [fresh, bursts, retries, slow, hung]
+  const lanes = [turns, fresh, retries, slow, hung]
   /** What a webhook leaves when it becomes slow. */
-  const normal = [fresh, bursts, retries]
+  const normal = [turns, fresh, retries]
 
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
@@ -152,7 +153,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const claiming = startClaiming({
     ...options,
-    lanes: { fresh, bursts, retries, slow },
+    lanes: { fresh, turns, retries, slow },
     slowCap,
     held,
     intervalMs,

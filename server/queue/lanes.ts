@@ -7,8 +7,6 @@
  *   fresh    one priority for each second in which it is their turn, the earliest highest
  *   retries  one priority for each second in which they fall due, the earliest highest
  *   slow     one priority for each slow webhook, so that it waits for itself alone
- *
- * What is fresh and whose turn lies ahead is a burst: more for one webhook than its share.
  */
 
 /** A range of priorities, both ends included. PostgreSQL: integer. */
@@ -47,11 +45,6 @@ export const freshRange: PriorityRange = { min: firstFreshPriority - laneSeconds
 /** Fresh deliveries whose turn it is, or was. */
 export function rangeOfTurns(now: Date): PriorityRange {
   return { min: firstFreshPriority - offsetOf(secondOf(now)), max: freshRange.max }
-}
-
-/** Fresh deliveries whose turn is to come. */
-export function rangeOfBursts(now: Date): PriorityRange {
-  return { min: freshRange.min, max: firstFreshPriority - offsetOf(secondOf(now)) - 1 }
 }
 
 /** The lanes of all retries that are due at `now`, and of no other. */

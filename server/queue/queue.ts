@@ -121,6 +121,14 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
   }
 }
 
+/**
+ * Nobody is promised a claim: one that a crash of PostgreSQL takes back is made again. So it does not wait
+ * for the disk. What goes into the queue or leaves it does, in the transaction of its cause.
+ */
+async function letClaimsBeLost(session: { query(statement: string): Promise<unknown> }): Promise<void> {
+  await session.query('SET synchronous_commit = off')
+}
+
 function createBoss(options: QueueOptions): PgBoss {
   const boss = new PgBoss({
     connectionString: options.connectionString,
@@ -128,6 +136,8 @@ function createBoss(options: QueueOptions): PgBoss {
     max: options.works ? 4 : 2,
     schedule: options.works,
     supervise: options.works,
+    // Reaches pg's pool as it is.
+    ...{ onConnect: letClaimsBeLost },
     superviseIntervalSeconds: 15,
     monitorIntervalSeconds: 15,
     cronWorkerIntervalSeconds: 5,

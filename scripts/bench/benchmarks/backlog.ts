@@ -64,7 +64,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       await receiver.reset('nothing')
       const since = new Date()
       const commit = await appendEvents(world, tenants, events)
-      took = await timeDelivery(world, since, commit)
+      took = await timeDelivery(world, { since, commit, arrived: () => receiver.until('ok', events) })
       const received = await receiver.count('ok')
       if (received !== events) throw new Error(`of ${events} deliveries, ${received} came in`)
     }

@@ -53,7 +53,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 
   progress(`warming up, then ${count} events a round`)
   await prepare(Math.ceil(count / 4))
-  await timeDelivery(world, since, commit)
+  await timeDelivery(world, { since, commit, arrived: () => receiver.until('ok', Math.ceil(count / 4)) })
   await profile.begin(world)
 
   const sides = await inTurn<'service' | 'bare POSTs', Measured>(
@@ -63,7 +63,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
         prepare: () => prepare(count),
         async measure() {
           const before = await walPosition(world)
-          const took = await timeDelivery(world, since, commit)
+          const took = await timeDelivery(world, { since, commit, arrived: () => receiver.until('ok', count) })
           const received = await receiver.count('ok')
           if (received !== count) throw new Error(`of ${count} deliveries, ${received} came in`)
           const opened = await receiver.connections()

@@ -49,7 +49,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       await receiver.reset('ids')
       const since = new Date()
       const commit = await appendEvents(world, tenants, events)
-      const took = await timeDelivery(world, since, commit)
+      const took = await timeDelivery(world, { since, commit, arrived: () => receiver.until(kind, events) })
       if (part < 1) continue
       const received = await receiver.count(kind)
       const doubled = await receiver.duplicates()
