@@ -276,7 +276,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 /** What closing takes at most beyond the deadline, with a database that answers. Milliseconds. */
 const closingMs = 4_500
 
-/** The loops of the workers, each with a statement of its own at a time, and some to spare. */
+/** What the loops of the workers share: each has one statement at a time, and they are seldom all at it. */
 const workerConnections = 6
 
 /** What traces are made with is loaded where there are any. */

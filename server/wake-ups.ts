@@ -24,6 +24,8 @@ export type WakeUpOptions = {
 const restMs = 5
 const reconnectMs = 1_000
 const connectTimeoutMs = 5_000
+/** A NOTIFY that takes longer shows that the connection is dead. */
+const notifyTimeoutMs = 5_000
 
 export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): WakeUps {
   const pending = new Set<string>()
@@ -37,6 +39,7 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
       application_name: `${applicationName} wake-ups`,
       keepAlive: true,
       connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: notifyTimeoutMs,
     })
     next.on('notification', ({ channel, payload }) => on[channel]?.(payload ?? ''))
     next.on('error', onError)
@@ -64,15 +67,25 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
     },
   })
 
+  async function notifyAll(channels: readonly string[]): Promise<void> {
+    const through = client
+    try {
+      await through?.query('SELECT pg_notify(channel, $2) FROM unnest($1::text[]) AS c (channel)', [channels, ''])
+    } catch (error) {
+      if (stopping) return
+      onError(error)
+      // Its end has the loop make another.
+      void through?.end()
+    }
+  }
+
   async function tell(): Promise<void> {
     // What is said in one go is told in one.
     await Promise.resolve()
     while (pending.size > 0 && !stopping) {
       const channels = [...pending]
       pending.clear()
-      await client
-        ?.query('SELECT pg_notify(channel, $2) FROM unnest($1::text[]) AS c (channel)', [channels, ''])
-        .catch(onError)
+      await notifyAll(channels)
       await pause(restMs)
     }
     telling = undefined
@@ -86,8 +99,8 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
     async stop() {
       stopping = true
       await listening.stop()
-      await telling
       await client?.end()
+      await telling
     },
   }
 }

@@ -132,7 +132,10 @@ class Connection implements DatabaseConnection {
   async #end(text: 'COMMIT' | 'ROLLBACK'): Promise<string | undefined> {
     const isUntouched = this.#transaction === 'waiting' && this.#waiting.length <= 1
     this.#transaction = 'none'
-    if (isUntouched) return undefined
+    if (isUntouched) {
+      this.#waiting = []
+      return undefined
+    }
     const answer = await this.#send([{ text }])
     return answer?.command
   }

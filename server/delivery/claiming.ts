@@ -82,17 +82,17 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       await handBack(options, misplaced)
       claimingSlow.wake()
     }
-    if (lane === fresh) noteFresh({ count, limit, ready: ready.length })
+    if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
     return count
   }
 
   /** Until when only those are claimed whose turn it is. Milliseconds, monotonic. */
   let freshRestsUntil = 0
 
-  function noteFresh({ count, limit, ready }: { count: number; limit: number; ready: number }): void {
+  function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
     if (count < limit) onCaughtUp()
     // All of them are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
-    else if (ready === 0) freshRestsUntil = performance.now() + intervalMs
+    else if (misplaced === count) freshRestsUntil = performance.now() + intervalMs
   }
 
   /** Whether the lane takes what is fresh, so that nobody needs to have turns. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { startLoop } from '../loop.ts'
 import type { Held } from './lane.ts'
 import { type SettleMeans, settle } from './settle.ts'
@@ -65,10 +66,4 @@ export function startSettling(options: SettlingOptions): Settling {
       await loop.stop()
     },
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
 }

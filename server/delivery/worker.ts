@@ -60,7 +60,7 @@ export type DeliveryWorker = {
  * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
  * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
  * none of them can take the place of the others. Where fresh deliveries wait for one another, those whose
- * turn it is are still claimed, and go first.
+ * turn it is are still claimed, and have half of what becomes free.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
@@ -76,7 +76,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const slow = laneOf(placesFor(share), slowCap)
   /** What hangs: it runs beside the others' shares, and nothing is begun here. */
   const hung = laneOf(placesFor(0), 0)
-  /** In the order in which they may take a place that is free. */
   const lanes = [turns, fresh, retries, slow, hung]
   /** What a webhook leaves when it becomes slow. */
   const normal = [turns, fresh, retries]
@@ -97,8 +96,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return createLane({ places, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
   }
 
-  /** What ends in one lane may be what another waits for: all of a webhook's requests share its cap. */
+  let turnsFirst = true
+
+  /**
+   * What ends in one lane may be what another waits for: all of a webhook's requests share its cap. The two
+   * that share places are first by turns, so that neither starves.
+   */
   function pumpAll(): void {
+    turnsFirst = !turnsFirst
+    if (!turnsFirst) fresh.pump()
     for (const lane of lanes) lane.pump()
   }
 

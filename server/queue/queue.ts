@@ -122,8 +122,9 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
 }
 
 /**
- * Nobody is promised a claim: one that a crash of PostgreSQL takes back is made again. So it does not wait
- * for the disk. What goes into the queue or leaves it does, in the transaction of its cause.
+ * What pg-boss does in sessions of its own does not wait for the disk: nobody is promised a claim, and one
+ * that a crash of PostgreSQL takes back is made again, as are the end of a task and what is installed at a
+ * start. What goes into the queue or leaves it does wait, in the transaction of its cause.
  */
 async function letClaimsBeLost(session: { query(statement: string): Promise<unknown> }): Promise<void> {
   await session.query('SET synchronous_commit = off')

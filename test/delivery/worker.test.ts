@@ -10,6 +10,22 @@ const patient = { timeout: 10_000 }
 const settledAs = (status: string, count: number) => (rows: { status: string }[]) =>
   rows.filter((row) => row.status === status).length === count
 
+it('claims whatever its concurrency is', async () => {
+  for (const concurrency of [4, 10_000]) {
+    await using engine = await startEngine({ concurrency, webhookConcurrency: 2 })
+    await using receiver = await startReceiver()
+    const id = await engine.addWebhook(receiver.url)
+    await engine.emit(5)
+    await engine.deliveriesOf(id, settledAs('succeeded', 5))
+    receiver.respond(answer(500))
+    await engine.emit(2)
+    await engine.deliveriesOf(id, (rows) => rows.filter((row) => row.attempt_count === 1).length === 7)
+    receiver.respond(answer(200))
+    await engine.advance(61)
+    await engine.deliveriesOf(id, settledAs('succeeded', 7))
+  }
+})
+
 describe('neighbours', () => {
   it('are not held up by a webhook that hangs on everything, which moves to the slow lane', async () => {
     await using engine = await startEngine({ concurrency: 32, webhookConcurrency: 4 })
