@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { ExercisedReporter } from './test/support/exercised-reporter.ts'
 
@@ -9,6 +10,8 @@ export default defineConfig({
     reporters: ['default', new ExercisedReporter()],
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',
+    // They wait for sockets and timers more than for a processor.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },
