@@ -43,9 +43,9 @@ export async function cancelRest(
 export async function cancelDeliveries(trx: Trx, queue: Queue, deliveryIds: readonly string[]): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     UPDATE deliveries SET status = 'canceled', completed_at = ${queueNow}, next_attempt_at = NULL
-    WHERE id IN (
+    WHERE id = ANY(ARRAY(
       SELECT id FROM deliveries WHERE id = ANY(${deliveryIds}::text[]) AND status = 'pending' ORDER BY id FOR UPDATE
-    )
+    ))
     RETURNING id
   `.execute(trx)
   await queue.remove(

@@ -78,11 +78,11 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     }
     for (const one of ready) held.set(one.delivery.id, one)
     lane.add(ready)
+    if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
     if (misplaced.length > 0) {
       await handBack(options, misplaced)
       claimingSlow.wake()
     }
-    if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
     return count
   }
 
@@ -91,8 +91,11 @@ export function startClaiming(options: ClaimingOptions): Claiming {
 
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
     if (count < limit) onCaughtUp()
-    // All of them are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
-    else if (misplaced === count) freshRestsUntil = performance.now() + intervalMs
+    // Most are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
+    if (misplaced > limit / 2) {
+      freshRestsUntil = performance.now() + intervalMs
+      claimingTurns.loop.wake()
+    }
   }
 
   /** Whether the lane takes what is fresh, so that nobody needs to have turns. */

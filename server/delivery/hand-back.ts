@@ -32,15 +32,17 @@ export async function handBack(
 }
 
 async function lockUnchanged(trx: Trx, deliveries: readonly DueDelivery[]): Promise<DueDelivery[]> {
+  const ids = deliveries.map(({ id }) => id)
   const { rows } = await sql<{ id: string }>`
     SELECT d.id FROM deliveries d
     JOIN unnest(
-      ${deliveries.map(({ id }) => id)}::text[],
+      ${ids}::text[],
       ${deliveries.map(({ attemptCount }) => attemptCount)}::int[]
     ) AS i (id, attempt_count) ON i.id = d.id AND i.attempt_count = d.attempt_count
-    WHERE d.status = 'pending'
+    -- Said twice, as in settleSuccesses.
+    WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
     ORDER BY d.id FOR UPDATE OF d
   `.execute(trx)
-  const ids = new Set(rows.map(({ id }) => id))
-  return deliveries.filter(({ id }) => ids.has(id))
+  const unchanged = new Set(rows.map(({ id }) => id))
+  return deliveries.filter(({ id }) => unchanged.has(id))
 }

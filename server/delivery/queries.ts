@@ -153,12 +153,12 @@ export async function recoverSome(
       schedule_position = CASE
         WHEN (SELECT e.sample FROM events e WHERE e.id = d.event_id) THEN ${lastPosition} ELSE 0
       END
-    WHERE id IN (
+    WHERE id = ANY(ARRAY(
       SELECT id FROM deliveries
       WHERE webhook_id = ${webhookId} AND id > ${after} AND id >= ${firstIdAt('delivery', since)}
         AND created_at >= ${since} AND created_at <= ${until} AND status = ANY(${[...recoverable]}::text[])
       ORDER BY id LIMIT ${limit} FOR UPDATE
-    )
+    ))
     RETURNING id
   `.execute(trx)
   return rows.map(({ id }) => id).sort()

@@ -194,11 +194,11 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       // Waits for no lock, so that it can be part of no deadlock.
       await sql`
         UPDATE ${jobs} SET priority = ${priority}
-        WHERE name = ${deliveryQueue} AND id IN (
+        WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(
           SELECT id FROM ${jobs}
           WHERE name = ${deliveryQueue} AND id = ANY(${deliveryIds.map(uuidOf)}::uuid[]) AND state < 'active'
           FOR UPDATE SKIP LOCKED
-        )
+        ))
       `.execute(handle)
     },
     async claim(range, limit) {
