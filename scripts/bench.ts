@@ -35,7 +35,8 @@ Options:
 
 async function runOne(benchmark: Benchmark, options: Options, processes: Processes): Promise<Result> {
   const { name } = benchmark
-  const rounds = options.rounds ?? benchmark.rounds
+  // What is one long round stays one.
+  const rounds = benchmark.rounds === 1 ? 1 : (options.rounds ?? benchmark.rounds)
   const seconds = options.seconds ?? benchmark.seconds
   const { size, profileDir } = options
   const progress = (text: string) => process.stderr.write(`${name}: ${text}\n`)

@@ -90,6 +90,14 @@ describe('delivery', () => {
   })
 })
 
+test('what one machine carries stands in the results of the benchmarks', () => {
+  const [, said = ''] = /\*\*What one machine carries\.\*\*([^[]*)/.exec(readme.section('Operating it larger')) ?? []
+  const measured = [...said.matchAll(/(\d[\d,.]*) (?:contacts|deliveries|ms)/g)].map(([, figure = '']) => figure)
+  expect(measured).toHaveLength(5)
+  const results = readDocument('scripts/bench/RESULTS.md').text
+  for (const figure of measured) expect(results).toMatch(new RegExp(`[| ]${figure} (?:/s|ms)`))
+})
+
 test('the routes are those of the contract', () => {
   const routesOf = (router: AppRouter): AppRoute[] =>
     Object.values(router).flatMap((entry) => (isAppRoute(entry) ? [entry] : routesOf(entry)))
