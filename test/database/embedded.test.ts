@@ -47,13 +47,15 @@ async function startOwner(directory: string) {
     detached: true,
   })
   owners.push(child)
+  // Listened for from the start: it may end while something else is awaited.
+  const exit = once(child, 'exit')
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   async function nextLine(): Promise<string> {
     const { value } = await lines.next()
     if (value === undefined) throw new Error('the owner ended early')
     return value
   }
-  return { child, nextLine, connectionString: await nextLine() }
+  return { child, exit, nextLine, connectionString: await nextLine() }
 }
 
 async function serverPid(directory: string): Promise<number> {
@@ -133,7 +135,7 @@ describe('after the process that owned it was killed', () => {
     await query(owner.connectionString, `INSERT INTO kept VALUES ('killed')`)
     const pid = await serverPid(dataDir)
     owner.child.kill('SIGKILL')
-    await once(owner.child, 'exit')
+    await owner.exit
 
     await using database = await startEmbeddedDatabase({ dataDir })
     expect(await serverPid(dataDir)).toBe(pid)
@@ -147,7 +149,7 @@ describe('after the process that owned it was killed', () => {
     await query(owner.connectionString, `INSERT INTO kept VALUES ('crashed')`)
     owner.child.kill('SIGKILL')
     await killServer(dataDir)
-    await once(owner.child, 'exit')
+    await owner.exit
 
     await using database = await startEmbeddedDatabase({ dataDir })
     const found = await query(database.connectionString, `SELECT word FROM kept WHERE word = 'crashed'`)
@@ -181,7 +183,7 @@ describe('two processes on one directory', () => {
       `the data directory ${dataDir} is in use by process ${owner.child.pid}; stop that one first, or set DATA_DIR to another directory`,
     )
     owner.child.stdin?.end()
-    await once(owner.child, 'exit')
+    await owner.exit
     await using database = await startEmbeddedDatabase({ dataDir })
     expect(await query(database.connectionString, 'SELECT 1')).toEqual([[1]])
   })
@@ -192,7 +194,7 @@ describe('two processes on one directory', () => {
     expect(await owner.nextLine()).toBe('interrupted')
     expect(await query(owner.connectionString, 'SELECT 1')).toEqual([[1]])
     owner.child.stdin?.end()
-    await once(owner.child, 'exit')
+    await owner.exit
     expect(await hasServer(dataDir)).toBe(false)
   })
 
