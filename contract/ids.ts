@@ -11,11 +11,14 @@ export const idPrefixes = {
   apiKey: 'key',
   audience: 'aud',
   campaign: 'cmp',
+  capturedMessage: 'cap',
   delivery: 'dlv',
   domain: 'dom',
   email: 'email',
   event: 'evt',
+  inboundMessage: 'inb',
   subscriber: 'sub',
+  suppression: 'sup',
   webhook: 'wh',
 } as const
 

@@ -4,6 +4,7 @@ import { hasCode, messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import type { Db } from './connection.ts'
 import * as foundation from './migrations/0001-foundation.ts'
+import * as email from './migrations/0002-email.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -11,6 +12,7 @@ export type Migrations = Readonly<Record<string, Migration>>
 /** All migrations in order. Names are never changed once released. */
 export const migrations: Migrations = {
   '0001-foundation': foundation,
+  '0002-email': email,
 }
 
 /** How often a migration is begun that is undone for a deadlock with a process at work. */

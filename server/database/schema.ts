@@ -1,7 +1,17 @@
 import type { AccountsTable } from './tables/accounts.ts'
 import type { ApiKeysTable } from './tables/api-keys.ts'
 import type { AttemptsTable, DeliveriesTable } from './tables/deliveries.ts'
+import type { DomainsTable } from './tables/domains.ts'
+import type {
+  EmailAttachmentsTable,
+  EmailContentsTable,
+  EmailRecipientsTable,
+  EmailsTable,
+  EmailTimelineTable,
+  SuppressionsTable,
+} from './tables/emails.ts'
 import type { EventsTable, OutboxTable } from './tables/events.ts'
+import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { WebhooksTable } from './tables/webhooks.ts'
@@ -18,6 +28,15 @@ export type Database = {
   subscribers: SubscribersTable
   audiences: AudiencesTable
   contacts: ContactsTable
+  domains: DomainsTable
+  emails: EmailsTable
+  email_contents: EmailContentsTable
+  email_attachments: EmailAttachmentsTable
+  email_recipients: EmailRecipientsTable
+  email_timeline: EmailTimelineTable
+  suppressions: SuppressionsTable
+  captured_messages: CapturedMessagesTable
+  inbound_messages: InboundMessagesTable
   idempotency_keys: IdempotencyKeysTable
   rate_limit_windows: RateLimitWindowsTable
   settings: SettingsTable

@@ -12,7 +12,7 @@ import { z } from 'zod'
 
 type Imports = { file: string; refused: string[]; allowed: string[] }
 
-const features = ['webhooks', 'subscribers', 'audiences', 'events', 'emails', 'domains', 'campaigns', 'api-keys']
+const features = ['webhooks', 'subscribers', 'audiences', 'events', 'emails', 'suppressions', 'domains', 'campaigns', 'api-keys']
 
 const rooms: Imports[] = [
   {
@@ -67,10 +67,10 @@ const rooms: Imports[] = [
   },
   {
     file: 'server/queue/thing.ts',
-    refused: ['../outbox/append.ts', '../delivery/worker.ts', '../webhooks/service.ts', '../http/router.ts', 'express'],
+    refused: ['../outbox/append.ts', '../delivery/worker.ts', '../mail/worker.ts', '../webhooks/service.ts', '../http/router.ts', 'express'],
     allowed: ['../database/connection.ts', 'pg-boss'],
   },
-  ...['outbox', 'delivery'].map((room) => ({
+  ...['outbox', 'delivery', 'mail'].map((room) => ({
     file: `server/${room}/thing.ts`,
     refused: ['../webhooks/service.ts', '../http/router.ts', '../workers.ts', '../app.ts', 'express', 'pg-boss'],
     allowed: ['../queue/queue.ts', '../database/connection.ts', './queries.ts'],
@@ -107,7 +107,7 @@ const rooms: Imports[] = [
 type Misdeed = { rule: string; file: string; source: string }
 
 const room = 'server/database'
-const untraced = ['database', 'queue', 'outbox', 'delivery', 'webhooks', 'http', 'cli', 'workers']
+const untraced = ['database', 'queue', 'outbox', 'delivery', 'mail', 'webhooks', 'http', 'cli', 'workers']
 const misdeeds: Misdeed[] = [
   { rule: 'style/noRestrictedImports', file: `${room}/type.ts`, source: "import type { Q } from '../queue/queue.ts'" },
   { rule: 'style/noRestrictedImports', file: `${room}/from.ts`, source: "export { q } from '../queue/queue.ts'" },

@@ -1,0 +1,120 @@
+import type { Generated, JSONColumnType } from 'kysely'
+
+/** Of an email as a whole; see `statusOfEmail` for how it follows from its recipients. */
+export type EmailStatus =
+  | 'validated'
+  | 'scheduled'
+  | 'queued'
+  | 'sending'
+  | 'sent'
+  | 'delivered'
+  | 'bounced'
+  | 'failed'
+  | 'suppressed'
+  | 'canceled'
+
+export type RecipientStatus =
+  | 'validated'
+  | 'queued'
+  | 'sending'
+  | 'deferred'
+  | 'accepted'
+  | 'delivered'
+  | 'bounced'
+  | 'complained'
+  | 'failed'
+  | 'suppressed'
+  | 'canceled'
+
+export type EmailsTable = {
+  id: string
+  account_id: string
+  mode: 'test' | 'live'
+  status: EmailStatus
+  /** Null: a test email, or one whose domain is gone. */
+  domain_id: string | null
+  /** The From header, as given. */
+  sender: string
+  subject: string
+  /** With its angle brackets; the same on every attempt. */
+  message_id: string
+  tags: Generated<string[]>
+  campaign_id: string | null
+  audience_id: string | null
+  track_opens: Generated<boolean>
+  track_clicks: Generated<boolean>
+  scheduled_at: Date | null
+  created_at: Date
+  updated_at: Date
+  completed_at: Date | null
+}
+
+export type EmailContentsTable = {
+  email_id: string
+  reply_to: Generated<string[]>
+  headers: JSONColumnType<Record<string, string>>
+  html: string | null
+  text: string | null
+}
+
+export type EmailAttachmentsTable = {
+  email_id: string
+  position: number
+  filename: string
+  content_type: string
+  /** Not null: shown inside the HTML, where it is named by this. */
+  content_id: string | null
+  content: Buffer
+}
+
+export type EmailRecipientsTable = {
+  email_id: string
+  /** From 0, over to, cc and bcc in this order. */
+  position: number
+  account_id: string
+  kind: 'to' | 'cc' | 'bcc'
+  /** The display name, if one was given. */
+  name: string | null
+  address: string
+  /** By which addresses are compared: see `keyOfAddress`. */
+  address_key: string
+  /** What stands after the @, lower case, A-labels. */
+  domain: string
+  status: RecipientStatus
+  attempt_count: Generated<number>
+  first_attempt_at: Date | null
+  next_attempt_at: Date | null
+  /** Why it is deferred, bounced, failed or suppressed. */
+  reason: string | null
+  /** When `email.delivery_delayed` was told, which is done once. */
+  delayed_at: Date | null
+  accepted_at: Date | null
+  delivered_at: Date | null
+  opened_at: Date | null
+  clicked_at: Date | null
+  complained_at: Date | null
+}
+
+export type EmailTimelineTable = {
+  email_id: string
+  id: Generated<string>
+  /** Null: of the email as a whole. */
+  position: number | null
+  at: Date
+  type: string
+  detail: string | null
+  /** What the server said, as it said it. */
+  reply: string | null
+  host: string | null
+}
+
+export type SuppressionsTable = {
+  id: string
+  account_id: string
+  address: string
+  address_key: string
+  reason: 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
+  /** The email it came from. Null: the API. */
+  email_id: string | null
+  created_at: Date
+}

@@ -1,0 +1,24 @@
+/** What the capture transport has kept instead of sending. */
+export type CapturedMessagesTable = {
+  id: string
+  /** Null: nobody's, as what another program sends to the sink. */
+  account_id: string | null
+  email_id: string | null
+  mail_from: string
+  recipients: string[]
+  content: Buffer
+  created_at: Date
+}
+
+/** What came in at the return path and was not understood. */
+export type InboundMessagesTable = {
+  id: string
+  account_id: string | null
+  email_id: string | null
+  mail_from: string
+  recipients: string[]
+  /** Why it was kept. */
+  reason: string
+  content: Buffer
+  created_at: Date
+}

@@ -1,0 +1,34 @@
+/**
+ * Something that happened to one recipient of an email, wherever it was learned: in an SMTP conversation,
+ * from a notification that came back, from a browser, or played by the simulator.
+ */
+export type Fact = {
+  emailId: string
+  /** Of the recipient, from 0. */
+  position: number
+  at: Date
+} & FactKind
+
+type FactKind =
+  /** The server has taken it: `final` where it is the recipient's own. */
+  | { kind: 'accepted'; final: boolean; reply: string | null; host: string | null }
+  /** A notification says that it reached the mailbox. */
+  | { kind: 'delivered'; reply: string | null; host: string | null }
+  /** Not now. It is tried again, unless 72 h are over. */
+  | { kind: 'deferred'; reason: string; reply: string | null; host: string | null; unknown: boolean }
+  /** A relay says that it is late; nothing is to be done here. */
+  | { kind: 'delayed'; reason: string; reply: string | null; host: string | null }
+  | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
+  /** Given up by us. */
+  | { kind: 'failed'; reason: string }
+  | { kind: 'complained'; feedbackType: string }
+  | ({ kind: 'opened' } & Visitor)
+  | ({ kind: 'clicked'; link: string } & Visitor)
+
+/** Who fetched a pixel or followed a link. */
+export type Visitor = {
+  userAgent: string | null
+  ipAddress: string | null
+  /** Whether it looks like a machine's doing. */
+  automated: boolean
+}
