@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
+import { type EmailQueue, openEmailQueue } from './email-queue.ts'
 import type { PriorityRange } from './lanes.ts'
 
 /** A delivery that this process has claimed and must settle, requeue or drop. */
@@ -63,6 +64,8 @@ export type Queue = {
   onTask<Name extends Task['name']>(name: Name, work: (data: TaskData<Name>) => Promise<void>): Promise<void>
   /** Has `work` done by one process of all, at the times of a cron line in UTC. */
   onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
+  /** The emails that wait to be sent. */
+  emails: EmailQueue
   stop(): Promise<void>
 }
 
@@ -158,8 +161,10 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
   const table = (await boss.getQueue(deliveryQueue))?.table
   if (table === undefined) throw new Error('the queue of deliveries has no table')
   const jobs = sql.table(`pgboss.${table}`)
+  const emails = await openEmailQueue(boss)
 
   return {
+    emails,
     async put(trx, deliveries) {
       if (deliveries.length === 0) return
       const inserted = await boss.insert(

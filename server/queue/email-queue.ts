@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import { fromKysely, type Job, type PgBoss } from 'pg-boss'
+import type { Handle, Trx } from '../database/connection.ts'
+import { idOfUuid, uuidOf } from '../ids.ts'
+import { freshRange, priorityOf, rangeOfDueRetries } from './lanes.ts'
+import { createTurns } from './turns.ts'
+
+/** An email that this process has claimed, and must finish or put back. */
+export type ClaimedEmail = {
+  emailId: string
+  /** Names this claim: a claim that lapsed and was made again by another worker has another. */
+  claim: { id: string; retryCount: number }
+}
+
+/** An email to be put in the queue. */
+export type QueuedEmail = {
+  emailId: string
+  /** Emails of one account take turns with those of the others. */
+  accountId: string
+  /** Not before this time. Null: at once. */
+  dueAt: Date | null
+}
+
+/**
+ * The jobs of emails, in pg-boss. An email has at most one job, whose id is the UUID inside its own, so
+ * that no two workers are ever at the same email.
+ */
+export type EmailQueue = {
+  /** Puts emails in, in the transaction that stores them. Throws if one is in already. */
+  put(trx: Trx, emails: readonly QueuedEmail[]): Promise<void>
+  /** Takes emails out, whatever the state of their jobs. Those that are not in are passed over. */
+  remove(trx: Trx, emailIds: readonly string[]): Promise<void>
+  /** Claims up to `limit` emails: of those due at once, or of those whose time has come. */
+  claim(what: 'fresh' | 'due', limit: number): Promise<ClaimedEmail[]>
+  /** Says that claimed emails are still being worked on; needed every few seconds. */
+  keepAlive(claimed: readonly ClaimedEmail[]): Promise<void>
+  /**
+   * Ends claims in a transaction of the caller's: emails leave the queue, or, with a time, wait for it.
+   * A claim that lapsed meanwhile changes nothing: the email is another worker's.
+   */
+  finish(trx: Trx, finished: readonly { claimed: ClaimedEmail; nextAt: Date | null }[]): Promise<void>
+  /** Of `emailIds`, those that have no job that will ever run. */
+  missing(handle: Handle, emailIds: readonly string[]): Promise<string[]>
+  /** Counts of the emails in the queue; as of the last monitoring pass, at most a minute old. */
+  depth(): Promise<{ ready: number; scheduled: number; claimed: number }>
+}
+
+const emailQueue = 'emails'
+
+/** Without a limit of groups, a claim depends on statistics; see queue.ts. */
+const noLimit = 1_000_000
+
+const queueOptions = {
+  partition: true,
+  /** A worker that does not report for this long is taken for dead, and its emails are claimed again. */
+  heartbeatSeconds: 20,
+  // A bound for a worker that reports but never ends, far above the longest conversation with many servers.
+  expireInSeconds: 4 * 3_600,
+  retryLimit: 1_000_000,
+  retryDelay: 0,
+  retentionSeconds: 365 * 24 * 3_600,
+} as const
+
+export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
+  await boss.createQueue(emailQueue, queueOptions)
+  const table = (await boss.getQueue(emailQueue))?.table
+  if (table === undefined) throw new Error('the queue of emails has no table')
+  const jobs = sql.table(`pgboss.${table}`)
+  const turns = createTurns()
+
+  function priority({ accountId, dueAt }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
+    const lane = numberOf(accountId)
+    return dueAt === null ? turns.next({ slow: false, lane }, now) : priorityOf({ slow: false, lane }, dueAt)
+  }
+
+  async function now(): Promise<Date> {
+    const { rows } = await boss.getDb().executeSql('SELECT pgboss.job_now() AS now')
+    return rows[0].now
+  }
+
+  return {
+    async put(trx, emails) {
+      if (emails.length === 0) return
+      const at = new Date()
+      const inserted = await boss.insert(
+        emailQueue,
+        emails.map((email) => ({
+          id: uuidOf(email.emailId),
+          priority: priority(email, at),
+          ...(email.dueAt === null ? {} : { startAfter: email.dueAt }),
+        })),
+        { db: fromKysely(trx), returnId: true },
+      )
+      if (inserted?.length !== emails.length) {
+        throw new Error(`the queue took ${inserted?.length ?? 0} of ${emails.length} emails: some are in already`)
+      }
+    },
+    async remove(trx, emailIds) {
+      if (emailIds.length === 0) return
+      await boss.deleteJob(emailQueue, emailIds.map(uuidOf), { db: fromKysely(trx) })
+    },
+    async claim(what, limit) {
+      const range = what === 'fresh' ? freshRange : rangeOfDueRetries(await now())
+      const claimed: Job[] = await boss.fetch(emailQueue, {
+        batchSize: limit,
+        minPriority: range.min,
+        maxPriority: range.max,
+        groupConcurrency: noLimit,
+      })
+      return claimed.map(({ id, retryCount }) => ({ emailId: idOfUuid('email', id), claim: { id, retryCount } }))
+    },
+    async keepAlive(claimed) {
+      if (claimed.length === 0) return
+      await boss.touch(
+        emailQueue,
+        claimed.map(({ claim }) => claim),
+      )
+    },
+    async finish(trx, finished) {
+      if (finished.length === 0) return
+      const ids = finished.map(({ claimed }) => claimed.claim.id)
+      const times = finished.map(({ nextAt }) => nextAt)
+      await sql`
+        WITH input AS (
+          SELECT * FROM unnest(
+            ${ids}::uuid[],
+            ${finished.map(({ claimed }) => claimed.claim.retryCount)}::int[],
+            ${times}::timestamptz[],
+            ${times.map((at) => (at === null ? null : priorityOf({ slow: false, lane: 0 }, at)))}::int[]
+          ) AS i (id, retry_count, next_at, priority)
+        ), waiting AS (
+          UPDATE ${jobs} j SET
+            state = 'created', start_after = i.next_at, priority = i.priority, heartbeat_on = NULL
+          FROM input i
+          WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id AND i.next_at IS NOT NULL
+            AND j.state = 'active' AND j.retry_count = i.retry_count
+        )
+        DELETE FROM ${jobs} j USING input i
+        WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id AND i.next_at IS NULL
+          AND j.state = 'active' AND j.retry_count = i.retry_count
+      `.execute(trx)
+    },
+    async missing(handle, emailIds) {
+      const ids = emailIds.map(uuidOf)
+      const { rows } = await sql<{ id: string }>`
+        SELECT id FROM ${jobs} WHERE name = ${emailQueue} AND id = ANY(${ids}::uuid[]) AND state <= 'active'
+      `.execute(handle)
+      const present = new Set(rows.map((row) => row.id))
+      return emailIds.filter((_, index) => !present.has(ids[index] as string))
+    },
+    async depth() {
+      const counts = await boss.getQueue(emailQueue)
+      return {
+        ready: counts?.readyCount ?? 0,
+        scheduled: counts?.deferredCount ?? 0,
+        claimed: counts?.activeCount ?? 0,
+      }
+    },
+  }
+}
+
+/** A number for an account, to take turns by. Two accounts that share one take turns as if they were one. */
+function numberOf(accountId: string): number {
+  return createHash('sha256').update(accountId).digest().readUInt32LE() & 0x7fffffff
+}
