@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { z } from 'zod'
 import { OperatorError } from './errors.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
@@ -37,6 +38,15 @@ export type Config = {
     readonly concurrency: number
     /** Requests in flight to one webhook. */
     readonly concurrencyPerWebhook: number
+  }
+  readonly mail: {
+    readonly transport: SettingValues['MAIL_TRANSPORT']
+    /** What the service calls itself to mail servers. */
+    readonly hostname: string
+    /** Whose SPF record sending domains include; null: theirs allow `hostname`. */
+    readonly spfInclude: string | null
+    /** As `node:dns` takes them; null: those of the system. */
+    readonly dnsServers: readonly string[] | null
   }
   readonly logLevel: SettingValues['LOG_LEVEL']
   readonly shutdownTimeoutSeconds: number
@@ -78,6 +88,12 @@ export function readConfig(env: Env = process.env): Config {
     delivery: {
       concurrency: values.DELIVERY_CONCURRENCY,
       concurrencyPerWebhook: values.WEBHOOK_CONCURRENCY,
+    },
+    mail: {
+      transport: values.MAIL_TRANSPORT,
+      hostname: values.MAIL_HOSTNAME ?? hostname().toLowerCase(),
+      spfInclude: values.MAIL_SPF_INCLUDE,
+      dnsServers: values.MAIL_DNS_SERVERS,
     },
     logLevel: values.LOG_LEVEL,
     shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,

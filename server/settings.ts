@@ -1,51 +1,16 @@
 import { z } from 'zod'
+import { mailSettings } from './mail-settings.ts'
+import {
+  about,
+  list,
+  numberSetting,
+  optionalSetting,
+  type SettingInfo,
+  setting,
+  wholeNumber,
+  yesOrNo,
+} from './setting-kinds.ts'
 import { samplers } from './tracing/settings.ts'
-
-/** What people are told of a setting. */
-export type SettingInfo = {
-  unit: string
-  /** As it would be written; null when there is none. */
-  default: string | null
-  meaning: string
-  /** Ends the sentence "must be …". */
-  allowed: string
-}
-
-const about = z.registry<SettingInfo>()
-
-/** A setting with a default, which is read like a value given. */
-function setting<T>(info: SettingInfo & { default: string }, schema: z.ZodType<T, string>) {
-  return schema.prefault(info.default).register(about, info)
-}
-
-/** A setting that may be missing, read as null; `info.default` then tells what that means. */
-function optionalSetting<T>(info: SettingInfo, schema: z.ZodType<T, string>) {
-  return schema
-    .optional()
-    .transform((value) => value ?? null)
-    .register(about, info)
-}
-
-function wholeNumber({ min, max }: { min: number; max: number }) {
-  return z.string().regex(/^\d+$/).transform(Number).pipe(z.int().min(min).max(max))
-}
-
-function numberSetting(info: { unit: string; default: number; min: number; max: number; meaning: string }) {
-  const { unit, min, max, meaning } = info
-  const allowed = `a whole number from ${text(min)} to ${text(max)}`
-  return setting({ unit, default: String(info.default), meaning, allowed }, wholeNumber({ min, max }))
-}
-
-function text(number: number): string {
-  return number.toLocaleString('en')
-}
-
-const list = z
-  .string()
-  .transform((value) => value.split(',').map((item) => item.trim()))
-  .pipe(z.array(z.string().min(1)))
-
-const yesOrNo = z.enum(['true', 'false']).transform((value) => value === 'true')
 
 const defaultRateLimits = 'free=120,pro=3000,scale=30000'
 
@@ -255,6 +220,7 @@ export const settingsSchema = z.object({
     max: 10_000,
     meaning: 'Deliveries in flight at once to one webhook.',
   }),
+  ...mailSettings,
   DATABASE_POOL_SIZE: numberSetting({
     unit: 'connections',
     default: 10,

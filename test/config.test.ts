@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { readCommandConfig, readConfig } from '../server/config.ts'
 import { OperatorError } from '../server/errors.ts'
@@ -33,6 +34,7 @@ describe('an empty environment', () => {
       retentionDays: 30,
       webhooks: { allowPrivateNetworks: true, allowHttp: true },
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
+      mail: { transport: 'capture', hostname: hostname().toLowerCase(), spfInclude: null, dnsServers: null },
       logLevel: 'info',
       shutdownTimeoutSeconds: 30,
       tracing: null,
@@ -89,6 +91,8 @@ describe('what is given', () => {
       RETENTION_DAYS: '0.5',
       WEBHOOK_ALLOW_HTTP: 'false',
       TRUST_PROXY: '2',
+      MAIL_HOSTNAME: 'Mail.Example.com',
+      MAIL_DNS_SERVERS: '127.0.0.1:5353, [::1]:5353, ::1',
     })
     expect(config.http).toMatchObject({
       host: '::1',
@@ -100,6 +104,10 @@ describe('what is given', () => {
     expect(config.roles).toEqual({ api: false, worker: true })
     expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
     expect(config.retentionDays).toBe(0.5)
+    expect(config.mail).toMatchObject({
+      hostname: 'mail.example.com',
+      dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
+    })
     expect(config.webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: false })
   })
 
@@ -128,6 +136,12 @@ describe('what is given', () => {
     ['TRUST_PROXY', 'true'],
     ['AUTH_FAILURES_PER_MINUTE', '0'],
     ['SHUTDOWN_TIMEOUT_SECONDS', '36'],
+    ['MAIL_TRANSPORT', 'sendmail'],
+    ['MAIL_HOSTNAME', 'mail example'],
+    ['MAIL_HOSTNAME', 'mail.example.com:25'],
+    ['MAIL_SPF_INCLUDE', 'include:spf.example.com'],
+    ['MAIL_DNS_SERVERS', 'dns.example.com'],
+    ['MAIL_DNS_SERVERS', '127.0.0.1:70000'],
     ['OTEL_SERVICE_NAME', 'a'.repeat(256)],
     ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
     ['OTEL_TRACES_SAMPLER_ARG', '1.01'],

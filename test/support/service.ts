@@ -54,6 +54,8 @@ export type TestServiceOptions = {
   /** Default: nothing is traced. */
   tracing?: Config['tracing']
   webhooks?: Partial<Config['webhooks']>
+  /** Default: captured, with no name server that answers. */
+  mail?: Partial<Config['mail']>
   exchangeTimeoutMs?: number
   /** What this version knows. Default: all there are. */
   migrations?: Migrations
@@ -94,7 +96,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 /** The settings a test service runs with. */
-export function configOf({ roles, webhooks, ...options }: TestServiceOptions, url: string): Config {
+export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptions, url: string): Config {
   return {
     http: {
       host: '127.0.0.1',
@@ -111,6 +113,13 @@ export function configOf({ roles, webhooks, ...options }: TestServiceOptions, ur
     retentionDays: 30,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, ...webhooks },
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
+    mail: {
+      transport: 'capture',
+      hostname: 'mail.postern.test',
+      spfInclude: null,
+      dnsServers: ['127.0.0.1:9'],
+      ...mail,
+    },
     logLevel: 'warn',
     shutdownTimeoutSeconds: options.shutdownTimeoutSeconds ?? 5,
     tracing: options.tracing ?? null,
