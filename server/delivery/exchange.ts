@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
+import { type StartTimer, startSystemTimer } from '../timer.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
 import { Answer, type AnswerEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
@@ -42,14 +43,6 @@ export type Exchange = {
   send(request: ExchangeRequest, signal?: AbortSignal): Promise<ExchangeOutcome>
   /** Breaks off what is under way. */
   close(): Promise<void>
-}
-
-/** Calls `callback` after `ms` milliseconds, unless what it answers is called before. */
-export type StartTimer = (callback: () => void, ms: number) => () => void
-
-const startSystemTimer: StartTimer = (callback, ms) => {
-  const timer = setTimeout(callback, ms)
-  return () => clearTimeout(timer)
 }
 
 export type ExchangeOptions = {

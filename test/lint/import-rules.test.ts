@@ -12,7 +12,17 @@ import { z } from 'zod'
 
 type Imports = { file: string; refused: string[]; allowed: string[] }
 
-const features = ['webhooks', 'subscribers', 'audiences', 'events', 'emails', 'suppressions', 'domains', 'campaigns', 'api-keys']
+const features = [
+  'webhooks',
+  'subscribers',
+  'audiences',
+  'events',
+  'emails',
+  'suppressions',
+  'domains',
+  'campaigns',
+  'api-keys',
+]
 
 const rooms: Imports[] = [
   {
@@ -50,6 +60,19 @@ const rooms: Imports[] = [
     allowed: ['./tracer.ts', '@opentelemetry/api', '@opentelemetry/sdk-trace', 'node:async_hooks'],
   },
   {
+    file: 'server/network/thing.ts',
+    refused: [
+      '../database/connection.ts',
+      '../queue/queue.ts',
+      '../delivery/worker.ts',
+      '../mail/worker.ts',
+      '../webhooks/service.ts',
+      '../http/router.ts',
+      'express',
+    ],
+    allowed: ['./public-address.ts', '../errno.ts', 'ipaddr.js', 'node:net'],
+  },
+  {
     file: 'server/database/thing.ts',
     refused: [
       '../queue/queue.ts',
@@ -67,7 +90,14 @@ const rooms: Imports[] = [
   },
   {
     file: 'server/queue/thing.ts',
-    refused: ['../outbox/append.ts', '../delivery/worker.ts', '../mail/worker.ts', '../webhooks/service.ts', '../http/router.ts', 'express'],
+    refused: [
+      '../outbox/append.ts',
+      '../delivery/worker.ts',
+      '../mail/worker.ts',
+      '../webhooks/service.ts',
+      '../http/router.ts',
+      'express',
+    ],
     allowed: ['../database/connection.ts', 'pg-boss'],
   },
   ...['outbox', 'delivery', 'mail'].map((room) => ({
@@ -107,7 +137,7 @@ const rooms: Imports[] = [
 type Misdeed = { rule: string; file: string; source: string }
 
 const room = 'server/database'
-const untraced = ['database', 'queue', 'outbox', 'delivery', 'mail', 'webhooks', 'http', 'cli', 'workers']
+const untraced = ['network', 'database', 'queue', 'outbox', 'delivery', 'mail', 'webhooks', 'http', 'cli', 'workers']
 const misdeeds: Misdeed[] = [
   { rule: 'style/noRestrictedImports', file: `${room}/type.ts`, source: "import type { Q } from '../queue/queue.ts'" },
   { rule: 'style/noRestrictedImports', file: `${room}/from.ts`, source: "export { q } from '../queue/queue.ts'" },

@@ -1,4 +1,4 @@
-import type { StartTimer } from '../../server/delivery/exchange.ts'
+import type { StartTimer } from '../../server/timer.ts'
 
 /** A timer that runs when a test says so. */
 export type TestTimer = {
