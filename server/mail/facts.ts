@@ -21,6 +21,8 @@ type FactKind =
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
   /** Given up by us. */
   | { kind: 'failed'; reason: string }
+  /** Not written to: the address is on the suppression list. */
+  | { kind: 'suppressed'; reason: string }
   | { kind: 'complained'; feedbackType: string }
   | ({ kind: 'opened' } & Visitor)
   | ({ kind: 'clicked'; link: string } & Visitor)

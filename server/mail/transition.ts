@@ -1,0 +1,194 @@
+import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
+import type { NewEvent } from '../outbox/append.ts'
+import { isWaiting } from './email-status.ts'
+import type { Fact } from './facts.ts'
+import { nextAttemptAt } from './retry-pauses.ts'
+import { simulatorDomain } from './simulator.ts'
+
+/** What can change of a recipient. */
+export type RecipientState = {
+  status: RecipientStatus
+  attemptCount: number
+  firstAttemptAt: Date | null
+  nextAttemptAt: Date | null
+  reason: string | null
+  delayedAt: Date | null
+  acceptedAt: Date | null
+  deliveredAt: Date | null
+  openedAt: Date | null
+  clickedAt: Date | null
+  complainedAt: Date | null
+}
+
+/** Who it is, and what events say of the message. */
+export type RecipientOfEmail = Pick<EmailRecipientsTable, 'address' | 'domain'> & { emailId: string; subject: string }
+
+/** One line of the history of an email. */
+export type TimelineEntry = { type: string; detail: string | null; reply: string | null; host: string | null }
+
+/** What follows from a fact. */
+export type Transition = {
+  state: RecipientState
+  timeline: readonly TimelineEntry[]
+  events: readonly NewEvent[]
+  /** Not null: the address is not to be written to again. */
+  suppress: SuppressionsTable['reason'] | null
+}
+
+/**
+ * What a fact makes of a recipient; null: nothing, as when it is told a second time or has been overtaken.
+ * Nothing a recipient's server has taken becomes waiting again, and nothing that ended is begun anew.
+ *
+ * @param random from 0 to below 1, for the jitter of retries
+ */
+export function transition(
+  recipient: RecipientOfEmail,
+  state: RecipientState,
+  fact: Fact,
+  random: number,
+): Transition | null {
+  const at = fact.at.toISOString()
+  const about = { emailId: recipient.emailId, to: recipient.address, subject: recipient.subject }
+  const ended = { nextAttemptAt: null }
+  const none = { events: [], suppress: null }
+
+  switch (fact.kind) {
+    case 'accepted': {
+      if (state.acceptedAt !== null || state.deliveredAt !== null) return null
+      const sent: NewEvent = { type: 'email.sent', data: { ...about, sentAt: at } }
+      const delivered: NewEvent = { type: 'email.delivered', data: { ...about, deliveredAt: at } }
+      const entry = { detail: null, reply: fact.reply, host: fact.host }
+      // A notification that it bounced can come before the answer is written down.
+      if (!isWaiting(state.status)) {
+        const timeline = [{ type: 'sent', ...entry }]
+        return { state: { ...state, acceptedAt: fact.at }, timeline, events: [sent], suppress: null }
+      }
+      const taken = { ...state, ...ended, reason: null, acceptedAt: fact.at }
+      if (!fact.final) {
+        const timeline = [{ type: 'sent', ...entry }]
+        return { state: { ...taken, status: 'accepted' }, timeline, events: [sent], suppress: null }
+      }
+      return {
+        state: { ...taken, status: 'delivered', deliveredAt: fact.at },
+        timeline: [{ type: 'delivered', ...entry }],
+        events: [sent, delivered],
+        suppress: null,
+      }
+    }
+    case 'delivered': {
+      if (state.status !== 'accepted' && !isWaiting(state.status)) return null
+      return {
+        state: { ...state, ...ended, status: 'delivered', deliveredAt: fact.at },
+        timeline: [{ type: 'delivered', detail: null, reply: fact.reply, host: fact.host }],
+        events: [{ type: 'email.delivered', data: { ...about, deliveredAt: at } }],
+        suppress: null,
+      }
+    }
+    case 'deferred': {
+      if (!isWaiting(state.status)) return null
+      const { reason, reply, host } = fact
+      const detail = fact.unknown
+        ? `${reason} It is sent again with the same Message-ID, so the recipient may get it twice.`
+        : reason
+      const timeline = [{ type: fact.unknown ? 'unknown' : 'deferred', detail, reply, host }]
+      const first = state.firstAttemptAt ?? fact.at
+      const next = nextAttemptAt({ attempts: state.attemptCount, firstAttemptAt: first, now: fact.at }, random)
+      if (next === null) return givenUp(`Given up after 72 hours. The last answer: ${reply ?? reason}`, timeline)
+      return {
+        state: {
+          ...state,
+          status: 'deferred',
+          nextAttemptAt: next,
+          reason: reply ?? reason,
+          delayedAt: state.delayedAt ?? fact.at,
+        },
+        timeline,
+        // Told once, however often it is deferred.
+        events: state.delayedAt === null ? [delayedEvent(reply ?? reason)] : [],
+        suppress: null,
+      }
+    }
+    case 'delayed': {
+      if (state.status !== 'accepted' || state.delayedAt !== null) return null
+      const { reason, reply, host } = fact
+      return {
+        state: { ...state, delayedAt: fact.at },
+        timeline: [{ type: 'delayed', detail: reason, reply, host }],
+        events: [delayedEvent(reply ?? reason)],
+        suppress: null,
+      }
+    }
+    case 'bounced': {
+      if (!isWaiting(state.status) && state.status !== 'accepted' && state.status !== 'delivered') return null
+      const { bounceType, reason, reply, host } = fact
+      return {
+        state: { ...state, ...ended, status: 'bounced', reason: reply ?? reason },
+        timeline: [{ type: 'bounced', detail: reason, reply, host }],
+        events: [
+          { type: 'email.bounced', data: { ...about, bouncedAt: at, bounceType, reason, diagnosticCode: reply } },
+        ],
+        suppress: bounceType === 'hard' ? lasting('hard_bounce') : null,
+      }
+    }
+    case 'failed':
+      return isWaiting(state.status) ? givenUp(fact.reason, []) : null
+    case 'suppressed': {
+      if (!isWaiting(state.status)) return null
+      return {
+        state: { ...state, ...ended, status: 'suppressed', reason: fact.reason },
+        timeline: [{ type: 'suppressed', detail: fact.reason, reply: null, host: null }],
+        events: [{ type: 'email.failed', data: { ...about, failedAt: at, reason: fact.reason } }],
+        suppress: null,
+      }
+    }
+    case 'complained': {
+      if (state.complainedAt !== null) return null
+      return {
+        state: { ...state, ...ended, status: 'complained', complainedAt: fact.at },
+        timeline: [{ type: 'complained', detail: fact.feedbackType, reply: null, host: null }],
+        events: [{ type: 'email.complained', data: { ...about, complainedAt: at, feedbackType: fact.feedbackType } }],
+        suppress: lasting('complaint'),
+      }
+    }
+    case 'opened': {
+      const { userAgent, ipAddress, automated } = fact
+      return {
+        state: { ...state, openedAt: state.openedAt ?? fact.at },
+        timeline: state.openedAt === null ? [visit('opened', null)] : [],
+        events: [{ type: 'email.opened', data: { ...about, openedAt: at, userAgent, ipAddress, automated } }],
+        suppress: null,
+      }
+    }
+    case 'clicked': {
+      const { link, userAgent, ipAddress, automated } = fact
+      return {
+        state: { ...state, clickedAt: state.clickedAt ?? fact.at },
+        timeline: state.clickedAt === null ? [visit('clicked', link)] : [],
+        events: [{ type: 'email.clicked', data: { ...about, clickedAt: at, link, userAgent, ipAddress, automated } }],
+        suppress: null,
+      }
+    }
+  }
+
+  function givenUp(reason: string, before: readonly TimelineEntry[]): Transition {
+    return {
+      ...none,
+      state: { ...state, ...ended, status: 'failed', reason },
+      timeline: [...before, { type: 'failed', detail: reason, reply: null, host: null }],
+      events: [{ type: 'email.failed', data: { ...about, failedAt: at, reason } }],
+    }
+  }
+
+  function delayedEvent(reason: string): NewEvent {
+    return { type: 'email.delivery_delayed', data: { ...about, delayedAt: at, reason } }
+  }
+
+  function visit(type: string, detail: string | null): TimelineEntry {
+    return { type, detail, reply: null, host: null }
+  }
+
+  /** What the simulator plays must be playable again. */
+  function lasting(reason: SuppressionsTable['reason']): SuppressionsTable['reason'] | null {
+    return recipient.domain === simulatorDomain ? null : reason
+  }
+}
