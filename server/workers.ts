@@ -52,8 +52,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
     async run() {
       const startedAt = clock.now()
-      const { events, deliveries, eventIds } = await fanOutBatch({ db, queue, clock, turns })
-      if (deliveries > 0) delivery.wake()
+      using room = await delivery.offerRoom()
+      const { events, deliveries, eventIds, kept } = await fanOutBatch({ db, queue, clock, turns, room: room.size })
+      await room.fill(kept)
+      if (deliveries > kept.length) delivery.wake()
       await traceFanOut(options, eventIds, startedAt)
       return events > 0
     },

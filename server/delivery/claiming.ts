@@ -3,7 +3,7 @@ import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../loop.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
-import { claimDue } from './claim.ts'
+import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { Held, Lane } from './lane.ts'
 import type { DueDelivery } from './load.ts'
@@ -13,6 +13,17 @@ const batchSize = 500
 /** Slow lanes looked at in one round. */
 const slowLanesPerRound = 100
 
+/** How long room is waited for that deliveries could be fanned out into. Milliseconds. */
+const roomPatienceMs = 100
+
+/** Room for deliveries while they are fanned out. What is not filled is free again when it is disposed of. */
+export type Room = Disposable & {
+  /** Deliveries there is room for. */
+  readonly size: number
+  /** Takes over deliveries claimed from the start, once they are committed. */
+  fill(claims: readonly Claim[]): Promise<void>
+}
+
 /** Claims deliveries for the lanes as there is room in them. */
 export type Claiming = {
   /** There may be fresh deliveries. */
@@ -21,6 +32,12 @@ export type Claiming = {
   wakeSlow(): void
   /** There is room again in these lanes. */
   wakeFor(lanes: ReadonlySet<Lane>): void
+  /**
+   * Room for fresh deliveries that are about to be fanned out, to be filled or disposed of soon. What waits
+   * in the queue goes first: there is none while anything does, or while there is little, which is waited
+   * for a moment.
+   */
+  offerRoom(): Promise<Room>
   /** Milliseconds since each last looked at the queue without an error. */
   idleMs(): number
   stop(): Promise<void>
@@ -66,6 +83,14 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   /** Claims for a lane. Answers how many were claimed. */
   async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<number> {
     const { count, claims } = await claimDue(options, range, limit)
+    const misplaced = place(lane, claims)
+    if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
+    await handBackMisplaced(misplaced)
+    return count
+  }
+
+  /** Answers those that are for the slow lane and not for this one. */
+  function place(lane: Lane, claims: readonly Claim[]): DueDelivery[] {
     const since = performance.now()
     const ready: Held[] = []
     const misplaced: DueDelivery[] = []
@@ -78,19 +103,24 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     }
     for (const one of ready) held.set(one.delivery.id, one)
     lane.add(ready)
-    if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
-    if (misplaced.length > 0) {
-      await handBack(options, misplaced)
-      claimingSlow.wake()
-    }
-    return count
+    return misplaced
+  }
+
+  async function handBackMisplaced(misplaced: readonly DueDelivery[]): Promise<void> {
+    if (misplaced.length === 0) return
+    await handBack(options, misplaced)
+    claimingSlow.wake()
   }
 
   /** Until when only those are claimed whose turn it is. Milliseconds, monotonic. */
   let freshRestsUntil = 0
 
+  /** Whether fresh deliveries may wait in the queue. */
+  let freshWaits = true
+
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
-    if (count < limit) onCaughtUp()
+    freshWaits = count === limit
+    if (!freshWaits) onCaughtUp()
     // Most are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
     if (misplaced > limit / 2) {
       freshRestsUntil = performance.now() + intervalMs
@@ -171,19 +201,56 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     },
   })
 
+  let stopping = false
+  let roomCame = Promise.withResolvers<void>()
+
+  async function offerRoom(): Promise<Room> {
+    if (!freshWaits && !hasRoom(fresh)) {
+      roomCame = Promise.withResolvers()
+      const giveUp = setTimeout(roomCame.resolve, roomPatienceMs)
+      await roomCame.promise.finally(() => clearTimeout(giveUp))
+    }
+    const size = freshWaits || stopping || !hasRoom(fresh) ? 0 : fresh.free()
+    fresh.reserve(size)
+    let isReserved = true
+    function endReservation(): void {
+      if (isReserved) fresh.release(size)
+      isReserved = false
+    }
+    return {
+      size,
+      async fill(claims) {
+        endReservation()
+        // Too late: nothing is begun any more, and what waited was handed back.
+        if (stopping)
+          await handBack(
+            options,
+            claims.map(({ delivery }) => delivery),
+          )
+        else await handBackMisplaced(place(fresh, claims))
+      },
+      [Symbol.dispose]: endReservation,
+    }
+  }
+
   const loops = [...byLane.map(({ loop }) => loop), claimingSlow]
   return {
     wakeFresh() {
+      freshWaits = true
       claimingFresh.loop.wake()
       claimingTurns.loop.wake()
     },
     wakeSlow: () => claimingSlow.wake(),
     wakeFor(freed) {
+      if (freed.has(fresh) && hasRoom(fresh)) roomCame.resolve()
       for (const { lane, loop, mayHaveMore } of byLane) if (mayHaveMore && freed.has(lane)) loop.wake()
       if (freed.has(slow)) claimingSlow.wake()
     },
+    offerRoom,
     idleMs: () => Math.max(...loops.map((loop) => loop.idleMs())),
     async stop() {
+      stopping = true
+      roomCame.resolve()
       await Promise.all(loops.map((loop) => loop.stop()))
     },
   }

@@ -35,9 +35,11 @@ export type Lane = {
   readonly places: Places
   /** How many more may be claimed for this lane. */
   free(): number
+  /** Counts room for so many as taken until it is released. */
+  reserve(count: number): void
   add(held: readonly Held[]): void
-  /** Says that one held delivery is settled or handed back. */
-  release(): void
+  /** Says that one held delivery is settled or handed back, or that so much room is not reserved any more. */
+  release(count?: number): void
   /** Says that one attempt has ended. */
   end(one: Held): void
   /** Starts what may start. */
@@ -86,6 +88,9 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     places,
     // Twice as many as may be in flight are claimed ahead: they last until the next have been claimed.
     free: () => Math.max(0, places.total * 3 - held),
+    reserve(count) {
+      held += count
+    },
     add(deliveries) {
       held += deliveries.length
       for (const one of deliveries) {
@@ -95,8 +100,8 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       }
       lane.pump()
     },
-    release() {
-      held -= 1
+    release(count = 1) {
+      held -= count
     },
     end(one) {
       if (running.delete(one)) places.taken -= 1

@@ -6,7 +6,7 @@ import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
-import { startClaiming } from './claiming.ts'
+import { type Room, startClaiming } from './claiming.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import type { Keyring } from './keyring.ts'
@@ -45,8 +45,10 @@ export type DeliveryWorkerOptions = {
 }
 
 export type DeliveryWorker = {
-  /** There may be fresh deliveries. */
+  /** There may be fresh deliveries in the queue. */
   wake(): void
+  /** Room for deliveries that are about to be fanned out: see `Claiming`. */
+  offerRoom(): Promise<Room>
   /** Milliseconds since it last looked at the queue and settled without an error. */
   idleMs(): number
   /**
@@ -239,6 +241,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   return {
     wake: () => claiming.wakeFresh(),
+    offerRoom: () => claiming.offerRoom(),
     idleMs: () => Math.max(claiming.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)

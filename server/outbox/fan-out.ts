@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
+import type { Claim } from '../delivery/claim.ts'
+import { claimFresh } from '../delivery/claim-fresh.ts'
 import { newId } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { Turns } from '../queue/turns.ts'
@@ -13,55 +15,82 @@ const maxDeliveries = 5_000
 /** Rows written by one statement. */
 const chunkSize = 2_500
 
-type Waiting = { event_id: string; account_id: string; type: string }
+type Waiting = { event_id: string; account_id: string; type: string; body: string | null; traceparent: string | null }
 type Target = { id: string; account_id: string; events: string[]; slow: boolean; lane: number }
 type NewDelivery = { id: string; event: Waiting; target: Target; priority: number }
 
-export type FanOutMeans = { db: Db; queue: Queue; clock: Clock; turns: Turns }
+export type FanOutMeans = {
+  db: Db
+  queue: Queue
+  clock: Clock
+  turns: Turns
+  /** Deliveries that are kept at most: claimed from the start, for the caller to make. Default 0. */
+  room?: number
+}
 
 /** How much was done, and with which events. */
-export type FanOut = { events: number; deliveries: number; eventIds: readonly string[] }
+export type FanOut = {
+  events: number
+  deliveries: number
+  eventIds: readonly string[]
+  /** The deliveries that are the caller's to make. The others wait in the queue. */
+  kept: readonly Claim[]
+}
 
 /**
  * Turns one batch of waiting events into deliveries with their jobs, in one transaction: an event
  * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
  * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
+ *
+ * While there is room they are kept, but for those of slow webhooks, and no event is begun for which there
+ * is none. When this rejects, nothing is the caller's: should the commit have taken place all the same, the
+ * claims lapse, and others make the deliveries.
  */
-export async function fanOutBatch({ db, queue, clock, turns }: FanOutMeans): Promise<FanOut> {
-  return inTransaction(db, async (trx) => {
-    const waiting = await takeWaiting(trx)
-    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [] }
+export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutMeans): Promise<FanOut> {
+  const { unwanted, ...done } = await inTransaction(db, async (trx) => {
+    const waiting = await (room > 0 ? takeWithBodies(trx, Math.min(room, maxEvents)) : take(trx))
+    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], unwanted: [] }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
 
-    const done: string[] = []
-    let made = 0
+    const eventIds: string[] = []
+    const keeping: NewDelivery[] = []
+    let deliveries = 0
     let chunk: NewDelivery[] = []
     for (const event of waiting) {
-      if (made >= maxDeliveries) break
+      if (deliveries >= maxDeliveries || (room > 0 && keeping.length >= room)) break
       for (const target of targets.get(event.account_id) ?? []) {
         if (!target.events.includes(event.type)) continue
-        chunk.push({ id: newId('delivery', now), event, target, priority: turns.next(target, now) })
-        made += 1
+        const delivery = { id: newId('delivery', now), event, target, priority: turns.next(target, now) }
+        deliveries += 1
+        if (keeping.length < room && !target.slow && event.body !== null) {
+          keeping.push(delivery)
+          continue
+        }
+        chunk.push(delivery)
         if (chunk.length === chunkSize) {
           await write(trx, queue, chunk, now)
           chunk = []
         }
       }
-      done.push(event.event_id)
+      eventIds.push(event.event_id)
     }
     await write(trx, queue, chunk, now)
     await executePrepared(
       trx,
       { name: 'leave_outbox', sendsWithNext: true },
-      trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${done}::text[])`),
+      trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${eventIds}::text[])`),
     )
-    return { events: done.length, deliveries: made, eventIds: done }
+    const { claims, unwanted } = await keep(trx, queue, keeping, now)
+    return { events: eventIds.length, deliveries, eventIds, kept: claims, unwanted }
   })
+  // Of a webhook disabled meanwhile: canceled by whoever claims them next.
+  if (unwanted.length > 0) await queue.giveBack(unwanted)
+  return done
 }
 
-async function takeWaiting(trx: Trx): Promise<Waiting[]> {
-  return executePrepared(
+async function take(trx: Trx): Promise<Waiting[]> {
+  const rows = await executePrepared(
     trx,
     { name: 'take_from_outbox' },
     trx
@@ -72,6 +101,20 @@ async function takeWaiting(trx: Trx): Promise<Waiting[]> {
       .forUpdate()
       .skipLocked(),
   )
+  return rows.map((row) => ({ ...row, body: null, traceparent: null }))
+}
+
+async function takeWithBodies(trx: Trx, limit: number): Promise<Waiting[]> {
+  const statement = sql<Waiting>`
+    SELECT o.event_id, o.account_id, o.type, e.body, e.traceparent
+    FROM (
+      SELECT event_id, account_id, type FROM outbox ORDER BY event_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ) o
+    -- One by one along the key, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
+    ORDER BY o.event_id
+  `
+  return executePrepared(trx, { name: 'take_from_outbox_with_bodies' }, statement)
 }
 
 /** The enabled webhooks of the accounts concerned, by account. */
@@ -92,8 +135,34 @@ async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<str
   return Map.groupBy(webhooks, (webhook) => webhook.account_id)
 }
 
+/** Writes deliveries that wait in the queue. */
 async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date): Promise<void> {
   if (deliveries.length === 0) return
+  await insert(trx, deliveries, now)
+  await queue.put(
+    trx,
+    deliveries.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
+  )
+}
+
+/** Writes deliveries that the caller makes. */
+async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date) {
+  if (deliveries.length > 0) await insert(trx, deliveries, now)
+  return claimFresh(
+    trx,
+    queue,
+    deliveries.map(({ id, event, target, priority }) => ({
+      id,
+      webhookId: target.id,
+      eventId: event.event_id,
+      body: event.body ?? '',
+      traceparent: event.traceparent,
+      priority,
+    })),
+  )
+}
+
+async function insert(trx: Trx, deliveries: readonly NewDelivery[], now: Date): Promise<void> {
   const insertion = sql`
     INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
     SELECT id, account_id, webhook_id, event_id, event_type, ${queueNow}, ${now}
@@ -106,8 +175,4 @@ async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[],
     ) AS d (id, account_id, webhook_id, event_id, event_type)
   `
   await executePrepared(trx, { name: 'insert_deliveries', sendsWithNext: true }, insertion)
-  await queue.put(
-    trx,
-    deliveries.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
-  )
 }

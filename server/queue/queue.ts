@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
 import type { PriorityRange } from './lanes.ts'
@@ -34,6 +35,11 @@ export type TaskData<Name extends Task['name']> = Extract<Task, { name: Name }>[
 export type Queue = {
   /** Puts deliveries in, in the transaction that makes them due. Throws if one is in already. */
   put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
+  /**
+   * Puts deliveries in that are due at once and claimed by this process from the start: whoever is handed the
+   * claims may attempt them when `trx` has committed, and until then nobody. If one is in already, `trx` fails.
+   */
+  putClaimed(trx: Trx, deliveries: readonly Omit<QueuedDelivery, 'dueAt'>[]): Promise<ClaimedDelivery[]>
   /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
   /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
@@ -181,6 +187,29 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
           `the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`,
         )
       }
+    },
+    async putClaimed(trx, deliveries) {
+      if (deliveries.length === 0) return []
+      const uuids = deliveries.map(({ deliveryId }) => uuidOf(deliveryId))
+      // What pg-boss's insert and fetch would leave, in one: see test/queue/born-claimed.test.ts.
+      const insertion = sql`
+        INSERT INTO ${jobs} (
+          id, name, priority, state, start_after, created_on, started_on, heartbeat_on, keep_until,
+          expire_seconds, deletion_seconds, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy,
+          dead_letter, heartbeat_seconds
+        )
+        SELECT j.id, q.name, j.priority, 'active', n.now, n.now, n.now, n.now, n.now + make_interval(secs => q.retention_seconds),
+          q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy,
+          q.dead_letter, q.heartbeat_seconds
+        FROM (SELECT ${queueNow} AS now OFFSET 0) n, pgboss.queue q,
+          unnest(${uuids}::uuid[], ${deliveries.map(({ priority }) => priority)}::int[]) AS j (id, priority)
+        WHERE q.name = ${deliveryQueue}
+      `
+      await executePrepared(trx, { name: 'put_claimed', sendsWithNext: true }, insertion)
+      return deliveries.map(({ deliveryId }, index) => ({
+        deliveryId,
+        claim: { id: uuids[index] as string, retryCount: 0 },
+      }))
     },
     async remove(trx, deliveryIds) {
       if (deliveryIds.length === 0) return

@@ -34,6 +34,7 @@ describe('neighbours', () => {
     hung.respond(silence)
     const hungId = await engine.addWebhook(hung.url)
     await engine.emit(300)
+    await engine.deliveriesOf(hungId, (rows) => rows.length === 300)
     await hung.received(4)
     const fineId = await engine.addWebhook(fine.url, ['contact.deleted'])
     await engine.emit(20)
@@ -49,6 +50,7 @@ describe('neighbours', () => {
     hung.respond(silence)
     const id = await engine.addWebhook(hung.url)
     await engine.emit(500)
+    await engine.deliveriesOf(id, (rows) => rows.length === 500)
     await hung.received(2)
     const begin = engine.clock.now()
     // Whatever is handed back, and so put into the queue anew, is told by its time.

@@ -1,0 +1,169 @@
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { expect, it } from 'vitest'
+import { claimDue } from '../../server/delivery/claim.ts'
+import { createExchange } from '../../server/delivery/exchange.ts'
+import { createKeyring } from '../../server/delivery/keyring.ts'
+import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/worker.ts'
+import { fanOutBatch } from '../../server/outbox/fan-out.ts'
+import { freshRange } from '../../server/queue/lanes.ts'
+import { createTurns } from '../../server/queue/turns.ts'
+import { type Engine, startEngine } from '../support/engine.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+/* What is fanned out where there is room for it is delivered by the same process, without being claimed. */
+
+const patient = { timeout: 10_000 }
+const succeeded = (count: number) => (rows: { status: string }[]) =>
+  rows.filter(({ status }) => status === 'succeeded').length === count
+
+/** A worker that delivers and fans nothing out, when it has found nothing in the queue. Room for 72. */
+async function startWorker(engine: Engine): Promise<AsyncDisposable & DeliveryWorker> {
+  await engine.workers.stop(1_000)
+  const { clock } = engine
+  const exchange = createExchange({ policy: { allowHttp: true, allowPrivateNetworks: true }, clock })
+  const lookedOnce = Promise.withResolvers<void>()
+  const worker = startDeliveryWorker({
+    ...engine,
+    exchange,
+    keyring: createKeyring(engine.secretBox),
+    logger: pino({ level: 'fatal' }),
+    concurrency: 32,
+    webhookConcurrency: 8,
+    pollIntervalMs: 50,
+    onCaughtUp: () => lookedOnce.resolve(),
+  })
+  await lookedOnce.promise
+  return {
+    ...worker,
+    async [Symbol.asyncDispose]() {
+      await worker.stop(0)
+      await exchange.close()
+    },
+  }
+}
+
+const fanOutInto = (engine: Engine, room: number) => fanOutBatch({ ...engine, turns: createTurns(), room })
+
+async function jobsIn(engine: Engine, state: 'created' | 'active'): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM pgboss.job WHERE name = 'deliveries' AND state = ${state}
+  `.execute(engine.db)
+  return rows[0]?.count ?? Number.NaN
+}
+
+it('is offered once, given back whole, and filled with what has been fanned out', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  await using worker = await startWorker(engine)
+  {
+    using first = await worker.offerRoom()
+    using second = await worker.offerRoom()
+    expect([first.size, second.size]).toEqual([72, 0])
+  }
+  const room = await worker.offerRoom()
+  expect(room.size).toBe(72)
+  await engine.emit(10)
+  const { kept } = await fanOutInto(engine, room.size)
+  expect(receiver.requests).toHaveLength(0)
+  await room.fill(kept)
+  await engine.deliveriesOf(id, succeeded(10))
+  const sizeNow = async () => {
+    using offered = await worker.offerRoom()
+    return offered.size
+  }
+  await expect.poll(sizeNow, patient).toBe(72)
+})
+
+it('is not there while deliveries wait in the queue, which were first', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  await using worker = await startWorker(engine)
+  await engine.emit(10)
+  await engine.fanOut()
+  worker.wake()
+  {
+    using room = await worker.offerRoom()
+    expect(room.size).toBe(0)
+  }
+  await engine.deliveriesOf(id, succeeded(10))
+})
+
+it('hands back what fills it when nothing is begun any more', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  await engine.addWebhook(receiver.url)
+  await using worker = await startWorker(engine)
+  using room = await worker.offerRoom()
+  await engine.emit(10)
+  const { kept } = await fanOutInto(engine, room.size)
+  await worker.stop(0)
+  expect(await jobsIn(engine, 'active')).toBe(10)
+  await room.fill(kept)
+  expect([await jobsIn(engine, 'active'), await jobsIn(engine, 'created')]).toEqual([0, 10])
+  expect(receiver.requests).toHaveLength(0)
+})
+
+it('is all that a fan-out keeps, and slow webhooks have no part in it', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  await engine.addWebhook(receiver.url)
+  const slowId = await engine.addWebhook(receiver.url)
+  await engine.db.updateTable('webhooks').set({ slow: true }).where('id', '=', slowId).execute()
+  await engine.workers.stop(1_000)
+  await engine.emit(10)
+  const { events, deliveries, kept } = await fanOutInto(engine, 4)
+  // What there is no room for stays in the outbox: the next fan-out may have room.
+  expect({ events, deliveries }).toEqual({ events: 4, deliveries: 8 })
+  expect(kept.map(({ delivery }) => delivery.webhook.slow)).toEqual([false, false, false, false])
+  expect([await jobsIn(engine, 'active'), await jobsIn(engine, 'created')]).toEqual([4, 4])
+})
+
+it('does not keep what is for a webhook disabled while it was fanned out', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  await engine.workers.stop(1_000)
+  await engine.emit(2)
+  const queue: Engine['queue'] = {
+    ...engine.queue,
+    async putClaimed(trx, deliveries) {
+      const disabled = { status: 'disabled', disabled_reason: 'manual' } as const
+      await engine.db.updateTable('webhooks').set(disabled).where('id', '=', id).execute()
+      return engine.queue.putClaimed(trx, deliveries)
+    },
+  }
+  const { kept, deliveries } = await fanOutBatch({ ...engine, queue, turns: createTurns(), room: 10 })
+  expect({ kept, deliveries }).toEqual({ kept: [], deliveries: 2 })
+  // Whoever claims them puts them away.
+  expect(await claimDue(engine, freshRange, 10)).toEqual({ count: 2, claims: [] })
+  await engine.deliveriesOf(id, (rows) => rows.every(({ status }) => status === 'canceled'))
+})
+
+it('is filled by nothing that is not committed', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  // Refuses at the end of the transaction, when all of it is done. The sequence counts on in spite of that.
+  await sql`CREATE SEQUENCE refusals`.execute(engine.db)
+  await sql`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM nextval('refusals'); RAISE 'refused'; END $$
+  `.execute(engine.db)
+  await sql`
+    CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON deliveries DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION refuse()
+  `.execute(engine.db)
+  await engine.emit(5)
+  const refusals = async () => {
+    const { rows } = await sql<{ last: number }>`SELECT last_value::int AS last FROM refusals`.execute(engine.db)
+    return rows[0]?.last ?? 0
+  }
+  await expect.poll(refusals, patient).toBeGreaterThan(2)
+  expect(receiver.requests).toHaveLength(0)
+  await sql`DROP TRIGGER refuse ON deliveries`.execute(engine.db)
+  await engine.deliveriesOf(id, succeeded(5))
+  expect(receiver.requests).toHaveLength(5)
+})
