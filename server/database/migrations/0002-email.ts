@@ -142,6 +142,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       content bytea NOT NULL,
       created_at timestamptz(3) NOT NULL
     );
+    -- Written fast and seldom read: not compressed.
+    ALTER TABLE captured_messages ALTER COLUMN content SET STORAGE EXTERNAL;
     CREATE INDEX captured_messages_by_account ON captured_messages (account_id, id);
     CREATE INDEX captured_messages_by_email ON captured_messages (email_id) WHERE email_id IS NOT NULL;
 
@@ -156,6 +158,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       content bytea NOT NULL,
       created_at timestamptz(3) NOT NULL
     );
+    -- So that a list reads the beginning of each alone.
+    ALTER TABLE inbound_messages ALTER COLUMN content SET STORAGE EXTERNAL;
     CREATE INDEX inbound_messages_by_account ON inbound_messages (account_id, id);
   `)
     .execute(db)

@@ -1,0 +1,59 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../../database/connection.ts'
+
+export type NewCapturedMessage = {
+  id: string
+  /** What its return path says. */
+  emailId: string | null
+  mailFrom: string
+  recipients: readonly string[]
+  content: Buffer
+  at: Date
+}
+
+/**
+ * Keeps messages with one statement, each for the account of its email. Answers whose they are.
+ *
+ * All contents are one parameter, since one of bytes is sent as it is, but an array of them as text.
+ */
+export async function insertCaptured(
+  db: Db,
+  messages: readonly NewCapturedMessage[],
+): Promise<{ accountId: string | null }[]> {
+  const sizes = messages.map(({ content }) => content.length)
+  const starts: number[] = []
+  // PostgreSQL counts from 1.
+  let next = 1
+  for (const size of sizes) {
+    starts.push(next)
+    next += size
+  }
+  const contents = Buffer.concat(messages.map(({ content }) => content))
+  const { rows } = await sql<{ accountId: string | null }>`
+    INSERT INTO captured_messages (id, account_id, email_id, mail_from, recipients, content, created_at)
+    SELECT m.id, (SELECT e.account_id FROM emails e WHERE e.id = m.email_id), m.email_id, m.mail_from,
+      ARRAY(SELECT jsonb_array_elements_text(m.recipients)), substring(${contents}::bytea FROM m.start FOR m.size), m.at
+    FROM unnest(
+      ${messages.map(({ id }) => id)}::text[],
+      ${messages.map(({ emailId }) => emailId)}::text[],
+      ${messages.map(({ mailFrom }) => mailFrom)}::text[],
+      ${messages.map(({ recipients }) => JSON.stringify(recipients))}::jsonb[],
+      ${starts}::integer[],
+      ${sizes}::integer[],
+      ${messages.map(({ at }) => at)}::timestamptz[]
+    ) AS m (id, email_id, mail_from, recipients, start, size, at)
+    RETURNING account_id AS "accountId"
+  `.execute(db)
+  return rows
+}
+
+/** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */
+export async function deleteOlderCaptured(db: Db, accountId: string | null, keep: number): Promise<number> {
+  const whose: RawBuilder<unknown> = accountId === null ? sql`account_id IS NULL` : sql`account_id = ${accountId}`
+  const { numAffectedRows } = await sql`
+    DELETE FROM captured_messages WHERE ${whose} AND id <= (
+      SELECT id FROM captured_messages WHERE ${whose} ORDER BY id DESC OFFSET ${keep} LIMIT 1
+    )
+  `.execute(db)
+  return Number(numAffectedRows ?? 0n)
+}

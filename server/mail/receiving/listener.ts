@@ -1,0 +1,235 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import type { Clock } from '../../clock.ts'
+import { messageOf } from '../../errno.ts'
+import { OperatorError } from '../../errors.ts'
+import { createDoor, type DoorLimits } from './door.ts'
+import { createSlots } from './slots.ts'
+
+/** A message as an SMTP client handed it over. */
+export type ReceivedMessage = {
+  /** The reverse path without angle brackets; empty: none. */
+  mailFrom: string
+  recipients: string[]
+  /** Dots are no longer stuffed. */
+  content: Buffer
+}
+
+export type SmtpListenerOptions = {
+  host: string
+  /** 0: any free port. */
+  port: number
+  /** The setting the port comes from, for the error when it cannot be had. */
+  portSetting: string
+  /** What it calls itself in the greeting. */
+  name: string
+  /** PEM. Null: no STARTTLS. */
+  tls: { key: string; cert: string } | null
+  maxMessageBytes: number
+  maxRecipients: number
+  /** All together; the next are told to come again. */
+  maxConnections: number
+  /** Milliseconds a connection may last, whatever it does. Default: without end. */
+  lifetimeMs?: number
+  /** Default: none. */
+  door?: DoorLimits
+  /** Whether there is such a mailbox here. Anything else is refused: nothing is relayed. */
+  acceptsRecipient: (address: string) => boolean
+  /**
+   * Takes over a message. The client is told so when this resolves, and to try again later when it
+   * rejects, so that what resolves must be safe.
+   */
+  onMessage: (message: ReceivedMessage) => Promise<void>
+  clock: Clock
+  logger: Logger
+}
+
+export type SmtpListener = {
+  host: string
+  port: number
+  /** Takes nothing new, lets messages under way end until the deadline, then closes all connections. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** For a connection on which nothing moves. RFC 5321 §4.5.3.2.7 would have 5 minutes. */
+const idleTimeoutMs = 60_000
+/** A message beyond this waits until one of a few places is free, so that memory is bounded. */
+const smallMessageBytes = 1_048_576
+const largeMessagesAtOnce = 4
+/** Recipients refused before a connection is closed: whoever guesses has to start anew. */
+const maxRefusals = 10
+/** RFC 5321 §4.5.3.1.4 asks for 512; longer ones are those of SMTP extensions. */
+const maxCommandBytes = 2_048
+/** An SMTP server of smtp-server does more than is wanted of one that only takes. */
+const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY']
+
+/** What the SMTP client is answered. */
+class SmtpReply extends Error {
+  override name = 'SmtpReply'
+  readonly responseCode: number
+
+  constructor(responseCode: number, message: string) {
+    super(message)
+    this.responseCode = responseCode
+  }
+}
+
+/**
+ * Listens for mail by SMTP and hands every message over whole. Memory is bounded: by the number of
+ * connections, and of large messages that are read at once.
+ *
+ * Throws OperatorError when the address cannot be had.
+ */
+export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpListener> {
+  const { host, port, tls, logger } = options
+  const slots = createSlots(largeMessagesAtOnce)
+  const door = options.door === undefined ? null : createDoor(options.door, options.clock)
+  const sessions = new Map<string, Session>()
+  const messages = new Set<Promise<void>>()
+  const sockets = new Set<Socket>()
+
+  const smtp = new SMTPServer({
+    name: options.name,
+    banner: 'Postern',
+    size: options.maxMessageBytes,
+    maxClients: options.maxConnections,
+    socketTimeout: idleTimeoutMs,
+    authOptional: true,
+    disabledCommands: tls === null ? [...disabledCommands, 'STARTTLS'] : disabledCommands,
+    disableReverseLookup: true,
+    logger: false,
+    ...(tls === null ? {} : { ...tls, minVersion: 'TLSv1.2' as const }),
+    // The types do not know of these.
+    ...{ maxCommandLength: maxCommandBytes, noDelay: true },
+    onConnect(session, callback) {
+      if (door !== null && !door.enter(session.remoteAddress)) {
+        return callback(new SmtpReply(421, '4.7.0 Too many connections from your address; try again later'))
+      }
+      sessions.set(session.id, { refusals: 0, stream: null })
+      callback()
+    },
+    onRcptTo({ address }, session, callback) {
+      const known = sessions.get(session.id)
+      if (session.envelope.rcptTo.length >= options.maxRecipients) {
+        return callback(new SmtpReply(452, '4.5.3 Too many recipients'))
+      }
+      if (options.acceptsRecipient(address)) return callback()
+      if (known !== undefined && ++known.refusals >= maxRefusals) {
+        return callback(new SmtpReply(421, '4.7.0 Too many recipients that are not here'))
+      }
+      callback(new SmtpReply(550, '5.7.1 There is no such mailbox here, and nothing is relayed'))
+    },
+    onData(stream, session, callback) {
+      const known = sessions.get(session.id)
+      if (known !== undefined) known.stream = stream
+      const handled = take(stream, session).then(
+        () => callback(null, '2.6.0 Taken'),
+        (error: unknown) => callback(replyTo(error)),
+      )
+      messages.add(handled)
+      handled.finally(() => messages.delete(handled)).catch(() => undefined)
+    },
+    onClose(session) {
+      const known = sessions.get(session.id)
+      if (known === undefined) return
+      sessions.delete(session.id)
+      // It would wait for the rest for ever.
+      known.stream?.destroy(new Error('the connection was closed'))
+      door?.leave(session.remoteAddress)
+    },
+  })
+  smtp.on('error', (error) => logger.debug({ err: error }, 'an SMTP connection failed'))
+  smtp.server.on('connection', (socket: Socket) => watch(socket))
+
+  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const { mailFrom, rcptTo } = session.envelope
+    let giveBack: (() => void) | undefined
+    try {
+      const content = await readAll(stream, options.maxMessageBytes, async () => {
+        giveBack = await slots.take()
+      })
+      await options.onMessage({
+        mailFrom: mailFrom === false ? '' : mailFrom.address,
+        recipients: rcptTo.map(({ address }) => address),
+        content,
+      })
+    } finally {
+      giveBack?.()
+    }
+  }
+
+  function replyTo(error: unknown): SmtpReply {
+    if (error instanceof SmtpReply) return error
+    logger.warn({ err: error }, 'a message could not be taken; its sender is told to try again')
+    return new SmtpReply(451, '4.3.0 The message could not be kept; try again later')
+  }
+
+  function watch(socket: Socket): void {
+    sockets.add(socket)
+    const timer = options.lifetimeMs === undefined ? undefined : setTimeout(() => socket.destroy(), options.lifetimeMs)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      sockets.delete(socket)
+    })
+  }
+
+  await bind(smtp, options)
+  let closing: Promise<void> | undefined
+  return {
+    host,
+    port: addressOf(smtp).port || port,
+    close(deadlineMs) {
+      closing ??= close(deadlineMs)
+      return closing
+    },
+  }
+
+  async function close(deadlineMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => smtp.close(resolve))
+    await settledWithin([...messages], deadlineMs)
+    for (const socket of sockets) socket.destroySoon()
+    await closed
+  }
+}
+
+type Session = { refusals: number; stream: SMTPServerDataStream | null }
+
+/** @param onLarge Called once, when the message turns out to be a large one; the rest waits for it. */
+async function readAll(stream: SMTPServerDataStream, maxBytes: number, onLarge: () => Promise<void>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (bytes <= smallMessageBytes && bytes + chunk.length > smallMessageBytes) await onLarge()
+    bytes += chunk.length
+    // What is too long is read to its end, since there is no other place for an answer.
+    if (bytes <= maxBytes) chunks.push(chunk)
+    else chunks.length = 0
+  }
+  if (bytes > maxBytes) throw new SmtpReply(552, `5.3.4 The message is longer than ${maxBytes} bytes`)
+  return Buffer.concat(chunks)
+}
+
+async function bind(smtp: SMTPServer, { host, port, portSetting }: SmtpListenerOptions): Promise<void> {
+  smtp.listen(port, host)
+  try {
+    await once(smtp.server, 'listening')
+  } catch (error) {
+    throw new OperatorError(
+      `cannot listen for mail on ${host}:${port} (${messageOf(error)}); give another port with ${portSetting}`,
+      { cause: error },
+    )
+  }
+}
+
+function addressOf({ server }: SMTPServer): AddressInfo {
+  return server.address() as AddressInfo
+}
+
+async function settledWithin(promises: readonly Promise<void>[], deadlineMs: number): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, deadlineMs)
+  await Promise.race([Promise.allSettled(promises), late.promise])
+  clearTimeout(timer)
+}

@@ -1,0 +1,24 @@
+/** A number of places that are taken in turn. */
+export type Slots = {
+  /** Resolves when one is free, and takes it. Call what it answers once, to give it back. */
+  take(): Promise<() => void>
+}
+
+export function createSlots(count: number): Slots {
+  const waiting: (() => void)[] = []
+  let free = count
+
+  const giveBack = () => {
+    const next = waiting.shift()
+    if (next === undefined) free += 1
+    else next()
+  }
+
+  return {
+    async take() {
+      if (free > 0) free -= 1
+      else await new Promise<void>((resolve) => waiting.push(resolve))
+      return giveBack
+    },
+  }
+}
