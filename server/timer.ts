@@ -5,3 +5,10 @@ export const startSystemTimer: StartTimer = (callback, ms) => {
   const timer = setTimeout(callback, ms)
   return () => clearTimeout(timer)
 }
+
+/** Resolves after `ms` milliseconds. Does not keep the process alive by itself: what is waited for does. */
+export function timeout(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, Math.max(0, ms)).unref()
+  })
+}

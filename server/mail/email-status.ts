@@ -1,6 +1,8 @@
 import type { EmailStatus, RecipientStatus } from '../database/tables/emails.ts'
 
 const waiting: ReadonlySet<RecipientStatus> = new Set(['queued', 'sending', 'deferred'])
+/** Nothing was tried yet, or will be. */
+const untouched: ReadonlySet<RecipientStatus> = new Set(['queued', 'suppressed', 'validated', 'canceled'])
 
 /** Whether something is still to be done for a recipient. */
 export function isWaiting(status: RecipientStatus): boolean {
@@ -14,7 +16,7 @@ export function isWaiting(status: RecipientStatus): boolean {
  */
 export function statusOfEmail(recipients: readonly RecipientStatus[]): EmailStatus {
   const has = (status: RecipientStatus) => recipients.includes(status)
-  if (recipients.some(isWaiting)) return recipients.every((status) => status === 'queued') ? 'queued' : 'sending'
+  if (recipients.some(isWaiting)) return recipients.every((status) => untouched.has(status)) ? 'queued' : 'sending'
   const written = recipients.filter((status) => status !== 'suppressed' && status !== 'validated')
   if (written.length > 0 && written.every((status) => status === 'delivered' || status === 'complained')) {
     return 'delivered'

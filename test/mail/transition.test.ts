@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { eventType } from '../../contract/event-types.ts'
+import { newId } from '../../server/ids.ts'
+import { isWaiting } from '../../server/mail/email-status.ts'
+import type { Fact } from '../../server/mail/facts.ts'
+import { simulatorDomain } from '../../server/mail/simulator.ts'
+import { type RecipientState, transition } from '../../server/mail/transition.ts'
+
+const at = new Date('2026-03-01T09:30:00.000Z')
+const emailId = newId('email', at)
+const recipient = { emailId, address: 'ada@example.com', domain: 'example.com', subject: 'Welcome' }
+
+const sending: RecipientState = {
+  status: 'sending',
+  attemptCount: 1,
+  firstAttemptAt: at,
+  nextAttemptAt: null,
+  reason: null,
+  delayedAt: null,
+  acceptedAt: null,
+  deliveredAt: null,
+  openedAt: null,
+  clickedAt: null,
+  complainedAt: null,
+}
+
+type Told = Fact extends infer F ? (F extends Fact ? Omit<F, 'emailId' | 'position' | 'at'> : never) : never
+
+const accepted: Told = { kind: 'accepted', final: false, reply: '250 2.0.0 queued', host: 'mx.example.com' }
+const taken: Told = { ...accepted, final: true }
+const deferred: Told = { kind: 'deferred', reason: 'Try later.', reply: '451 4.7.1 later', host: null, unknown: false }
+const hard: Told = { kind: 'bounced', bounceType: 'hard', reason: 'Nobody.', reply: '550 5.1.1 nobody', host: null }
+const soft: Told = { ...hard, bounceType: 'soft' }
+const visitor = { userAgent: null, ipAddress: '192.0.2.7', automated: false }
+
+function tell(state: RecipientState, told: Told, when = at, about = recipient) {
+  return transition(about, state, { ...told, emailId, position: 0, at: when }, 0.5)
+}
+
+/** The state after facts, and the types of the events they made. */
+function story(...facts: Told[]): { state: RecipientState; events: string[] } {
+  let state = sending
+  const events: string[] = []
+  for (const fact of facts) {
+    const next = tell(state, fact)
+    if (next === null) continue
+    state = next.state
+    events.push(...next.events.map(({ type }) => type))
+  }
+  return { state, events }
+}
+
+describe('what facts make of a recipient', () => {
+  test.each<[string, Told[], string, string[]]>([
+    ['a relay takes it', [accepted], 'accepted', ['email.sent']],
+    ['its own server takes it', [taken], 'delivered', ['email.sent', 'email.delivered']],
+    [
+      'a relay takes it and tells of success',
+      [accepted, { kind: 'delivered', reply: null, host: null }],
+      'delivered',
+      ['email.sent', 'email.delivered'],
+    ],
+    [
+      'deferred, deferred, taken',
+      [deferred, deferred, taken],
+      'delivered',
+      ['email.delivery_delayed', 'email.sent', 'email.delivered'],
+    ],
+    ['refused', [hard], 'bounced', ['email.bounced']],
+    ['taken by a relay, then returned', [accepted, soft], 'bounced', ['email.sent', 'email.bounced']],
+    [
+      'taken by its server, then returned',
+      [taken, hard],
+      'bounced',
+      ['email.sent', 'email.delivered', 'email.bounced'],
+    ],
+    ['returned before the answer was written down', [hard, accepted], 'bounced', ['email.bounced', 'email.sent']],
+    [
+      'a relay is late, twice',
+      [
+        accepted,
+        { kind: 'delayed', reason: 'late', reply: null, host: null },
+        { kind: 'delayed', reason: 'late', reply: null, host: null },
+      ],
+      'accepted',
+      ['email.sent', 'email.delivery_delayed'],
+    ],
+    [
+      'marked as spam, told twice',
+      [taken, { kind: 'complained', feedbackType: 'abuse' }, { kind: 'complained', feedbackType: 'abuse' }],
+      'complained',
+      ['email.sent', 'email.delivered', 'email.complained'],
+    ],
+    [
+      'opened twice',
+      [taken, { kind: 'opened', ...visitor }, { kind: 'opened', ...visitor }],
+      'delivered',
+      ['email.sent', 'email.delivered', 'email.opened', 'email.opened'],
+    ],
+    ['the same answer twice', [taken, taken, accepted], 'delivered', ['email.sent', 'email.delivered']],
+    ['given up, then taken all the same', [{ kind: 'failed', reason: 'no way' }, deferred], 'failed', ['email.failed']],
+    ['suppressed', [{ kind: 'suppressed', reason: 'on the list' }], 'suppressed', ['email.failed']],
+  ])('%s', (_name, facts, status, events) => {
+    expect(story(...facts)).toMatchObject({ state: { status }, events })
+  })
+
+  test('a hard bounce and a complaint keep the address from being written to again; a soft bounce does not', () => {
+    expect(tell(sending, hard)?.suppress).toBe('hard_bounce')
+    expect(tell(sending, soft)?.suppress).toBeNull()
+    expect(tell(story(taken).state, { kind: 'complained', feedbackType: 'abuse' })?.suppress).toBe('complaint')
+    const played = { ...recipient, domain: simulatorDomain }
+    expect(tell(sending, hard, at, played)?.suppress).toBeNull()
+  })
+
+  test('72 hours after the first attempt it is given up, with the last answer', () => {
+    const threeDays = new Date(at.getTime() + 72 * 3_600_000)
+    const last = tell({ ...sending, attemptCount: 20 }, deferred, threeDays)
+    expect(last?.state).toMatchObject({ status: 'failed', nextAttemptAt: null })
+    expect(last?.events).toMatchObject([
+      { type: 'email.failed', data: { reason: expect.stringContaining('451 4.7.1') } },
+    ])
+    const before = tell({ ...sending, attemptCount: 20 }, deferred, new Date(threeDays.getTime() - 60_000))
+    expect(before?.state).toMatchObject({ status: 'deferred', nextAttemptAt: threeDays })
+  })
+
+  test('of a message that may have been taken the history says that it is sent again', () => {
+    const next = tell(sending, { ...deferred, unknown: true })
+    expect(next?.timeline).toMatchObject([{ type: 'unknown', detail: expect.stringContaining('may get it twice') }])
+  })
+})
+
+const anyFact: fc.Arbitrary<Told> = fc.constantFrom(
+  accepted,
+  taken,
+  deferred,
+  hard,
+  soft,
+  { kind: 'delivered' as const, reply: null, host: null },
+  { kind: 'delayed' as const, reason: 'late', reply: null, host: null },
+  { kind: 'failed' as const, reason: 'no' },
+  { kind: 'suppressed' as const, reason: 'no' },
+  { kind: 'complained' as const, feedbackType: 'abuse' },
+  { kind: 'opened' as const, ...visitor },
+  { kind: 'clicked' as const, link: 'https://example.com/', ...visitor },
+)
+
+test('in whatever order facts come, what ended is not begun anew, and every event has the published shape', () => {
+  fc.assert(
+    fc.property(fc.array(anyFact, { maxLength: 12 }), (facts) => {
+      let state = sending
+      const counts = new Map<string, number>()
+      for (const fact of facts) {
+        const next = tell(state, fact)
+        if (next === null) continue
+        if (!isWaiting(state.status)) expect(isWaiting(next.state.status)).toBe(false)
+        expect(next.state.nextAttemptAt === null).toBe(next.state.status !== 'deferred')
+        for (const { type, data } of next.events) {
+          eventType(type).data.parse(data)
+          counts.set(type, (counts.get(type) ?? 0) + 1)
+        }
+        state = next.state
+      }
+      for (const type of [
+        'email.sent',
+        'email.delivered',
+        'email.delivery_delayed',
+        'email.complained',
+        'email.bounced',
+      ]) {
+        expect(counts.get(type) ?? 0).toBeLessThanOrEqual(1)
+      }
+    }),
+  )
+})
