@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
+import { isNotFound, type Resolve } from '../network/name-resolution.ts'
 import { isPublicAddress } from '../network/public-address.ts'
-import { isNotFound, type Resolve } from './name-resolution.ts'
 
 /** Where the operator lets deliveries go. */
 export type AddressPolicy = {

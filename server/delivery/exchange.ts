@@ -1,12 +1,12 @@
 import { Resolver } from 'node:dns/promises'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
+import { type Resolve, resolveWith, resolveWithSystem } from '../network/name-resolution.ts'
 import { type StartTimer, startSystemTimer } from '../timer.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
 import { Answer, type AnswerEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
 import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
-import { type Resolve, resolveWith, resolveWithSystem } from './name-resolution.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
 /** One HTTP exchange with a customer's endpoint. */

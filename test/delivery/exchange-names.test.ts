@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { resolveWith } from '../../server/delivery/name-resolution.ts'
+import { resolveWith } from '../../server/network/name-resolution.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { post, strictPolicy, testExchange } from './exchange-setup.ts'

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
-import { type Resolve, resolveWith } from '../../server/delivery/name-resolution.ts'
+import { type Resolve, resolveWith } from '../../server/network/name-resolution.ts'
 import { type DnsQuery, type DnsRecords, type DnsType, parseQuery, rcode, recordsOf, response } from './dns-packets.ts'
 
 /** The addresses or the records of a name, or a name server that fails or says nothing. */
