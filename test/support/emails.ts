@@ -1,0 +1,77 @@
+import type { Db } from '../../server/database/connection.ts'
+import { newId } from '../../server/ids.ts'
+
+export type SeedEmail = {
+  accountId: string
+  at: Date
+  /** Addresses. */
+  to: readonly string[]
+  domainId?: string | null
+  scheduledAt?: Date
+  trackOpens?: boolean
+  subject?: string
+  text?: string
+}
+
+/** An account to own what a test makes. */
+export async function seedAccount(db: Db, at: Date): Promise<string> {
+  const id = newId('account', at)
+  await db.insertInto('accounts').values({ id, name: 'Test', plan: 'scale' }).execute()
+  return id
+}
+
+/** An email in the database, as the API would have stored it; its job is the caller's. Answers its id. */
+export async function seedEmail(db: Db, { accountId, at, to, ...given }: SeedEmail): Promise<string> {
+  const id = newId('email', at)
+  const scheduled = given.scheduledAt ?? null
+  await db
+    .insertInto('emails')
+    .values({
+      id,
+      account_id: accountId,
+      mode: 'live',
+      status: scheduled === null ? 'queued' : 'scheduled',
+      domain_id: given.domainId ?? null,
+      sender: 'Postern <hello@example.test>',
+      subject: given.subject ?? 'Welcome',
+      message_id: `<${id}@example.test>`,
+      campaign_id: null,
+      audience_id: null,
+      track_opens: given.trackOpens ?? false,
+      scheduled_at: scheduled,
+      created_at: at,
+      updated_at: at,
+      completed_at: null,
+    })
+    .execute()
+  await db
+    .insertInto('email_contents')
+    .values({ email_id: id, headers: '{}', html: null, text: given.text ?? 'It is good to have you here.' })
+    .execute()
+  await db
+    .insertInto('email_recipients')
+    .values(
+      to.map((address, position) => ({
+        email_id: id,
+        position,
+        account_id: accountId,
+        kind: 'to' as const,
+        name: null,
+        address,
+        address_key: address.toLowerCase(),
+        domain: address.slice(address.lastIndexOf('@') + 1).toLowerCase(),
+        status: 'queued' as const,
+        first_attempt_at: null,
+        next_attempt_at: scheduled,
+        reason: null,
+        delayed_at: null,
+        accepted_at: null,
+        delivered_at: null,
+        opened_at: null,
+        clicked_at: null,
+        complained_at: null,
+      })),
+    )
+    .execute()
+  return id
+}
