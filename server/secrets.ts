@@ -1,8 +1,9 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 const algorithm = 'aes-256-gcm'
 const ivLength = 12
 const tagLength = 16
+const keyLength = 32
 
 /** Encrypts what must not be readable in a copy of the database. */
 export type SecretBox = {
@@ -31,4 +32,13 @@ export function secretBox(key: Buffer): SecretBox {
     },
     fingerprint: createHash('sha256').update('postern encryption key').update(key).digest('hex').slice(0, 16),
   }
+}
+
+/**
+ * A key of 32 bytes for one purpose, from which neither `key` nor that of another purpose can be told.
+ *
+ * Source: RFC 5869 (HKDF), with SHA-256 and no salt.
+ */
+export function deriveKey(key: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, '', `postern ${purpose}`, keyLength))
 }

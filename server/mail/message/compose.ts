@@ -1,0 +1,150 @@
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Clock } from '../../clock.ts'
+import { type DkimSigner, signMessage } from './dkim.ts'
+import {
+  emailIdHeader,
+  givenField,
+  isHeaderName,
+  isReservedHeader,
+  type Mailbox,
+  mailbox,
+  mailboxOf,
+  type PreparedField,
+  prepared,
+  textField,
+  unsubscribeFields,
+} from './headers.ts'
+import { renderMessage } from './render.ts'
+import type { MailTokens } from './tokens.ts'
+
+/** Everything a message is made of. */
+export type MessageParts = {
+  email: {
+    id: string
+    /** With its angle brackets. */
+    messageId: string
+    /** The From header, as given. */
+    sender: string
+    subject: string
+    createdAt: Date
+    scheduledAt: Date | null
+    audienceId: string | null
+    trackOpens: boolean
+    trackClicks: boolean
+  }
+  content: {
+    replyTo: readonly string[]
+    headers: Readonly<Record<string, string>>
+    html: string | null
+    text: string | null
+    attachments: readonly MessageAttachment[]
+  }
+  /** All of the email. */
+  recipients: readonly { position: number; kind: 'to' | 'cc' | 'bcc'; name: string | null; address: string }[]
+  /** Null: not signed. */
+  signer: DkimSigner | null
+}
+
+export type MessageAttachment = {
+  filename: string
+  contentType: string
+  /** Not null: shown inside the HTML, where it is named by this. */
+  contentId: string | null
+  content: Buffer
+}
+
+export type Composer = {
+  /**
+   * The message as it goes over the line: CRLF line ends, no Bcc, signed.
+   *
+   * @param only The position of the one recipient whose copy it is; null: the copy for all of them, without
+   * anything that tells one from another.
+   */
+  compose(parts: MessageParts, only: number | null): Promise<Buffer>
+}
+
+export type ComposerOptions = {
+  tokens: MailTokens
+  /** Where this service is reached from outside, without a slash at the end. */
+  publicUrl: () => string
+  /** Tells when a message is signed. */
+  clock: Clock
+}
+
+/** Whether each recipient gets a copy of their own, with links that tell who followed them. */
+export function isPersonal(email: Pick<MessageParts['email'], 'audienceId' | 'trackOpens' | 'trackClicks'>): boolean {
+  return email.audienceId !== null || email.trackOpens || email.trackClicks
+}
+
+export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): Composer {
+  function unsubscribeUrl({ email }: MessageParts, position: number): string | null {
+    if (email.audienceId === null) return null
+    return `${publicUrl()}/u/${tokens.unsubscribe({ emailId: email.id, position })}`
+  }
+
+  return {
+    async compose(parts, only) {
+      const { email, content, signer } = parts
+      const url = only === null ? null : unsubscribeUrl(parts, only)
+      const root = new MailComposer({
+        from: mailboxOf(email.sender) ?? email.sender,
+        to: mailboxes(parts, 'to'),
+        cc: mailboxes(parts, 'cc'),
+        replyTo: content.replyTo.map((text) => mailboxOf(text) ?? text),
+        messageId: email.messageId,
+        // Of the email, not of the attempt: every copy that arrives says the same.
+        date: email.scheduledAt ?? email.createdAt,
+        text: withCrlf(content.text ?? ''),
+        html: withCrlf(content.html ?? ''),
+        attachments: content.attachments.map(attachmentOf),
+        boundaryPrefix: '=_postern',
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }).compile()
+      root.addHeader([
+        textField('Subject', email.subject),
+        ...givenFields(content.headers, url !== null),
+        ...(url === null ? [] : unsubscribeFields(url)),
+        prepared(emailIdHeader, tokens.emailId(email.id)),
+      ])
+      const message = renderMessage(root)
+      return signer === null ? message : signMessage(message, signer, clock.now())
+    },
+  }
+}
+
+function mailboxes({ recipients }: MessageParts, wanted: 'to' | 'cc'): Mailbox[] {
+  return recipients.filter(({ kind }) => kind === wanted).map(({ name, address }) => mailbox(name ?? '', address))
+}
+
+/** The sender's own fields, without those that are not the sender's to give. */
+function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: boolean): PreparedField[] {
+  return Object.entries(headers)
+    .filter(([name]) => isHeaderName(name) && !isReservedHeader(name))
+    .filter(([name]) => !hasUnsubscribe || !/^list-unsubscribe(-post)?$/i.test(name))
+    .map(([name, value]) => givenField(name, value))
+}
+
+/** Other line ends are not for the line, where servers read them differently. Source: RFC 5321 §2.3.8. */
+function withCrlf(text: string): string {
+  return text.replace(/\r\n|\r|\n/g, '\r\n')
+}
+
+function attachmentOf({ filename, contentType, contentId, content }: MessageAttachment) {
+  return {
+    filename,
+    contentType: typeOfAttachment(contentType),
+    contentTransferEncoding: 'base64',
+    content,
+    ...(contentId !== null && { cid: contentId }),
+  }
+}
+
+/**
+ * What is attached is a file, byte for byte. A message or a multipart may not be encoded, and would be read
+ * as a part of this one. Source: RFC 2046 §5, §5.2.1.
+ */
+function typeOfAttachment(contentType: string): string {
+  const isFile = /^[\w!#$&.+^-]+\/[\w!#$&.+^-]+\s*(?:;|$)/.test(contentType)
+  return isFile && !/^(?:multipart|message)\//i.test(contentType) ? contentType : 'application/octet-stream'
+}

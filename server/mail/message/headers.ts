@@ -1,0 +1,101 @@
+import addressparser from 'nodemailer/lib/addressparser'
+import { encodeWord } from 'nodemailer/lib/mime-funcs'
+
+/**
+ * The field that carries the token of the return path, so that a report which lost the address it came
+ * back to still tells of which email it speaks.
+ */
+export const emailIdHeader = 'X-Postern-Id'
+
+/** What this service writes itself, or what only the servers on the way may write. Lower case. */
+const reservedNames: ReadonlySet<string> = new Set([
+  'from',
+  'sender',
+  'to',
+  'cc',
+  'bcc',
+  'reply-to',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'return-path',
+  'received',
+  'received-spf',
+  'authentication-results',
+  'dkim-signature',
+  'domainkey-signature',
+  'delivered-to',
+  'x-original-to',
+  emailIdHeader.toLowerCase(),
+])
+
+const reservedPrefixes: readonly string[] = ['content-', 'resent-', 'arc-']
+
+/** Whether a header field is not the sender's to give, whatever its letter case. */
+export function isReservedHeader(name: string): boolean {
+  const key = name.toLowerCase()
+  return reservedNames.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix))
+}
+
+/** Whether `name` can be that of a header field. Source: RFC 5322 §2.2. */
+export function isHeaderName(name: string): boolean {
+  return /^[!-9;-~]+$/.test(name)
+}
+
+/** A name and an address, as a header shows them. */
+export type Mailbox = { name: string; address: string }
+
+/** The first mailbox of a text such as `Ann <ann@example.com>`; null where there is none. */
+export function mailboxOf(text: string): Mailbox | null {
+  const found = addressparser(text, { flatten: true }).find(({ address }) => address !== undefined && address !== '')
+  return found === undefined ? null : mailbox(found.name ?? '', found.address ?? '')
+}
+
+export function mailbox(name: string, address: string): Mailbox {
+  // Folding a run of spaces could leave a line of nothing else.
+  return { name: name.replace(/\s+/g, ' ').trim(), address }
+}
+
+/** A header field as the library takes it: `value` as it is to stand, folded at spaces. */
+export type PreparedField = { key: string; value: string | { prepared: true; foldLines: true; value: string } }
+
+/** Beyond it, what has no space to be folded at would make a line longer than 998 characters. */
+const maxWordLength = 900
+
+/** A field whose value is any text, such as the subject. */
+export function textField(key: string, text: string): PreparedField {
+  // What looks like an encoded word would be shown as what it stands for.
+  const plain = /^[!-~]+(?: [!-~]+)*$/.test(text) && !text.includes('=?') && !hasLongWord(text)
+  return prepared(key, plain ? text : encoded(text))
+}
+
+/**
+ * A field that the sender gave, with a meaning this service does not know: left as it is but for the
+ * spaces, which become one each, as folding may make of them what it likes.
+ */
+export function givenField(key: string, value: string): PreparedField {
+  const line = value.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, '')
+  // The one field here that the library insists on writing itself.
+  if (key.toLowerCase() === 'references') return { key, value: line }
+  return prepared(key, /^[ -~]*$/.test(line) && !hasLongWord(line) ? line : encoded(line))
+}
+
+/** How the mailbox provider offers to unsubscribe, with one click. Source: RFC 2369 §3.2, RFC 8058 §3.1. */
+export function unsubscribeFields(url: string): PreparedField[] {
+  return [prepared('List-Unsubscribe', `<${url}>`), prepared('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click')]
+}
+
+export function prepared(key: string, value: string): PreparedField {
+  return { key, value: { prepared: true, foldLines: true, value } }
+}
+
+function hasLongWord(text: string): boolean {
+  return text.length > maxWordLength && text.split(' ').some((word) => word.length > maxWordLength)
+}
+
+/** As encoded words, of the shorter encoding. Source: RFC 2047. */
+function encoded(text: string): string {
+  const letters = text.replace(/[^a-zA-Z]/g, '').length
+  return encodeWord(text, letters * 2 > text.length ? 'Q' : 'B', 52)
+}

@@ -1,0 +1,139 @@
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { idPattern, idPrefixes } from '../../../contract/ids.ts'
+import { idOfUuid, uuidOf } from '../../ids.ts'
+import { deriveKey } from '../../secrets.ts'
+
+/** One recipient of an email. */
+export type RecipientRef = {
+  emailId: string
+  /** From 0, below 65,536. */
+  position: number
+}
+
+/** A link of an email, as it was written there, and whose copy it was in. */
+export type LinkRef = RecipientRef & { link: string }
+
+/**
+ * Makes and reads what comes back from outside: only what was made here, with the same key and for the
+ * same purpose, is read; everything else is null. Tokens hold for ever.
+ */
+export type MailTokens = {
+  /** The address that notifications about an email are to come back to. @param host Of the return path. */
+  returnPath(emailId: string, host: string): string
+  /** The email an address is the return path of, whatever its host and letter case. */
+  readReturnPath(address: string): string | null
+  /** What stands in the return path, alone: 42 letters and digits. */
+  emailId(emailId: string): string
+  /** Whatever the letter case. */
+  readEmailId(token: string): string | null
+  pixel(recipient: RecipientRef): string
+  readPixel(token: string): RecipientRef | null
+  click(link: LinkRef): string
+  readClick(token: string): LinkRef | null
+  unsubscribe(recipient: RecipientRef): string
+  readUnsubscribe(token: string): RecipientRef | null
+}
+
+/** In front of the token in a return path. */
+const returnPathPrefix = 'b.'
+/** Base32 characters; ten bytes. */
+const shortMacLength = 16
+/** Bytes. */
+const macLength = 16
+const idLength = 16
+const positionLength = 2
+const recipientLength = idLength + positionLength
+
+/** @param key The encryption key; each purpose has a key of its own, derived from it. */
+export function createMailTokens(key: Buffer): MailTokens {
+  const keyFor = (purpose: string) => createSecretKey(deriveKey(key, `mail ${purpose} 1`))
+  const returnPathKey = keyFor('return path')
+  const pixels = createSealer(keyFor('pixel'))
+  const clicks = createSealer(keyFor('click'))
+  const unsubscribes = createSealer(keyFor('unsubscribe'))
+
+  function emailToken(emailId: string): string {
+    const suffix = emailId.slice(idPrefixes.email.length + 1)
+    return suffix + shortMac(returnPathKey, suffix)
+  }
+
+  function readEmailId(token: string): string | null {
+    const text = token.toLowerCase()
+    const suffix = text.slice(0, -shortMacLength)
+    const emailId = `${idPrefixes.email}_${suffix}`
+    if (!emailIdPattern.test(emailId)) return null
+    const mac = Buffer.from(text.slice(-shortMacLength))
+    const expected = Buffer.from(shortMac(returnPathKey, suffix))
+    return mac.length === expected.length && timingSafeEqual(mac, expected) ? emailId : null
+  }
+
+  return {
+    returnPath: (emailId, host) => `${returnPathPrefix}${emailToken(emailId)}@${host}`,
+    readReturnPath(address) {
+      const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
+      return local.startsWith(returnPathPrefix) ? readEmailId(local.slice(returnPathPrefix.length)) : null
+    },
+    emailId: emailToken,
+    readEmailId,
+    pixel: (recipient) => pixels.seal(packRecipient(recipient)),
+    readPixel: (token) => readRecipient(pixels, token),
+    click: (link) => clicks.seal(Buffer.concat([packRecipient(link), Buffer.from(link.link)])),
+    readClick(token) {
+      const payload = clicks.open(token)
+      if (payload === null) return null
+      return { ...unpackRecipient(payload), link: payload.toString('utf8', recipientLength) }
+    },
+    unsubscribe: (recipient) => unsubscribes.seal(packRecipient(recipient)),
+    readUnsubscribe: (token) => readRecipient(unsubscribes, token),
+  }
+}
+
+const emailIdPattern = idPattern('email')
+
+/** The lower-case alphabet of the identifiers: no two of its characters differ in letter case alone. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+function shortMac(key: KeyObject, text: string): string {
+  const digest = createHmac('sha256', key).update(text).digest()
+  // Five bits a character, of which a byte gives them without a remainder.
+  return Array.from(digest.subarray(0, shortMacLength), (byte) => alphabet[byte & 0x1f]).join('')
+}
+
+type Sealer = {
+  seal(payload: Buffer): string
+  /** At least a recipient long. */
+  open(token: string): Buffer | null
+}
+
+/** Base64url of a payload with its HMAC-SHA-256, of which 128 bits are kept. Source: RFC 2104 §5. */
+function createSealer(key: KeyObject): Sealer {
+  const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest().subarray(0, macLength)
+  return {
+    seal: (payload) => Buffer.concat([macOf(payload), payload]).toString('base64url'),
+    open(token) {
+      const bytes = Buffer.from(token, 'base64url')
+      // Characters that mean nothing are passed over in reading: a token has one form alone.
+      if (bytes.length < macLength + recipientLength || bytes.toString('base64url') !== token) return null
+      const payload = bytes.subarray(macLength)
+      return timingSafeEqual(bytes.subarray(0, macLength), macOf(payload)) ? payload : null
+    },
+  }
+}
+
+function readRecipient(sealer: Sealer, token: string): RecipientRef | null {
+  const payload = sealer.open(token)
+  return payload === null ? null : unpackRecipient(payload)
+}
+
+function packRecipient({ emailId, position }: RecipientRef): Buffer {
+  const bytes = Buffer.alloc(recipientLength)
+  bytes.write(uuidOf(emailId).replaceAll('-', ''), 'hex')
+  bytes.writeUInt16BE(position, idLength)
+  return bytes
+}
+
+function unpackRecipient(bytes: Buffer): RecipientRef {
+  const hex = bytes.toString('hex', 0, idLength)
+  const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return { emailId: idOfUuid('email', uuid), position: bytes.readUInt16BE(idLength) }
+}

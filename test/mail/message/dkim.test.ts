@@ -1,0 +1,151 @@
+import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { relaxedBody, splitMessage } from '../../../server/mail/message/canonical.ts'
+import { dataToSign, namesToSign, signedHeader, signMessage } from '../../../server/mail/message/dkim.ts'
+import { bothPass, signedAt, signer, verified } from './world.ts'
+
+const plain = Buffer.from(
+  [
+    'From: Ann <ann@example.com>',
+    'To: Bob <bob@example.org>',
+    'Subject: A subject that is',
+    ' folded  and has\ttabs ',
+    'Date: Sun, 01 Mar 2026 09:30:00 +0000',
+    'Message-ID: <one@example.com>',
+    'X-Other: not signed',
+    '',
+    'Hello  Bob \t',
+    '',
+    '.a line with a dot ',
+    '',
+    '',
+  ].join('\r\n'),
+)
+
+describe('a signed message', () => {
+  test('is the message with the signatures in front, in lines that are not long', async () => {
+    const message = (await signMessage(plain, signer, signedAt)).toString()
+    const [rsa = '', ed25519 = ''] = message.split(/(?=DKIM-Signature)/)
+
+    expect(message.endsWith(plain.toString())).toBe(true)
+    expect(rsa).toMatch(
+      /^DKIM-Signature: v=1; a=rsa-sha256; c=relaxed\/relaxed;\r\n d=example\.com;\r\n s=r1; t=1772366400;/,
+    )
+    expect(ed25519).toMatch(/^DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed\/relaxed;\r\n d=example\.com;\r\n s=e1;/)
+    for (const line of message.split('\r\n')) expect(line.length).toBeLessThanOrEqual(78)
+  })
+
+  test('passes an independent verifier, by both keys', async () => {
+    expect(await verified(await signMessage(plain, signer, signedAt))).toEqual(bothPass)
+  })
+
+  test.each([
+    ['nothing of the body', Buffer.from('From: ann@example.com\r\n\r\n')],
+    ['no line end after the last line', Buffer.from('From: ann@example.com\r\n\r\nHello')],
+    [
+      'fields that are there more than once',
+      Buffer.from('From: a@example.com\r\nReferences: <1@x>\r\nReferences: <2@x>\r\n\r\nx\r\n'),
+    ],
+    ['a field in UTF-8', Buffer.from('From: à@example.com\r\nSubject: à\r\n\r\nx\r\n')],
+  ])('passes with %s', async (_, message) => {
+    expect(await verified(await signMessage(message, signer, signedAt))).toEqual(bothPass)
+  })
+
+  test.each([
+    ['a letter of the body', 'Hello', 'Hallo'],
+    ['the subject', 'Subject: A', 'Subject: No'],
+    ['a second From', 'From: Ann', 'From: Eve <eve@example.net>\r\nFrom: Ann'],
+    ['a second Subject', 'To: Bob', 'Subject: Other\r\nTo: Bob'],
+    ['more of the body', '.a line', 'And this\r\n.a line'],
+  ])('fails once somebody changed %s', async (_, from, to) => {
+    const message = (await signMessage(plain, signer, signedAt)).toString()
+    const changed = Buffer.from(message.replace(from, to))
+
+    expect(changed.length).not.toBe(0)
+    expect(changed.toString()).not.toBe(message)
+    expect((await verified(changed)).map(({ result }) => result)).toEqual(['fail', 'fail'])
+  })
+
+  test('still passes when spaces were changed on the way, and a field that is not signed', async () => {
+    const message = (await signMessage(plain, signer, signedAt)).toString()
+    const changed = message
+      .replace('folded  and', 'folded\r\n and')
+      .replace('Hello  Bob \t', 'Hello Bob')
+      .replace('not signed', 'changed')
+
+    expect(changed).not.toBe(message)
+    expect(await verified(Buffer.from(changed))).toEqual(bothPass)
+  })
+
+  test('has no signature without keys, and fails with another key than the published one', async () => {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const other = {
+      domain: 'example.com',
+      keys: [{ selector: 'e1', algorithm: 'ed25519-sha256' as const, privateKey }],
+    }
+
+    expect((await signMessage(plain, { ...signer, keys: [] }, signedAt)).equals(plain)).toBe(true)
+    expect(await verified(await signMessage(plain, other, signedAt))).toEqual([
+      expect.objectContaining({ result: 'fail' }),
+    ])
+  })
+
+  test('names each field once more than it is there, where there may be only one', () => {
+    const names = namesToSign(splitMessage(plain).fields)
+
+    expect(names.filter((name) => name === 'from')).toHaveLength(2)
+    expect(names.filter((name) => name === 'subject')).toHaveLength(2)
+    expect(names).not.toContain('x-other')
+    expect(names).not.toContain('cc')
+  })
+})
+
+describe('the example of RFC 8463', () => {
+  const tags = (b: string) =>
+    [
+      ' v=1; a=ed25519-sha256; c=relaxed/relaxed;',
+      ' d=football.example.com; i=@football.example.com;',
+      ' q=dns/txt; s=brisbane; t=1528637909; h=from : to :',
+      ' subject : date : message-id : from : subject : date;',
+      ' bh=2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=;',
+      ` b=${b}`,
+    ].join('\r\n')
+  const message = Buffer.from(
+    [
+      'From: Joe SixPack <joe@football.example.com>',
+      'To: Suzie Q <suzie@shopping.example.net>',
+      'Subject: Is dinner ready?',
+      'Date: Fri, 11 Jul 2003 21:00:37 -0700 (PDT)',
+      'Message-ID: <20030712040037.46341.5F8J@football.example.com>',
+      '',
+      'Hi.',
+      '',
+      'We lost the game.  Are you hungry yet?',
+      '',
+      'Joe.',
+      '',
+    ].join('\r\n'),
+  )
+  const { fields, body } = splitMessage(message)
+
+  test('has the body hash it states', () => {
+    expect(createHash('sha256').update(relaxedBody(body)).digest('base64')).toBe(
+      '2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=',
+    )
+  })
+
+  test('has the signature it states, over what is signed here', () => {
+    const names = ['from', 'to', 'subject', 'date', 'message-id', 'from', 'subject', 'date']
+    const data = dataToSign(signedHeader(fields, names), tags(''))
+    const publicKey = createPublicKey({
+      key: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' },
+      format: 'jwk',
+    })
+    const signature = Buffer.from(
+      '/gCrinpcQOoIfuHNQIbq4pgh9kyIK3AQUdt9OdqQehSwhEIug4D11BusFa3bT3FY5OsU7ZbnKELq+eXdp1Q1Dw==',
+      'base64',
+    )
+
+    expect(verify(null, createHash('sha256').update(data).digest(), publicKey, signature)).toBe(true)
+  })
+})
