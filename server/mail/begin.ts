@@ -1,0 +1,160 @@
+import { sql } from 'kysely'
+import type { Trx } from '../database/connection.ts'
+import type { RecipientStatus } from '../database/tables/emails.ts'
+import { queueNow } from '../queue/queue.ts'
+
+/** An email that was claimed, as it stands now. */
+export type DueEmail = {
+  id: string
+  accountId: string
+  domainId: string | null
+  messageId: string
+  sender: string
+  subject: string
+  createdAt: Date
+  scheduledAt: Date | null
+  audienceId: string | null
+  trackOpens: boolean
+  trackClicks: boolean
+  /** All of them, also those nothing is to be done for: the headers name them. */
+  recipients: readonly DueRecipient[]
+}
+
+export type DueRecipient = {
+  position: number
+  kind: 'to' | 'cc' | 'bcc'
+  name: string | null
+  address: string
+  domain: string
+  status: RecipientStatus
+  nextAttemptAt: Date | null
+  /** Whether it waits and its time has come. */
+  due: boolean
+}
+
+type Row = {
+  id: string
+  account_id: string
+  domain_id: string | null
+  message_id: string
+  sender: string
+  subject: string
+  created_at: Date
+  scheduled_at: Date | null
+  audience_id: string | null
+  track_opens: boolean
+  track_clicks: boolean
+  position: number
+  kind: 'to' | 'cc' | 'bcc'
+  name: string | null
+  address: string
+  domain: string
+  status: RecipientStatus
+  next_attempt_at: Date | null
+  due: boolean
+}
+
+/** How early a recipient may be begun: what clocks of a service's processes differ by. Seconds. */
+const earlySeconds = 5
+
+/**
+ * Locks and reads emails with all their recipients, in the order that all who lock them use. One found in
+ * `sending` is due: nobody but the owner of the claim sends, so its sender has died.
+ */
+export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
+  const { rows } = await sql<Row>`
+    SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
+      e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.next_attempt_at,
+      r.status = 'sending' OR r.status IN ('queued', 'deferred')
+        AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due
+    FROM emails e JOIN email_recipients r ON r.email_id = e.id
+    WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
+    ORDER BY e.id, r.position
+    FOR UPDATE
+  `.execute(trx)
+  return [...Map.groupBy(rows, ({ id }) => id).values()].map((ofEmail) => {
+    const email = ofEmail[0] as Row
+    return {
+      id: email.id,
+      accountId: email.account_id,
+      domainId: email.domain_id,
+      messageId: email.message_id,
+      sender: email.sender,
+      subject: email.subject,
+      createdAt: email.created_at,
+      scheduledAt: email.scheduled_at,
+      audienceId: email.audience_id,
+      trackOpens: email.track_opens,
+      trackClicks: email.track_clicks,
+      recipients: ofEmail.map(({ position, kind, name, address, domain, status, next_attempt_at, due }) => ({
+        position,
+        kind,
+        name,
+        address,
+        domain,
+        status,
+        nextAttemptAt: next_attempt_at,
+        due,
+      })),
+    }
+  })
+}
+
+/** One recipient, by its email. */
+export type RecipientKey = { emailId: string; position: number }
+
+/**
+ * Says that recipients are being sent to: committed before the first word to a server, so that after a crash
+ * it is known which of them may have been taken. For those in `resent` that is so now; their history says it.
+ */
+export async function markSending(
+  trx: Trx,
+  { begun, resent, at }: { begun: readonly RecipientKey[]; resent: readonly RecipientKey[]; at: Date },
+): Promise<void> {
+  if (begun.length === 0) return
+  const ids = [...new Set(begun.map(({ emailId }) => emailId))]
+  await sql`
+    WITH recipient AS (
+      UPDATE email_recipients r SET
+        status = 'sending', attempt_count = r.attempt_count + 1, next_attempt_at = NULL,
+        first_attempt_at = coalesce(r.first_attempt_at, ${at})
+      FROM unnest(
+        ${begun.map(({ emailId }) => emailId)}::text[],
+        ${begun.map(({ position }) => position)}::int[]
+      ) AS i (email_id, position)
+      WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
+    ), history AS (
+      INSERT INTO email_timeline (email_id, position, at, type, detail)
+      SELECT email_id, position, ${at}, 'resent', ${resentDetail}
+      FROM unnest(
+        ${resent.map(({ emailId }) => emailId)}::text[],
+        ${resent.map(({ position }) => position)}::int[]
+      ) AS i (email_id, position)
+    )
+    UPDATE emails SET status = 'sending', updated_at = ${at}
+    WHERE id = ANY(${ids}::text[]) AND status <> 'sending'
+  `.execute(trx)
+}
+
+const resentDetail =
+  'The service stopped while it was sending, and whether the server took the message is not known. It is sent again with the same Message-ID, so the recipient may get it twice.'
+
+/** Takes `markSending` back for recipients nothing was sent to. Those that are not in `sending` any more stay. */
+export async function unmarkSending(trx: Trx, recipients: readonly RecipientKey[]): Promise<void> {
+  if (recipients.length === 0) return
+  const ids = [...new Set(recipients.map(({ emailId }) => emailId))].sort()
+  await sql`
+    WITH email AS (
+      SELECT id FROM emails WHERE id = ANY(${ids}::text[]) ORDER BY id FOR UPDATE
+    )
+    UPDATE email_recipients r SET
+      status = CASE WHEN r.delayed_at IS NULL THEN 'queued' ELSE 'deferred' END,
+      attempt_count = r.attempt_count - 1
+    FROM unnest(
+      ${recipients.map(({ emailId }) => emailId)}::text[],
+      ${recipients.map(({ position }) => position)}::int[]
+    ) AS i (email_id, position)
+    WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id IN (SELECT id FROM email)
+      AND r.status = 'sending'
+  `.execute(trx)
+}

@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import type { Handle } from '../database/connection.ts'
+
+/** What the author of an email gave to be sent. */
+export type Content = {
+  replyTo: readonly string[]
+  headers: Readonly<Record<string, string>>
+  html: string | null
+  text: string | null
+  attachments: readonly Attachment[]
+}
+
+export type Attachment = { filename: string; contentType: string; contentId: string | null; content: Buffer }
+
+/** Contents up to this size are read many at a time. Bytes. */
+const smallBytes = 256 * 1024
+
+type ContentRow = {
+  email_id: string
+  reply_to: string[]
+  headers: Record<string, string>
+  html: string | null
+  text: string | null
+  has_attachments: boolean
+}
+
+type AttachmentRow = { email_id: string } & Attachment
+
+/** Reads the contents of emails. Those larger than 256 KiB are not answered: see `loadContent`. */
+export async function loadSmallContents(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Content>> {
+  return load(handle, emailIds, smallBytes)
+}
+
+/** Reads the content of one email of any size; undefined: there is none, the email is gone. */
+export async function loadContent(handle: Handle, emailId: string): Promise<Content | undefined> {
+  return (await load(handle, [emailId], Number.MAX_SAFE_INTEGER)).get(emailId)
+}
+
+async function load(handle: Handle, emailIds: readonly string[], maxBytes: number): Promise<Map<string, Content>> {
+  if (emailIds.length === 0) return new Map()
+  const { rows } = await sql<ContentRow>`
+    SELECT c.email_id, c.reply_to, c.headers, c.html, c.text, a.count > 0 AS has_attachments
+    FROM email_contents c, LATERAL (
+      SELECT count(*) AS count, coalesce(sum(octet_length(content)), 0) AS bytes
+      FROM email_attachments WHERE email_id = c.email_id
+    ) a
+    WHERE c.email_id = ANY(${emailIds}::text[])
+      AND coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0) + a.bytes <= ${maxBytes}
+  `.execute(handle)
+  const withAttachments = rows.filter((row) => row.has_attachments).map((row) => row.email_id)
+  const attachments = await loadAttachments(handle, withAttachments)
+  return new Map(
+    rows.map(({ email_id, reply_to, headers, html, text }) => [
+      email_id,
+      { replyTo: reply_to, headers, html, text, attachments: attachments.get(email_id) ?? [] },
+    ]),
+  )
+}
+
+async function loadAttachments(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Attachment[]>> {
+  if (emailIds.length === 0) return new Map()
+  const { rows } = await sql<AttachmentRow>`
+    SELECT email_id, filename, content_type AS "contentType", content_id AS "contentId", content
+    FROM email_attachments WHERE email_id = ANY(${emailIds}::text[]) ORDER BY email_id, position
+  `.execute(handle)
+  return Map.groupBy(rows, (row) => row.email_id)
+}

@@ -1,0 +1,113 @@
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import { type Content, loadContent } from './contents.ts'
+import type { Fact } from './facts.ts'
+import type { Composer } from './message/compose.ts'
+import type { MailTokens } from './message/tokens.ts'
+import type { Planned } from './plan.ts'
+import { createSlots } from './receiving/slots.ts'
+import type { Identity, Signers } from './signers.ts'
+import type { Outcome, Transport } from './transport.ts'
+
+export type ConverseMeans = {
+  db: Db
+  clock: Clock
+  transport: Transport
+  composer: Composer
+  signers: Signers
+  tokens: Pick<MailTokens, 'returnPath'>
+  /** Told of what went wrong on our side. */
+  onError: (error: unknown) => void
+}
+
+/** What became of the recipients, or that nothing was sent because of us, so that it is to be tried again. */
+export type Conversed = { facts: Fact[] } | 'released'
+
+/** What the conversations of one email share: its content, where it is small, and the message made of it. */
+export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
+
+export type Conversing = {
+  /** Makes the message and holds the conversation. Never throws. */
+  converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed>
+}
+
+/** Emails larger than those that are read many at a time: so many are in memory at once. */
+const largeAtOnce = 2
+
+export function createConversing(means: ConverseMeans): Conversing {
+  const { db, clock, transport, composer, signers, tokens, onError } = means
+  const large = createSlots(largeAtOnce)
+
+  async function send(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
+    const { email, destination, recipients } = planned
+    const identity = email.domainId === null ? null : await signers.of(email.domainId)
+    if (identity === null) return failed(planned, 'The sending domain was deleted before the email was sent.')
+    const content = draft.small ?? (await loadContent(db, email.id))
+    // Gone meanwhile: there is nothing to be written down either.
+    if (content === undefined) return { facts: [] }
+    const message = await compose(planned, draft, { content, identity }).catch(onError)
+    if (!message) return failed(planned, faultOfOurs)
+    const mailFrom = tokens.returnPath(email.id, identity.returnPath)
+    const outcomes = await transport.send({ destination, mailFrom, recipients, message }, signal)
+    if (signal.aborted && outcomes.every(isUntried)) return 'released'
+    const at = clock.now()
+    const { id: emailId } = email
+    const facts = recipients.map(({ position }, index) => ({ ...(outcomes[index] ?? lost), emailId, position, at }))
+    return { facts }
+  }
+
+  /** Made once for all conversations of the email, or for each recipient where the copies differ. */
+  function compose(
+    { email, personal, recipients }: Planned,
+    draft: Draft,
+    { content, identity }: { content: Content; identity: Identity },
+  ): Promise<Buffer> {
+    const parts = {
+      email,
+      content,
+      attachments: content.attachments,
+      recipients: email.recipients,
+      signer: identity.signer,
+    }
+    if (personal) return composer.compose(parts, recipients[0]?.position ?? null)
+    draft.message ??= composer.compose(parts, null)
+    return draft.message
+  }
+
+  function failed({ email, recipients }: Planned, reason: string): Conversed {
+    const at = clock.now()
+    return {
+      facts: recipients.map(({ position }) => ({ kind: 'failed', reason, emailId: email.id, position, at })),
+    }
+  }
+
+  return {
+    async converse(planned, draft, signal) {
+      const leave = draft.small === undefined ? await large.take() : () => undefined
+      try {
+        return await send(planned, draft, signal)
+      } catch (error) {
+        onError(error)
+        return 'released'
+      } finally {
+        leave()
+      }
+    },
+  }
+}
+
+const faultOfOurs = 'The message could not be made because of a fault of the service. Ask its operator.'
+
+/** For a recipient a transport says nothing of, which it never does. */
+const lost: Outcome = {
+  kind: 'deferred',
+  reason: faultOfOurs,
+  reply: null,
+  host: null,
+  unknown: false,
+  congested: false,
+}
+
+function isUntried(outcome: Outcome): boolean {
+  return outcome.kind === 'deferred' && !outcome.unknown
+}

@@ -1,0 +1,32 @@
+import { Counter, type Registry } from 'prom-client'
+import type { Fact } from './facts.ts'
+
+export type MailMetrics = {
+  /** Counts what was told of a recipient. */
+  onFact(fact: Fact): void
+  /** Counts recipients that are sent to again since a worker died while it was sending. */
+  onResent(count: number): void
+}
+
+/** Figures of email, counted as it happens. */
+export function createMailMetrics(registry: Registry): MailMetrics {
+  const registers = [registry]
+  const outcomes = new Counter({
+    name: 'postern_email_outcomes_total',
+    help: 'What this process learned of recipients, by kind; a recipient can have several.',
+    labelNames: ['kind'] as const,
+    registers,
+  })
+  const resent = new Counter({
+    name: 'postern_email_recipients_resent_total',
+    help: 'Recipients that were sent to again although the server may have taken the message: the answer was lost.',
+    registers,
+  })
+  return {
+    onFact(fact) {
+      outcomes.inc({ kind: fact.kind })
+      if (fact.kind === 'deferred' && fact.unknown) resent.inc()
+    },
+    onResent: (count) => resent.inc(count),
+  }
+}

@@ -1,0 +1,73 @@
+import type { DueEmail, DueRecipient, RecipientKey } from './begin.ts'
+import { isWaiting } from './email-status.ts'
+import { simulatorDomain } from './simulator.ts'
+
+/** One conversation to be held: these recipients of one email, at one destination. */
+export type Planned = {
+  email: DueEmail
+  destination: string
+  /** Whether the copy is for the one recipient there is. */
+  personal: boolean
+  recipients: readonly DueRecipient[]
+}
+
+/** What is to be done with a claimed email. */
+export type Plan = {
+  email: DueEmail
+  conversations: readonly Planned[]
+  /** Recipients that only play. */
+  simulated: readonly DueRecipient[]
+  /** Whether due recipients were left for another time, since there is no room at their destination. */
+  parked: boolean
+}
+
+/** How recipients are brought together, and how much may be begun. */
+export type Routes = {
+  destinationOf(domain: string): string
+  /** Takes one place at a destination, if there is one. */
+  takePlace(destination: string): boolean
+}
+
+/**
+ * What to do for an email: all due recipients of one destination in one conversation, or, where each copy is
+ * its recipient's own, one conversation each.
+ */
+export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan {
+  const due = email.recipients.filter((recipient) => recipient.due)
+  const simulated = due.filter(({ domain }) => domain === simulatorDomain)
+  const real = due.filter(({ domain }) => domain !== simulatorDomain)
+  const together = [...Map.groupBy(real, ({ domain }) => routes.destinationOf(domain))]
+  const groups = personal
+    ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
+    : together.map(([destination, recipients]) => ({ destination, recipients }))
+  const conversations = groups
+    .filter(({ destination }) => routes.takePlace(destination))
+    .map((group) => ({ ...group, email, personal }))
+  return { email, conversations, simulated, parked: conversations.length < groups.length }
+}
+
+/** The recipients a plan begins with; of these, those whose sender had died. */
+export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; resent: RecipientKey[] } {
+  const ones = plans.flatMap(({ email, conversations, simulated }) =>
+    [...simulated, ...conversations.flatMap(({ recipients }) => recipients)].map((recipient) => ({
+      key: { emailId: email.id, position: recipient.position },
+      recipient,
+    })),
+  )
+  return {
+    begun: ones.map(({ key }) => key),
+    // What the simulator plays is written down at once: nothing was sent.
+    resent: ones
+      .filter(({ recipient: { status, domain } }) => status === 'sending' && domain !== simulatorDomain)
+      .map(({ key }) => key),
+  }
+}
+
+/** When an email nothing is begun for is looked at again; null: never, nothing waits. */
+export function nextLook({ email, parked }: Plan, parkedUntil: Date): Date | null {
+  const waiting = email.recipients.filter(({ status }) => isWaiting(status))
+  if (waiting.length === 0) return null
+  const times = waiting.flatMap(({ due, nextAttemptAt }) => (due || nextAttemptAt === null ? [] : [nextAttemptAt]))
+  if (parked || times.length < waiting.length) times.push(parkedUntil)
+  return new Date(Math.min(...times.map((time) => time.getTime())))
+}

@@ -1,0 +1,110 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
+import { type Db, inTransaction } from '../database/connection.ts'
+import { startLoop } from '../loop.ts'
+import type { ClaimedEmail } from '../queue/email-queue.ts'
+import type { Queue } from '../queue/queue.ts'
+import { type RecipientKey, unmarkSending } from './begin.ts'
+import type { Fact } from './facts.ts'
+import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
+
+/** What came of a part of a claimed email. */
+export type Sent = {
+  facts: readonly Fact[]
+  /** Recipients nothing was sent to, because of us: they are tried again. */
+  released: readonly RecipientKey[]
+  /** The claim, where this was the last part of the email; else null. */
+  finished: ClaimedEmail | null
+}
+
+/** What was sent and waits to be written down. */
+export type Settling = {
+  add(sent: Sent): void
+  /** Milliseconds since it last settled, or found nothing to settle, without an error. */
+  idleMs(): number
+  /** Ends when all is settled, or at the deadline. Milliseconds, monotonic. */
+  stop(deadline: number): Promise<void>
+}
+
+export type SettlingOptions = RecordMeans & {
+  db: Db
+  queue: Queue
+  clock: Clock
+  intervalMs: number
+  /** Told of the emails that are done with for now. */
+  onFinished: (emailIds: readonly string[]) => void
+  onError: (error: unknown) => void
+}
+
+const batchSize = 250
+/** Fewer than these wait a moment for more: a transaction for a handful costs as much as one for a hundred. */
+const fullBatch = 100
+const gatheringMs = 10
+
+/** For how long an email waits that found no room at its destination, or was let go by us. Milliseconds. */
+export const parkMs = 5_000
+
+/**
+ * Writes down what was sent, many at a time. A batch that fails waits here and is written again: what was
+ * written already then changes nothing.
+ */
+export function startSettling(options: SettlingOptions): Settling {
+  const { db, queue, clock, intervalMs, onFinished, onError } = options
+  const waiting: Sent[] = []
+
+  const loop = startLoop({
+    intervalMs,
+    onError,
+    async run() {
+      if (waiting.length === 0) return false
+      if (waiting.length < fullBatch) await pause(gatheringMs)
+      const batch = waiting.slice(0, batchSize)
+      const finished = batch.flatMap((one) => one.finished ?? [])
+      await inTransaction(db, async (trx) => {
+        const remainders = await recordFacts(
+          trx,
+          options,
+          batch.flatMap(({ facts }) => facts),
+        )
+        const released = batch.flatMap((one) => one.released)
+        await unmarkSending(trx, released)
+        await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
+      })
+      waiting.splice(0, batch.length)
+      onFinished(finished.map(({ emailId }) => emailId))
+      return waiting.length > 0
+    },
+  })
+
+  return {
+    add(sent) {
+      waiting.push(sent)
+      loop.wake()
+    },
+    idleMs: loop.idleMs,
+    async stop(deadline) {
+      while (waiting.length > 0 && performance.now() < deadline) {
+        loop.wake()
+        await pause(20)
+      }
+      await loop.stop()
+    },
+  }
+}
+
+type Outlook = { remainders: readonly Remainder[]; released: readonly RecipientKey[]; now: Date }
+
+/** When each email is taken up again; null: never, it is done. */
+function finishedAt(
+  finished: readonly ClaimedEmail[],
+  { remainders, released, now }: Outlook,
+): { claimed: ClaimedEmail; nextAt: Date | null }[] {
+  const byId = new Map(remainders.map((remainder) => [remainder.emailId, remainder]))
+  const letGo = new Set(released.map(({ emailId }) => emailId))
+  const soon = new Date(now.getTime() + parkMs)
+  return finished.map((claimed) => {
+    const remainder = byId.get(claimed.emailId)
+    if (letGo.has(claimed.emailId) || remainder?.anyQueued === true) return { claimed, nextAt: soon }
+    return { claimed, nextAt: remainder?.nextAt ?? null }
+  })
+}

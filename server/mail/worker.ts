@@ -1,0 +1,240 @@
+import type { Logger } from 'pino'
+import { inTransaction } from '../database/connection.ts'
+import { type Loop, startLoop } from '../loop.ts'
+import type { ClaimedEmail } from '../queue/email-queue.ts'
+import type { Queue } from '../queue/queue.ts'
+import { timeout } from '../timer.ts'
+import { lockDue, markSending } from './begin.ts'
+import { loadSmallContents } from './contents.ts'
+import { type ConverseMeans, createConversing, type Draft } from './converse.ts'
+import type { Fact } from './facts.ts'
+import { isPersonal } from './message/compose.ts'
+import { beginningsOf, nextLook, type Plan, type Planned, planOf } from './plan.ts'
+import type { RecordMeans } from './record.ts'
+import { parkMs, type Sent, startSettling } from './settling.ts'
+import { play } from './simulator.ts'
+
+export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
+  RecordMeans & {
+    queue: Queue
+    logger: Logger
+    /** Conversations in flight at most; four times as many emails are held, to be ready for them. */
+    concurrency: number
+    /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
+    pollIntervalMs?: number
+    /** Told of what conversations and the simulator told. */
+    onFact?: (fact: Fact) => void
+    /** Told of recipients that are sent to again since a worker died, and how many. */
+    onResent?: (count: number) => void
+  }
+
+export type MailWorker = {
+  /** There may be emails to send. */
+  wake(): void
+  /** Milliseconds since it last looked at the queue and settled without an error. */
+  idleMs(): number
+  /**
+   * Claims no more, gives the conversations in flight until the deadline, then breaks them off and puts
+   * back what was not sent.
+   */
+  stop(deadlineMs: number): Promise<void>
+}
+
+/** A claimed email in this process, until all that was begun of it is written down. */
+type Held = { claimed: ClaimedEmail; since: number; partsLeft: number }
+
+const batchSize = 200
+const keepAliveMs = 5_000
+
+/**
+ * Sends: claims emails, says which of their recipients are begun, holds the conversations, and writes down
+ * in batches what came of them. What finds no room at its destination is put back for a moment, so that it
+ * is in nobody's way.
+ */
+export function startMailWorker(options: MailWorkerOptions): MailWorker {
+  const { db, queue, clock, logger, transport, concurrency, onFact, onResent } = options
+  const intervalMs = options.pollIntervalMs ?? 1_000
+  const maxHeld = concurrency * 4
+  const held = new Map<string, Held>()
+  const running = new Set<Promise<void>>()
+  const breakOff = new AbortController()
+  const conversing = createConversing({ ...options, onError: report('making a message') })
+
+  const settling = startSettling({
+    ...options,
+    intervalMs,
+    onError: report('writing down what was sent'),
+    onFinished(emailIds) {
+      for (const id of emailIds) held.delete(id)
+      if (held.size <= maxHeld / 2) wake()
+    },
+  })
+
+  function claimLoop(what: 'fresh' | 'due'): Loop {
+    return startLoop({
+      intervalMs,
+      onError: report(`claiming ${what} emails`),
+      async run() {
+        // A claim of a handful costs as much as one of hundreds: it waits for room.
+        if (held.size > maxHeld / 2) return false
+        const limit = Math.min(maxHeld - held.size, batchSize)
+        const claimed = await queue.emails.claim(what, limit)
+        await begin(claimed)
+        return claimed.length === limit
+      },
+    })
+  }
+  const fresh = claimLoop('fresh')
+  const due = claimLoop('due')
+
+  function wake(): void {
+    fresh.wake()
+    due.wake()
+  }
+
+  async function begin(claimed: readonly ClaimedEmail[]): Promise<void> {
+    const since = performance.now()
+    const others: ClaimedEmail[] = []
+    for (const one of claimed) {
+      const own = held.get(one.emailId)
+      // The claim had lapsed, as when the database was away, but the email is still in hand here: it goes on.
+      if (own !== undefined) own.claimed = one
+      else others.push(one)
+    }
+    if (others.length === 0) return
+    for (const one of others) held.set(one.emailId, { claimed: one, since, partsLeft: 0 })
+    try {
+      await start(await planAll(others))
+    } catch (error) {
+      // Where this fails too, the claims lapse and somebody makes them anew.
+      await inTransaction(db, (trx) => putBack(others, trx)).catch(() => undefined)
+      for (const one of others) held.delete(one.emailId)
+      throw error
+    }
+  }
+
+  /** Decides what is begun, and commits that it is. */
+  async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
+    const routes = createRoutes()
+    return inTransaction(db, async (trx) => {
+      const emails = await lockDue(
+        trx,
+        claimed.map(({ emailId }) => emailId),
+      )
+      const plans = new Map(emails.map((email) => [email.id, planOf(email, isPersonal(email), routes)]))
+      const beginnings = beginningsOf([...plans.values()])
+      await markSending(trx, { ...beginnings, at: clock.now() })
+      const parkedUntil = new Date(clock.now().getTime() + parkMs)
+      const idle = claimed.flatMap((one) => {
+        const plan = plans.get(one.emailId)
+        if (plan !== undefined && isBegun(plan)) return []
+        return [{ claimed: one, nextAt: plan === undefined ? null : nextLook(plan, parkedUntil) }]
+      })
+      await queue.emails.finish(trx, idle)
+      if (beginnings.resent.length > 0) onResent?.(beginnings.resent.length)
+      for (const { claimed: one } of idle) held.delete(one.emailId)
+      return [...plans.values()].filter(isBegun)
+    })
+  }
+
+  async function start(plans: readonly Plan[]): Promise<void> {
+    const ids = plans.filter(({ conversations }) => conversations.length > 0).map(({ email }) => email.id)
+    // Those that cannot be read now are read one by one, when it is their turn.
+    const contents = await loadSmallContents(db, ids).catch(report('reading contents'))
+    for (const { email, conversations, simulated } of plans) {
+      const one = held.get(email.id)
+      if (one === undefined) continue
+      one.partsLeft = conversations.length + (simulated.length > 0 ? 1 : 0)
+      const draft: Draft = { small: contents?.get(email.id) }
+      if (simulated.length > 0) {
+        settle(one, {
+          facts: simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, clock.now())),
+          released: [],
+        })
+      }
+      for (const planned of conversations) run(one, planned, draft)
+    }
+  }
+
+  function run(one: Held, planned: Planned, draft: Draft): void {
+    const ending = conversing
+      .converse(planned, draft, breakOff.signal)
+      .then((conversed) => {
+        if (conversed !== 'released') return settle(one, { facts: conversed.facts, released: [] })
+        const { email, recipients } = planned
+        settle(one, { facts: [], released: recipients.map(({ position }) => ({ emailId: email.id, position })) })
+      })
+      .finally(() => running.delete(ending))
+    running.add(ending)
+  }
+
+  function settle(one: Held, sent: Omit<Sent, 'finished'>): void {
+    one.partsLeft -= 1
+    if (onFact !== undefined) sent.facts.forEach(onFact)
+    settling.add({ ...sent, finished: one.partsLeft === 0 ? one.claimed : null })
+  }
+
+  async function putBack(claimed: readonly ClaimedEmail[], trx: Parameters<typeof queue.emails.finish>[0]) {
+    const nextAt = new Date(clock.now().getTime() + parkMs)
+    await queue.emails.finish(
+      trx,
+      claimed.map((one) => ({ claimed: one, nextAt })),
+    )
+  }
+
+  /** What is begun together must find room together. */
+  function createRoutes() {
+    const taken = new Map<string, number>()
+    return {
+      destinationOf: (domain: string) => transport.destinationOf(domain),
+      takePlace(destination: string) {
+        const count = taken.get(destination) ?? 0
+        if (count >= transport.roomFor(destination)) return false
+        taken.set(destination, count + 1)
+        return true
+      },
+    }
+  }
+
+  let keptAliveAt = performance.now()
+  const keepingAlive = startLoop({
+    intervalMs: keepAliveMs,
+    onError: report('keeping claims alive'),
+    async run() {
+      // What was claimed since the last time needs nothing yet.
+      const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
+      keptAliveAt = performance.now()
+      await queue.emails.keepAlive(older)
+      return false
+    },
+  })
+
+  function report(doing: string): (error: unknown) => undefined {
+    return (error) => void logger.error({ err: error }, `${doing} failed; trying again`)
+  }
+
+  async function stopAll(deadlineMs: number): Promise<void> {
+    const deadline = performance.now() + deadlineMs
+    await Promise.all([fresh.stop(), due.stop()])
+    await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
+    breakOff.abort()
+    await Promise.all(running)
+    // Where the database does not let all be settled by then, the claims lapse and another worker finds them.
+    await settling.stop(deadline + 1_000)
+    await keepingAlive.stop()
+  }
+
+  let stopped: Promise<void> | undefined
+  return {
+    wake,
+    idleMs: () => Math.max(fresh.idleMs(), due.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
+    stop(deadlineMs) {
+      stopped ??= stopAll(deadlineMs)
+      return stopped
+    },
+  }
+}
+
+function isBegun({ conversations, simulated }: Plan): boolean {
+  return conversations.length + simulated.length > 0
+}
