@@ -14,6 +14,7 @@ import {
   textField,
   unsubscribeFields,
 } from './headers.ts'
+import { trackHtml } from './links.ts'
 import { renderMessage } from './render.ts'
 import type { MailTokens } from './tokens.ts'
 
@@ -82,9 +83,21 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
     return `${publicUrl()}/u/${tokens.unsubscribe({ emailId: email.id, position })}`
   }
 
+  function personalHtml({ email, content }: MessageParts, position: number): string {
+    const recipient = { emailId: email.id, position }
+    const html = content.html ?? ''
+    if (html === '' || !(email.trackOpens || email.trackClicks)) return html
+    return trackHtml(html, {
+      linkTo: email.trackClicks ? (link) => `${publicUrl()}/t/c/${tokens.click({ ...recipient, link })}` : null,
+      pixelUrl: email.trackOpens ? `${publicUrl()}/t/o/${tokens.pixel(recipient)}` : null,
+      ownUrl: publicUrl(),
+    })
+  }
+
   return {
     async compose(parts, only) {
       const { email, content, signer } = parts
+      const html = only === null ? (content.html ?? '') : personalHtml(parts, only)
       const url = only === null ? null : unsubscribeUrl(parts, only)
       const root = new MailComposer({
         from: mailboxOf(email.sender) ?? email.sender,
@@ -95,7 +108,7 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
         // Of the email, not of the attempt: every copy that arrives says the same.
         date: email.scheduledAt ?? email.createdAt,
         text: withCrlf(content.text ?? ''),
-        html: withCrlf(content.html ?? ''),
+        html: withCrlf(html),
         attachments: content.attachments.map(attachmentOf),
         boundaryPrefix: '=_postern',
         disableFileAccess: true,
