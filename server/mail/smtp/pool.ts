@@ -1,0 +1,300 @@
+import type { Clock } from '../../clock.ts'
+import type { StartTimer } from '../../timer.ts'
+import { brokenOff } from './line.ts'
+import { allowedConnections, type Pace, slowedPace } from './pace.ts'
+import { openSession, type Session, SessionError, type SessionMeans, type SessionTarget } from './session.ts'
+import { countOne, perSecond, type Throughput } from './throughput.ts'
+import { quitTimeoutMs } from './time-limits.ts'
+
+/** Milliseconds that a connection is kept without use. */
+const idleTimeoutMs = 10_000
+/** Hosts whose pace is remembered while nothing is under way to them. */
+const maxRemembered = 10_000
+
+/** A host to talk to. */
+export type PoolTarget = Omit<SessionTarget, 'address'> & {
+  /** Its addresses in the order to try them; asked for when a connection is to be opened. Rejects with SessionError. */
+  addresses(): Promise<readonly string[]>
+}
+
+export type PoolLimits = {
+  /** In all. */
+  connections: number
+  connectionsPerHost: number
+  messagesPerConnection: number
+}
+
+export type PoolOptions = { limits: PoolLimits; means: SessionMeans; clock: Clock; startTimer: StartTimer }
+
+/** A session that is held for one conversation. */
+export type Held = {
+  session: Session
+  /** Whether it has served before, so that the server may have ended it meanwhile. */
+  isReused: boolean
+  /** Gives it back. `congested`: the host asked for fewer or slower messages. */
+  release(result: { isReusable: boolean; congested: boolean }): void
+}
+
+type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
+
+type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void }
+
+type Host = { open: number; waiting: number; idle: Kept[]; pace: Pace | null; throughput: Throughput }
+
+/**
+ * The connections to all hosts: some for each host, fewer while it asks for less, so many messages on each,
+ * closed when they are not needed. Who finds none free waits, first come, first served.
+ */
+export class Pool {
+  readonly #options: PoolOptions
+  readonly #hosts = new Map<string, Host>()
+  readonly #queue = new Set<Waiting>()
+  readonly #farewells = new Set<Promise<void>>()
+  #open = 0
+  #isServing = false
+  #mustServe = false
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /**
+   * How many conversations with a host may be begun now, beside those that run or wait: twice as many as run
+   * at once, and for a host that is quick as many as it has lately done in a second.
+   */
+  roomFor(name: string): number {
+    const host = this.#hosts.get(name)
+    const enough = 2 * this.#allowed(name)
+    if (host === undefined) return enough
+    const load = host.open - host.idle.length + host.waiting
+    return Math.max(0, Math.max(enough, perSecond(host.throughput, this.#options.clock.now())) - load)
+  }
+
+  /**
+   * A session with the first address of the target that gives one, when there is room. `fresh`: none that was
+   * used before. Throws SessionError with the reason of the last address; `signal` ends the wait.
+   */
+  async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<Held> {
+    const kept = await this.#turn(target, signal, fresh)
+    if (kept !== null) return this.#held(kept)
+    const begunAt = this.#options.clock.now()
+    try {
+      const session = await this.#openAny(target, signal)
+      return this.#held({ session, target, messages: 0, stopTimer: null })
+    } catch (error) {
+      // Who cannot be reached, or sends everybody away, is tried with less.
+      if (!signal.aborted) this.#slow(target.name, begunAt)
+      this.#freePlace(target.name)
+      throw error
+    }
+  }
+
+  /** Takes leave of all servers; who waits is told at once that the service stops. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const host of this.#hosts.values()) {
+      for (const kept of [...host.idle]) this.#dismiss(kept)
+    }
+    await Promise.all(this.#farewells)
+  }
+
+  /** Waits for a place: one with a session that is kept, or an empty one. */
+  #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
+    const host = this.#hostOf(target.name)
+    const refuse = () => {
+      this.#queue.delete(waiting)
+      host.waiting -= 1
+      this.#forget(target.name)
+      reject(stopped(target.name))
+    }
+    const waiting: Waiting = {
+      target,
+      fresh,
+      serve: (kept) => {
+        signal.removeEventListener('abort', refuse)
+        host.waiting -= 1
+        resolve(kept)
+      },
+    }
+    host.waiting += 1
+    if (signal.aborted || this.#isClosed) {
+      refuse()
+      return promise
+    }
+    signal.addEventListener('abort', refuse, { once: true })
+    this.#queue.add(waiting)
+    this.#serve()
+    return promise
+  }
+
+  /** Gives places to those who wait, in their order, as far as there are any. */
+  #serve(): void {
+    this.#mustServe = true
+    if (this.#isServing) return
+    this.#isServing = true
+    while (this.#mustServe) {
+      // Making a place may free another.
+      this.#mustServe = false
+      for (const waiting of this.#queue) {
+        const place = this.#placeFor(waiting)
+        if (place === 'none') continue
+        this.#queue.delete(waiting)
+        waiting.serve(place)
+      }
+    }
+    this.#isServing = false
+  }
+
+  #placeFor({ target, fresh }: Waiting): Kept | null | 'none' {
+    const host = this.#hostOf(target.name)
+    const busy = host.open - host.idle.length
+    if (busy >= this.#allowed(target.name)) return 'none'
+    const kept = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
+    if (kept !== undefined) {
+      this.#takeIdle(host, kept)
+      return kept
+    }
+    const other = host.idle[0]
+    if (host.open >= this.#allowed(target.name) && other !== undefined) this.#dismiss(other)
+    else if (this.#open >= this.#options.limits.connections) this.#dismissOne()
+    // The place is free when the server has been taken leave of.
+    if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
+    host.open += 1
+    this.#open += 1
+    return null
+  }
+
+  async #openAny(target: PoolTarget, signal: AbortSignal): Promise<Session> {
+    const { addresses: addressesOf, ...rest } = target
+    const addresses = await addressesOf()
+    let last = new SessionError({
+      stage: 'connect',
+      reply: null,
+      host: target.name,
+      message: 'The mail server has no address.',
+    })
+    for (const address of addresses) {
+      try {
+        return await openSession({ ...rest, address }, this.#options.means, signal)
+      } catch (error) {
+        if (!(error instanceof SessionError) || signal.aborted) throw error
+        last = error
+      }
+    }
+    throw last
+  }
+
+  #held(kept: Kept): Held {
+    const begunAt = this.#options.clock.now()
+    const { target, session } = kept
+    return {
+      session,
+      isReused: kept.messages > 0,
+      release: ({ isReusable, congested }) => {
+        kept.messages += 1
+        countOne(this.#hostOf(target.name).throughput, this.#options.clock.now())
+        if (congested) this.#slow(target.name, begunAt)
+        if (isReusable && session.line.error === null && this.#mayKeep(kept)) this.#keep(kept)
+        else this.#leave(kept, isReusable)
+        this.#serve()
+      },
+    }
+  }
+
+  #mayKeep({ messages, target }: Kept): boolean {
+    const { limits } = this.#options
+    const { open } = this.#hostOf(target.name)
+    return !this.#isClosed && messages < limits.messagesPerConnection && open <= this.#allowed(target.name)
+  }
+
+  #keep(kept: Kept): void {
+    const { startTimer } = this.#options
+    kept.stopTimer = startTimer(() => this.#dismiss(kept), idleTimeoutMs)
+    // Whatever a server says unasked, it means to end the session.
+    kept.session.line.onUnexpected(() => this.#dismiss(kept))
+    this.#hostOf(kept.target.name).idle.push(kept)
+  }
+
+  #takeIdle(host: Host, kept: Kept): void {
+    kept.stopTimer?.()
+    kept.session.line.onUnexpected(null)
+    host.idle.splice(host.idle.indexOf(kept), 1)
+  }
+
+  /** Ends a session that is kept. */
+  #dismiss(kept: Kept): void {
+    this.#takeIdle(this.#hostOf(kept.target.name), kept)
+    this.#leave(kept, true)
+  }
+
+  #dismissOne(): void {
+    for (const { idle } of this.#hosts.values()) {
+      const [first] = idle
+      if (first === undefined) continue
+      this.#dismiss(first)
+      return
+    }
+  }
+
+  /** Ends a session; its place is free when the connection has ended. */
+  #leave({ session, target }: Kept, politely: boolean): void {
+    if (!politely) session.line.fail(brokenOff())
+    if (session.line.error !== null) {
+      this.#freePlace(target.name)
+      return
+    }
+    const farewell = session.line.quit(quitTimeoutMs).then(() => {
+      this.#farewells.delete(farewell)
+      this.#freePlace(target.name)
+    })
+    this.#farewells.add(farewell)
+  }
+
+  #freePlace(name: string): void {
+    const host = this.#hostOf(name)
+    host.open -= 1
+    this.#open -= 1
+    this.#forget(name)
+    this.#serve()
+  }
+
+  /** Forgets a host that nothing is under way to, unless it asked for less and that still counts. */
+  #forget(name: string): void {
+    const host = this.#hosts.get(name)
+    if (host === undefined || host.open > 0 || host.waiting > 0) return
+    const isSlowed = this.#allowed(name) < this.#options.limits.connectionsPerHost
+    if (!isSlowed || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
+  }
+
+  /** How many connections a host may have now. */
+  #allowed(name: string): number {
+    const { limits, clock } = this.#options
+    return allowedConnections(this.#hosts.get(name)?.pace ?? null, limits.connectionsPerHost, clock.now())
+  }
+
+  #slow(name: string, begunAt: Date): void {
+    const host = this.#hostOf(name)
+    const max = this.#options.limits.connectionsPerHost
+    host.pace = slowedPace(host.pace, { max, begunAt, now: this.#options.clock.now() })
+  }
+
+  #hostOf(name: string): Host {
+    const known = this.#hosts.get(name)
+    if (known !== undefined) return known
+    const host: Host = { open: 0, waiting: 0, idle: [], pace: null, throughput: { second: 0, count: 0, before: 0 } }
+    this.#hosts.set(name, host)
+    return host
+  }
+}
+
+/** Whether a session that is kept may serve a target: to the same port, as secure as it is to be. */
+function suits({ session, target }: Kept, wanted: PoolTarget): boolean {
+  return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.line.isVerified)
+}
+
+function stopped(host: string): SessionError {
+  const cause = brokenOff()
+  return new SessionError({ stage: 'connect', reply: null, host, message: cause.message }, { cause })
+}

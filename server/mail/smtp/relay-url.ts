@@ -1,0 +1,41 @@
+import type { Credentials } from './authenticate.ts'
+import type { TlsMode } from './session.ts'
+
+/** The relay that takes all messages. */
+export type RelayConfig = { host: string; port: number; tls: TlsMode; credentials: Credentials | null }
+
+const portOf: Record<TlsMode, number> = { opportunistic: 25, verified: 587, implicit: 465 }
+
+/**
+ * A relay as `SMTP_URL` tells it: `smtp://user:password@host:port`, with STARTTLS and a valid certificate
+ * demanded where there is a password or `?tls=required`; `smtps://` with TLS from the first byte. Ports, where
+ * none is given: 25, with a demand for STARTTLS 587, with `smtps:` 465. Null for anything else.
+ */
+export function parseRelayUrl(text: string): RelayConfig | null {
+  if (!URL.canParse(text)) return null
+  const url = new URL(text)
+  const credentials = credentialsOf(url)
+  const tls = tlsOf(url, credentials !== null)
+  const isPlain = ['', '/'].includes(url.pathname) && url.hash === ''
+  if (tls === null || credentials === 'invalid' || url.hostname === '' || !isPlain) return null
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return { host, port: url.port === '' ? portOf[tls] : Number(url.port), tls, credentials }
+}
+
+function tlsOf({ protocol, search }: URL, hasCredentials: boolean): TlsMode | null {
+  if (protocol === 'smtps:' && search === '') return 'implicit'
+  if (protocol !== 'smtp:') return null
+  if (search === '?tls=required' || (search === '' && hasCredentials)) return 'verified'
+  return search === '' || (search === '?tls=opportunistic' && !hasCredentials) ? 'opportunistic' : null
+}
+
+function credentialsOf({ username, password }: URL): Credentials | null | 'invalid' {
+  if (username === '' && password === '') return null
+  try {
+    const credentials = { user: decodeURIComponent(username), password: decodeURIComponent(password) }
+    const isUsable = Object.values(credentials).every((part) => part !== '' && !part.includes('\0'))
+    return isUsable ? credentials : 'invalid'
+  } catch {
+    return 'invalid'
+  }
+}

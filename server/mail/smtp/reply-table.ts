@@ -1,0 +1,205 @@
+/** What was asked when the reply came. `session`: anything before MAIL. */
+export type ReplyStage = 'session' | 'mail' | 'rcpt' | 'data' | 'message'
+
+/** What a refusal means for a recipient. */
+export type Verdict =
+  | { kind: 'deferred'; congested: boolean }
+  /** `hard`: the address is the reason, so that it must not be written to again. */
+  | { kind: 'bounced'; bounceType: 'hard' | 'soft' }
+
+/** A rule matches when all it names does. */
+export type ReplyRule = {
+  /** The class of the reply's code: 4 may be tried again, 5 not. */
+  class: 4 | 5
+  codes?: readonly number[]
+  /** Subject and detail of the enhanced code (RFC 3463), such as `1.1`: the class is that of the reply's code. */
+  enhanced?: RegExp
+  /** Against the whole text of the reply on one line, in any case. */
+  text?: RegExp
+  stages?: readonly ReplyStage[]
+  verdict: Verdict
+  /** A sentence for people. */
+  reason: string
+}
+
+/*
+ * The table by which replies are judged, in order: the first rule that matches counts.
+ *
+ * 1. Where a provider or a common server is known to use a code for something else than the RFC says.
+ * 2. Enhanced status codes. Source: RFC 3463, and IANA's SMTP Enhanced Status Codes Registry.
+ * 3. Texts, where there is no enhanced code, or one that tells nothing.
+ * 4. The code alone, by what was asked.
+ *
+ * A 4xx is never a bounce. A 5xx is `hard` only where it says that the address is no mailbox: blocks, policy
+ * and full mailboxes pass, and must not cost an address its mail for good.
+ */
+
+const hard: Verdict = { kind: 'bounced', bounceType: 'hard' }
+const soft: Verdict = { kind: 'bounced', bounceType: 'soft' }
+const later: Verdict = { kind: 'deferred', congested: false }
+const slower: Verdict = { kind: 'deferred', congested: true }
+
+const noMailbox = 'There is no such mailbox.'
+const disabled = 'The mailbox is disabled.'
+const noMailDomain = 'The domain takes no mail for this address.'
+const full = 'The mailbox is full.'
+const tooLarge = 'The message is too large for the mail server.'
+const rateLimited = 'The mail server asks for fewer messages or connections.'
+const greylisted = 'The mail server asks strangers to come again later.'
+const blocked = 'The mail server blocks the sender’s address or network, for its reputation.'
+const unauthenticated = 'The mail server demands SPF, DKIM or DMARC that it did not find.'
+const content = 'The mail server refused the content of the message.'
+const policy = 'The mail server refused the message by its policy.'
+const tlsNeeded = 'The mail server demands a secure connection or a login.'
+const looped = 'The message went in circles.'
+
+const unknownMailbox =
+  /(user|mailbox|recipient|account|address|mail ?box)( \S+)? (is )?(unknown|not (found|exist|known|available here)|does ?n[o']t exist|doesn't exist|invalid|no longer (exists|valid|available))|(unknown|no such|invalid|non-?existent|bad destination) (local )?(user|mailbox|recipient|account|address|person)|(does ?n[o'’]t|does not) have an? \S+ account|no mailbox (here )?by that name|no longer on server|not our customer|unrouteable address|email account that you tried to reach does not exist|recipient not found|user doesn't have/i
+const disabledMailbox =
+  /(mailbox|account|user|recipient|address)( \S+)? (has been |is |was )?(disabled|inactive|suspended|deactivated|closed|discontinued|terminated)|(disabled|inactive|suspended) (mailbox|account|user|recipient)/i
+const fullMailbox =
+  /(mailbox|inbox|account|user|recipient|quota)[^.]{0,40}(full|over ?quota|exceeded|out of (storage|space))|over ?quota|quota exceeded|out of storage|insufficient (disk|storage|mailbox) ?space/i
+const rates =
+  /too many (connections|messages|errors|sessions|concurrent)|rate[ -]?limit|throttl|too (fast|quickly|frequent)|slow down|exceeded the (rate|limit|maximum)|unusual rate|server busy|too much mail|connection limit|temporarily deferred|try again later.*(reputation|volume)|\b(RP-00[1-3]|TSS0\d|TS0[1-3])\b|(4\.16\.5\d)/i
+const greylist = /gr[ea]y-?list|try (again|later) in \d+|postgrey|come back later|first (time|contact)/i
+const blocklists =
+  /spamhaus|barracuda|spamcop|sorbs|proofpoint|black ?list|block ?list|blocked|banned|poor reputation|reputation|\bRBL\b|dnsbl|\b(S3140|S3150|AS\(?48\d\d|BL0\d|BL2\d|CS01|HM\d\d)\b/i
+const authentication =
+  /\b(DMARC|SPF|DKIM)\b|unauthenticated|not (pass|authenticated)|sender policy framework|(reverse dns|PTR record|rdns)/i
+const spam = /\bspam\b|virus|malware|phish|content (rejected|restriction)|suspicious|unsolicited|bulk/i
+
+/** What is said in a way of their own. */
+const exceptions: readonly ReplyRule[] = [
+  // Microsoft: blocked at the edge of a tenant, because its directory has no such address.
+  {
+    class: 5,
+    enhanced: /^4\.1$/,
+    text: /recipient address rejected: access denied/i,
+    verdict: hard,
+    reason: noMailbox,
+  },
+  // Microsoft's consumer mail: "Requested action not taken: mailbox unavailable".
+  {
+    class: 5,
+    enhanced: /^5\.0$/,
+    stages: ['rcpt', 'message'],
+    text: /mailbox unavailable/i,
+    verdict: hard,
+    reason: noMailbox,
+  },
+  // Microsoft: throttled and suspended senders.
+  { class: 4, enhanced: /^7\.(5\d\d|65\d)$/, verdict: slower, reason: rateLimited },
+  { class: 5, enhanced: /^7\.(5\d\d|6\d\d|7\d\d)$/, verdict: soft, reason: blocked },
+  // Gmail: one address gets mail too quickly, which tells nothing of the others.
+  {
+    class: 4,
+    enhanced: /^2\.1$/,
+    text: /receiving mail (at a rate|too quickly)/i,
+    verdict: later,
+    reason: 'The mailbox gets more mail than its server takes now.',
+  },
+  // Gmail: the sending network's rates.
+  { class: 4, enhanced: /^7\.(28|23)$/, verdict: slower, reason: rateLimited },
+  // Yahoo: "[TSS04] … temporarily deferred", also with an enhanced code that says less.
+  { class: 4, text: /\bTS(S0\d|0[1-3])\b|temporarily deferred/i, verdict: slower, reason: rateLimited },
+  // A 5xx where its own words say that later will do.
+  { class: 5, text: /gr[ea]y-?list(ed|ing)/i, verdict: later, reason: greylisted },
+  {
+    class: 5,
+    codes: [552],
+    enhanced: /^5\.3$/,
+    verdict: later,
+    reason: 'The mail server takes fewer recipients at once.',
+  },
+  { class: 5, codes: [530], verdict: later, reason: tlsNeeded },
+  // Policy codes given for addresses that are not there.
+  {
+    class: 5,
+    enhanced: /^7\.[01]$/,
+    stages: ['rcpt'],
+    text: /user unknown|no such (user|mailbox)|unknown user/i,
+    verdict: hard,
+    reason: noMailbox,
+  },
+]
+
+/** RFC 3463 §3, and the registry's additions, by subject. */
+const enhancedCodes: readonly ReplyRule[] = [
+  { class: 5, enhanced: /^1\.(1|3)$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: noMailbox },
+  { class: 5, enhanced: /^1\.(2|10)$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: noMailDomain },
+  {
+    class: 5,
+    enhanced: /^1\.6$/,
+    stages: ['rcpt', 'data', 'message'],
+    verdict: hard,
+    reason: 'The mailbox has moved.',
+  },
+  { class: 5, enhanced: /^1\.(7|8)$/, verdict: soft, reason: 'The mail server does not accept the sender’s address.' },
+  { class: 5, enhanced: /^2\.1$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: disabled },
+  { class: 5, enhanced: /^2\.2$/, verdict: soft, reason: full },
+  { class: 4, enhanced: /^2\.2$/, verdict: later, reason: full },
+  { class: 5, enhanced: /^(2\.3|3\.4)$/, verdict: soft, reason: tooLarge },
+  { class: 4, enhanced: /^(3\.1|3\.2|3\.5)$/, verdict: slower, reason: 'The mail server has no capacity now.' },
+  { class: 4, enhanced: /^4\.5$/, verdict: slower, reason: 'The mail server has no capacity now.' },
+  { class: 5, enhanced: /^4\.6$/, verdict: soft, reason: looped },
+  { class: 4, enhanced: /^5\.3$/, verdict: later, reason: 'The mail server takes fewer recipients at once.' },
+  { class: 5, enhanced: /^6\.\d+$/, verdict: soft, reason: content },
+  { class: 5, enhanced: /^7\.(20|21|22|23|24|25|26|27|30|31)$/, verdict: soft, reason: unauthenticated },
+  { class: 5, enhanced: /^7\.9$/, text: authentication, verdict: soft, reason: unauthenticated },
+  { class: 5, enhanced: /^7\.\d+$/, text: authentication, verdict: soft, reason: unauthenticated },
+  { class: 5, enhanced: /^7\.\d+$/, text: blocklists, verdict: soft, reason: blocked },
+  { class: 5, enhanced: /^7\.\d+$/, text: spam, verdict: soft, reason: content },
+  { class: 5, enhanced: /^7\.\d+$/, verdict: soft, reason: policy },
+  { class: 4, enhanced: /^7\.\d+$/, text: greylist, verdict: later, reason: greylisted },
+  { class: 4, enhanced: /^7\.\d+$/, text: rates, verdict: slower, reason: rateLimited },
+  { class: 4, enhanced: /^7\.0$/, codes: [421], verdict: slower, reason: rateLimited },
+]
+
+/** What servers say in words: of the sender's fault first, so that it is never taken for the address's. */
+const texts: readonly ReplyRule[] = [
+  { class: 4, text: greylist, verdict: later, reason: greylisted },
+  { class: 4, text: rates, verdict: slower, reason: rateLimited },
+  { class: 4, text: fullMailbox, verdict: later, reason: full },
+  { class: 5, text: fullMailbox, verdict: soft, reason: full },
+  { class: 5, text: blocklists, verdict: soft, reason: blocked },
+  { class: 5, text: authentication, verdict: soft, reason: unauthenticated },
+  {
+    class: 5,
+    text: /relay(ing)? (access )?(denied|not (permitted|allowed))|not (permitted|allowed) to relay/i,
+    verdict: soft,
+    reason: 'The mail server takes no mail for this domain.',
+  },
+  { class: 5, stages: ['rcpt', 'message'], text: disabledMailbox, verdict: hard, reason: disabled },
+  { class: 5, stages: ['rcpt', 'message'], text: unknownMailbox, verdict: hard, reason: noMailbox },
+  { class: 5, text: spam, verdict: soft, reason: content },
+]
+
+/** RFC 5321 §4.2.3. */
+const codes: readonly ReplyRule[] = [
+  {
+    class: 4,
+    codes: [421],
+    verdict: slower,
+    reason: 'The mail server is closing the connection, and asks to come again.',
+  },
+  { class: 4, codes: [450], verdict: later, reason: 'The mailbox cannot be reached now.' },
+  { class: 4, codes: [452], verdict: later, reason: 'The mail server has no room now.' },
+  { class: 4, codes: [454], verdict: later, reason: 'The mail server cannot secure the connection now.' },
+  { class: 4, verdict: later, reason: 'The mail server cannot take the message now.' },
+  { class: 5, codes: [551], stages: ['rcpt'], verdict: hard, reason: 'The mailbox has moved.' },
+  {
+    class: 5,
+    codes: [552],
+    stages: ['rcpt', 'message'],
+    verdict: soft,
+    reason: 'The mailbox is full, or the message too large.',
+  },
+  { class: 5, codes: [556], stages: ['rcpt'], verdict: hard, reason: noMailDomain },
+  { class: 5, stages: ['session'], verdict: soft, reason: 'The mail server takes no mail from this service.' },
+  { class: 5, stages: ['mail'], verdict: soft, reason: 'The mail server does not accept the sender.' },
+  { class: 5, stages: ['rcpt'], verdict: soft, reason: 'The mail server does not accept the recipient.' },
+  { class: 5, verdict: soft, reason: 'The mail server refused the message.' },
+]
+
+/** In the order they are tried. The last ones match every 4xx and every 5xx. */
+export const replyRules: readonly ReplyRule[] = [...exceptions, ...enhancedCodes, ...texts, ...codes]

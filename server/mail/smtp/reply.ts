@@ -1,0 +1,75 @@
+import { printable } from '../../printable.ts'
+
+/** An answer of an SMTP server. Source: RFC 5321 §4.2. */
+export type Reply = {
+  /** From 200 to 599. */
+  code: number
+  /** As `5.1.1`; null where the server gives none. Source: RFC 2034 §4, RFC 3463 §2. */
+  enhanced: string | null
+  /** The text of each line, without the codes in front of it. */
+  lines: readonly string[]
+}
+
+/** What came is no reply. */
+export class InvalidReplyError extends Error {
+  override name = 'InvalidReplyError'
+}
+
+/** Bytes. RFC 5321 §4.5.3.1.5 allows 512; servers that tell stories use more. */
+const maxLineLength = 4096
+/** Far above the extensions that the longest EHLO answers list. */
+const maxLines = 100
+/** Characters kept of a reply, beside its codes. */
+const maxTextLength = 1000
+
+const lineForm = /^([2-5]\d\d)(?:([ -])(.*))?$/
+const enhancedForm = /^([245]\.\d{1,3}\.\d{1,3})(?:[\s:]+|$)/
+/** As qmail writes it, at the end of the text. */
+const hashedForm = /#([245]\.\d{1,3}\.\d{1,3})\b/
+
+const lineFeed = 0x0a
+
+/** Puts replies together from what arrives, in pieces of any size. */
+export class ReplyReader {
+  #rest: Buffer = Buffer.alloc(0)
+  #lines: string[] = []
+
+  /** The replies that `chunk` completes. Throws InvalidReplyError; nothing can be read after it. */
+  push(chunk: Buffer): Reply[] {
+    const replies: Reply[] = []
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    let start = 0
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
+      const reply = this.#take(bytes.toString('utf8', start, end).replace(/\r$/, ''))
+      if (reply !== null) replies.push(reply)
+      start = end + 1
+    }
+    this.#rest = bytes.subarray(start)
+    if (this.#rest.length > maxLineLength) throw new InvalidReplyError('a line without an end')
+    return replies
+  }
+
+  #take(line: string): Reply | null {
+    const [, code, separator, text = ''] = lineForm.exec(line) ?? []
+    if (code === undefined) throw new InvalidReplyError('a line without a code')
+    if (line.length > maxLineLength) throw new InvalidReplyError('a line that is too long')
+    this.#lines.push(text)
+    if (this.#lines.length > maxLines) throw new InvalidReplyError('too many lines')
+    if (separator === '-') return null
+    const lines = this.#lines
+    this.#lines = []
+    return replyOf(Number(code), lines)
+  }
+}
+
+function replyOf(code: number, lines: readonly string[]): Reply {
+  const enhanced = enhancedForm.exec(lines[0] ?? '')?.[1] ?? hashedForm.exec(lines.at(-1) ?? '')?.[1] ?? null
+  // Each line repeats it (RFC 2034 §4).
+  return { code, enhanced, lines: enhanced === null ? lines : lines.map((line) => line.replace(enhancedForm, '')) }
+}
+
+/** A reply for people: one printable line of at most 1 KiB of characters, such as `550 5.1.1 No such user`. */
+export function textOfReply({ code, enhanced, lines }: Reply): string {
+  const text = printable(lines.join(' ').replace(/\s+/g, ' ').trim().slice(0, maxTextLength)).slice(0, maxTextLength)
+  return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ')
+}

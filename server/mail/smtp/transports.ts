@@ -1,0 +1,90 @@
+import type { Clock } from '../../clock.ts'
+import { resolveWithSystem } from '../../network/name-resolution.ts'
+import { type StartTimer, startSystemTimer } from '../../timer.ts'
+import type { Transport } from '../transport.ts'
+import { deferred } from './outcome.ts'
+import { Pool } from './pool.ts'
+import { createRelay } from './relay.ts'
+import type { RelayConfig } from './relay-url.ts'
+import type { Route } from './route.ts'
+
+/** The settings of sending. */
+export type TransportConfig = {
+  /** What the service calls itself. */
+  hostname: string
+  /** Connections at most, in all. */
+  concurrency: number
+  connectionsPerHost: number
+  messagesPerConnection: number
+}
+
+/** Where messages go. `capture`: to the sink in this process, by the port it listens on at 127.0.0.1. */
+export type TransportKind = { kind: 'relay'; relay: RelayConfig } | { kind: 'capture'; port: () => number }
+
+export type TransportOptions = {
+  config: TransportConfig
+  to: TransportKind
+  clock: Clock
+  /** Whether relays are asked to tell of success, because there is somebody to listen. Default: false. */
+  successNotifications?: boolean
+  /** Authorities trusted beside the usual ones, PEM. Default: none. */
+  ca?: string
+  /** Handed in, so that a test can let time pass. */
+  startTimer?: StartTimer
+}
+
+/** Conversations begun, for each connection there may be: the rest waits where it takes no memory. */
+const begunPerConnection = 4
+
+/** The way out for messages. Nothing is connected before the first. */
+export function createTransport(options: TransportOptions): Transport {
+  const { config, clock, startTimer = startSystemTimer } = options
+  const limits = {
+    connections: config.concurrency,
+    connectionsPerHost: config.connectionsPerHost,
+    messagesPerConnection: config.messagesPerConnection,
+  }
+  const session = { hostname: config.hostname, startTimer, ca: options.ca }
+  const pool = new Pool({ limits, means: session, clock, startTimer })
+  const route = routeOf(options, pool, startTimer)
+  const maxBegun = config.concurrency * begunPerConnection
+  let begun = 0
+
+  function roomFor(destination: string): number {
+    const hosts = route.hostsOf(destination)
+    const room = hosts.reduce((sum, host) => sum + pool.roomFor(host), 0)
+    return Math.min(hosts.length === 0 ? config.connectionsPerHost : room, Math.max(0, maxBegun - begun))
+  }
+
+  return {
+    destinationOf: (domain) => route.destinationOf(domain),
+    room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
+    roomFor,
+    async send({ destination, ...letter }, signal) {
+      // Twice what there is room for by any count: whoever begins so many does not ask.
+      if (begun >= 2 * maxBegun) return letter.recipients.map(() => deferred('The service has too much to send.'))
+      begun += 1
+      try {
+        return await route.send(destination, letter, signal)
+      } finally {
+        begun -= 1
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+function routeOf({ to, successNotifications = false }: TransportOptions, pool: Pool, startTimer: StartTimer): Route {
+  const means = { pool, options: { startTimer, successNotifications } }
+  const resolve = resolveWithSystem
+  switch (to.kind) {
+    case 'relay':
+      return createRelay({ relay: () => to.relay, isFinal: false, resolve, means })
+    case 'capture':
+      return createRelay({ relay: () => sink(to.port()), isFinal: true, resolve, means })
+  }
+}
+
+function sink(port: number): RelayConfig {
+  return { host: '127.0.0.1', port, tls: 'opportunistic', credentials: null }
+}
