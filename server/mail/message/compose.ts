@@ -100,10 +100,10 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
       const html = only === null ? (content.html ?? '') : personalHtml(parts, only)
       const url = only === null ? null : unsubscribeUrl(parts, only)
       const root = new MailComposer({
-        from: mailboxOf(email.sender) ?? email.sender,
+        from: mailboxOf(email.sender),
         to: mailboxes(parts, 'to'),
         cc: mailboxes(parts, 'cc'),
-        replyTo: content.replyTo.map((text) => mailboxOf(text) ?? text),
+        replyTo: content.replyTo.map(mailboxOf),
         messageId: email.messageId,
         // Of the email, not of the attempt: every copy that arrives says the same.
         date: email.scheduledAt ?? email.createdAt,

@@ -1,4 +1,3 @@
-import addressparser from 'nodemailer/lib/addressparser'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
 /**
@@ -46,10 +45,14 @@ export function isHeaderName(name: string): boolean {
 /** A name and an address, as a header shows them. */
 export type Mailbox = { name: string; address: string }
 
-/** The first mailbox of a text such as `Ann <ann@example.com>`; null where there is none. */
-export function mailboxOf(text: string): Mailbox | null {
-  const found = addressparser(text, { flatten: true }).find(({ address }) => address !== undefined && address !== '')
-  return found === undefined ? null : mailbox(found.name ?? '', found.address ?? '')
+/**
+ * The mailbox a text stands for: an address alone, or a name, in double quotes where it has anything special,
+ * and an address in angle brackets. Not just any text of a header: the API has read it before.
+ */
+export function mailboxOf(text: string): Mailbox {
+  const [, inQuotes, plain, address] = /^(?:"((?:[^"\\]|\\.)*)"|([^"<]*)) <(.+)>$/s.exec(text) ?? []
+  if (address === undefined) return mailbox('', text)
+  return mailbox(inQuotes?.replace(/\\(.)/gs, '$1') ?? plain ?? '', address)
 }
 
 export function mailbox(name: string, address: string): Mailbox {
