@@ -48,7 +48,9 @@ export function createConversing(means: ConverseMeans): Conversing {
     const message = await compose(planned, draft, { content, identity }).catch(onError)
     if (!message) return failed(planned, faultOfOurs)
     const mailFrom = tokens.returnPath(email.id, identity.returnPath)
-    const outcomes = await transport.send({ destination, mailFrom, recipients, message }, signal)
+    const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
+    planned.leave()
+    const outcomes = await sending
     if (signal.aborted && outcomes.every(isUntried)) return 'released'
     const at = clock.now()
     const { id: emailId } = email
@@ -90,6 +92,7 @@ export function createConversing(means: ConverseMeans): Conversing {
         onError(error)
         return 'released'
       } finally {
+        planned.leave()
         leave()
       }
     },

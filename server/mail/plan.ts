@@ -9,6 +9,8 @@ export type Planned = {
   /** Whether the copy is for the one recipient there is. */
   personal: boolean
   recipients: readonly DueRecipient[]
+  /** Gives its place at the destination to another; to be called when the transport has it, or it is over. */
+  leave: () => void
 }
 
 /** What is to be done with a claimed email. */
@@ -24,8 +26,8 @@ export type Plan = {
 /** How recipients are brought together, and how much may be begun. */
 export type Routes = {
   destinationOf(domain: string): string
-  /** Takes one place at a destination, if there is one. */
-  takePlace(destination: string): boolean
+  /** Takes a place at a destination, if there is one. Answers how to leave it. */
+  take(destination: string): (() => void) | null
 }
 
 /**
@@ -40,9 +42,10 @@ export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan
   const groups = personal
     ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
     : together.map(([destination, recipients]) => ({ destination, recipients }))
-  const conversations = groups
-    .filter(({ destination }) => routes.takePlace(destination))
-    .map((group) => ({ ...group, email, personal }))
+  const conversations = groups.flatMap((group) => {
+    const leave = routes.take(group.destination)
+    return leave === null ? [] : [{ ...group, email, personal, leave }]
+  })
   return { email, conversations, simulated, parked: conversations.length < groups.length }
 }
 

@@ -34,6 +34,8 @@ export type Outcome =
 export type Transport = {
   /** What recipients at `domain` (lower case, A-labels) can share a conversation by. */
   destinationOf(domain: string): string
+  /** How many conversations may be begun now, wherever to; 0: none, there is nothing to claim for. */
+  room(): number
   /** How many conversations with a destination may be begun now, beside those that wait or run; 0: none. */
   roomFor(destination: string): number
   /**

@@ -9,6 +9,7 @@ import { loadSmallContents } from './contents.ts'
 import { type ConverseMeans, createConversing, type Draft } from './converse.ts'
 import type { Fact } from './facts.ts'
 import { isPersonal } from './message/compose.ts'
+import { createPlaces } from './places.ts'
 import { beginningsOf, nextLook, type Plan, type Planned, planOf } from './plan.ts'
 import type { RecordMeans } from './record.ts'
 import { parkMs, type Sent, startSettling } from './settling.ts'
@@ -44,6 +45,7 @@ export type MailWorker = {
 type Held = { claimed: ClaimedEmail; since: number; partsLeft: number }
 
 const batchSize = 200
+const leastBatch = 50
 const keepAliveMs = 5_000
 
 /**
@@ -58,6 +60,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
   const breakOff = new AbortController()
+  const places = createPlaces(transport)
   const conversing = createConversing({ ...options, onError: report('making a message') })
 
   const settling = startSettling({
@@ -66,18 +69,29 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     onError: report('writing down what was sent'),
     onFinished(emailIds) {
       for (const id of emailIds) held.delete(id)
-      if (held.size <= maxHeld / 2) wake()
+      if (hasRoom()) wake()
     },
   })
+
+  /** A claim of a handful costs as much as one of hundreds: it waits for room. */
+  function hasRoom(): boolean {
+    return held.size <= maxHeld / 2 && places.room() > 0
+  }
+
+  /** Emails in a claim at most: fewer while most of what is claimed finds no room at its destination. */
+  let appetite = batchSize
+
+  function noteClaim(claimed: number, parked: number): void {
+    appetite = parked > claimed / 2 ? leastBatch : Math.min(batchSize, 2 * appetite)
+  }
 
   function claimLoop(what: 'fresh' | 'due'): Loop {
     return startLoop({
       intervalMs,
       onError: report(`claiming ${what} emails`),
       async run() {
-        // A claim of a handful costs as much as one of hundreds: it waits for room.
-        if (held.size > maxHeld / 2) return false
-        const limit = Math.min(maxHeld - held.size, batchSize)
+        if (!hasRoom()) return false
+        const limit = Math.min(maxHeld - held.size, places.room(), appetite)
         const claimed = await queue.emails.claim(what, limit)
         await begin(claimed)
         return claimed.length === limit
@@ -115,13 +129,14 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   /** Decides what is begun, and commits that it is. */
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
-    const routes = createRoutes()
+    const plans = new Map<string, Plan>()
+    const routes = { destinationOf: transport.destinationOf, take: places.take }
     return inTransaction(db, async (trx) => {
       const emails = await lockDue(
         trx,
         claimed.map(({ emailId }) => emailId),
       )
-      const plans = new Map(emails.map((email) => [email.id, planOf(email, isPersonal(email), routes)]))
+      for (const email of emails) plans.set(email.id, planOf(email, isPersonal(email), routes))
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
       const parkedUntil = new Date(clock.now().getTime() + parkMs)
@@ -133,7 +148,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       await queue.emails.finish(trx, idle)
       if (beginnings.resent.length > 0) onResent?.(beginnings.resent.length)
       for (const { claimed: one } of idle) held.delete(one.emailId)
+      noteClaim(claimed.length, idle.length)
       return [...plans.values()].filter(isBegun)
+    }).catch((error) => {
+      for (const { conversations } of plans.values()) for (const { leave } of conversations) leave()
+      throw error
     })
   }
 
@@ -180,20 +199,6 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       trx,
       claimed.map((one) => ({ claimed: one, nextAt })),
     )
-  }
-
-  /** What is begun together must find room together. */
-  function createRoutes() {
-    const taken = new Map<string, number>()
-    return {
-      destinationOf: (domain: string) => transport.destinationOf(domain),
-      takePlace(destination: string) {
-        const count = taken.get(destination) ?? 0
-        if (count >= transport.roomFor(destination)) return false
-        taken.set(destination, count + 1)
-        return true
-      },
-    }
   }
 
   let keptAliveAt = performance.now()

@@ -1,0 +1,276 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { SMTPServer } from 'smtp-server'
+import type { Clock } from '../../server/clock.ts'
+import { type Db, inTransaction } from '../../server/database/connection.ts'
+import { newId } from '../../server/ids.ts'
+import type { Fact } from '../../server/mail/facts.ts'
+import { createComposer } from '../../server/mail/message/compose.ts'
+import { createMailTokens, type MailTokens } from '../../server/mail/message/tokens.ts'
+import { createSigners } from '../../server/mail/signers.ts'
+import { createTransport } from '../../server/mail/smtp/transports.ts'
+import { type MailWorker, startMailWorker } from '../../server/mail/worker.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { sealPrivateKey } from '../../server/private-keys.ts'
+import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { secretBox } from '../../server/secrets.ts'
+import { createTestTime } from './clock.ts'
+import { createTestDatabase } from './database.ts'
+import { type SeedEmail, seedAccount, seedEmail } from './emails.ts'
+
+const start = new Date('2026-03-01T09:30:00.000Z')
+const patienceMs = 10_000
+
+export type Received = { mailFrom: string; recipients: string[]; message: string }
+
+/** What the mail server of a test answers; by default it takes everything. Throw `smtpReply` to refuse. */
+export type MailServerRules = {
+  onRecipient?: (address: string) => Promise<void> | void
+  /** Called when the whole message is there. */
+  onMessage?: (received: Received) => Promise<void> | void
+}
+
+/** A refusal, for the rules of a mail server. */
+export function smtpReply(responseCode: number, message: string): Error {
+  return Object.assign(new Error(message), { responseCode })
+}
+
+/** A mail server on loopback that keeps what it takes. */
+export async function startMailServer(rules: MailServerRules = {}) {
+  const received: Received[] = []
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
+    onRcptTo({ address }, _session, callback) {
+      Promise.resolve()
+        .then(() => rules.onRecipient?.(address))
+        .then(() => callback(), callback)
+    },
+    onData(stream, { envelope }, callback) {
+      text(stream)
+        .then(async (message) => {
+          const mailFrom = envelope.mailFrom === false ? '' : envelope.mailFrom.address
+          const one = { mailFrom, recipients: envelope.rcptTo.map(({ address }) => address), message }
+          await rules.onMessage?.(one)
+          received.push(one)
+        })
+        .then(() => callback(), callback)
+    },
+  })
+  // A client may break a connection off.
+  server.on('error', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  const { port } = server.server.address() as AddressInfo
+  return {
+    port,
+    received,
+    rules,
+    async [Symbol.asyncDispose]() {
+      await new Promise<void>((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export type MailEngine = AsyncDisposable & {
+  db: Db
+  connectionString: string
+  queue: Queue
+  worker: MailWorker
+  clock: Clock
+  tokens: MailTokens
+  accountId: string
+  domainId: string
+  /** What the worker told of recipients, in order. */
+  facts: Fact[]
+  /** How many recipients were said to be sent to again. */
+  readonly resent: number
+  /** Stores an email and its job, as the API does. */
+  send(email: Partial<SeedEmail> & Pick<SeedEmail, 'to'>): Promise<string>
+  /** Jumps in time with everything: our clock, the queue's and the database's. */
+  advance(seconds: number): Promise<void>
+  /** Lets time pass, with every timer of the queue in it. */
+  tick(seconds: number): Promise<void>
+  /** The statuses of an email and its recipients, once `enough` of them satisfies the test. */
+  statusOf(emailId: string, enough: (seen: EmailState) => boolean): Promise<EmailState>
+  timelineOf(emailId: string): Promise<{ position: number | null; type: string; detail: string | null }[]>
+  /** The types of the events about an email, in order. */
+  eventsOf(emailId: string): Promise<string[]>
+  /** Ends the worker as SIGTERM would. */
+  stopWorker(deadlineMs: number): Promise<void>
+  /** Starts a worker anew, as another process would. */
+  startWorker(): void
+}
+
+export type EmailState = { status: string; recipients: string[]; attempts: number[] }
+
+export type MailEngineOptions = { port: number; concurrency?: number; connectionsPerHost?: number }
+
+/** The way of an email from its job to a mail server on loopback, on a database and a clock of its own. */
+export async function startMailEngine(options: MailEngineOptions): Promise<MailEngine> {
+  const { clock, queueClock, sessionOptions } = createTestTime(start)
+  const database = await createTestDatabase({ sessionOptions })
+  const { db, connectionString } = database
+  const fail = (error: Error) => {
+    throw error
+  }
+  const queue = await startQueue({ connectionString, works: true, onError: fail, clock: queueClock, sessionOptions })
+  const box = secretBox(Buffer.alloc(32, 1))
+  const accountId = await seedAccount(db, start)
+  const domainId = await seedDomain(db, accountId, (key) => sealPrivateKey(box, key))
+  const outbox = createOutbox({ clock, wake: () => undefined })
+  const tokens = createMailTokens(Buffer.alloc(32, 2))
+  const facts: Fact[] = []
+  let resent = 0
+  const transports: { close(): Promise<void> }[] = []
+
+  function runWorker(): MailWorker {
+    const transport = createTransport({
+      config: {
+        hostname: 'mail.example.test',
+        concurrency: options.concurrency ?? 10,
+        connectionsPerHost: options.connectionsPerHost ?? 5,
+        messagesPerConnection: 100,
+      },
+      to: { kind: 'capture', port: () => options.port },
+      clock,
+    })
+    transports.push(transport)
+    return startMailWorker({
+      db,
+      queue,
+      clock,
+      outbox,
+      transport,
+      tokens,
+      composer: createComposer({ tokens, publicUrl: () => 'https://mail.example.test', clock }),
+      signers: createSigners({ db, secretBox: box, clock }),
+      logger: pino({ level: 'fatal' }),
+      concurrency: options.concurrency ?? 10,
+      pollIntervalMs: 50,
+      random: () => 0.5,
+      onFact: (fact) => void facts.push(fact),
+      onResent: (count) => {
+        resent += count
+      },
+    })
+  }
+  let worker = runWorker()
+
+  return {
+    db,
+    connectionString,
+    queue,
+    get worker() {
+      return worker
+    },
+    clock,
+    tokens,
+    accountId,
+    domainId,
+    facts,
+    get resent() {
+      return resent
+    },
+    async send(email) {
+      const at = clock.now()
+      const id = await seedEmail(db, { accountId, domainId, at, ...email })
+      await inTransaction(db, (trx) =>
+        queue.emails.put(trx, [{ emailId: id, accountId, dueAt: email.scheduledAt ?? null }]),
+      )
+      worker.wake()
+      return id
+    },
+    async advance(seconds) {
+      await queueClock.setTime(queueClock.now() + seconds * 1000)
+      worker.wake()
+    },
+    async tick(seconds) {
+      await queueClock.tick(seconds * 1000)
+      worker.wake()
+    },
+    async statusOf(emailId, enough) {
+      const deadline = performance.now() + patienceMs
+      for (;;) {
+        const seen = await stateOf(db, emailId)
+        if (enough(seen)) return seen
+        if (performance.now() > deadline) throw new Error(`the email stays at ${JSON.stringify(seen)}`)
+        // What was sent is written down within milliseconds; the database is asked until it is.
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    timelineOf: (emailId) =>
+      db
+        .selectFrom('email_timeline')
+        .select(['position', 'type', 'detail'])
+        .where('email_id', '=', emailId)
+        .orderBy('id')
+        .execute(),
+    async eventsOf(emailId) {
+      const rows = await db.selectFrom('events').select(['type', 'body']).orderBy('id').execute()
+      return rows.filter(({ body }) => body.includes(emailId)).map(({ type }) => type)
+    },
+    stopWorker: (deadlineMs) => worker.stop(deadlineMs),
+    startWorker() {
+      worker = runWorker()
+    },
+    async [Symbol.asyncDispose]() {
+      await worker.stop(2_000)
+      for (const transport of transports) await transport.close()
+      await queue.stop()
+      await database.drop()
+    },
+  }
+}
+
+async function stateOf(db: Db, emailId: string): Promise<EmailState> {
+  const [email, recipients] = await Promise.all([
+    db.selectFrom('emails').select('status').where('id', '=', emailId).executeTakeFirstOrThrow(),
+    db
+      .selectFrom('email_recipients')
+      .select(['status', 'attempt_count'])
+      .where('email_id', '=', emailId)
+      .orderBy('position')
+      .execute(),
+  ])
+  return {
+    status: email.status,
+    recipients: recipients.map(({ status }) => status),
+    attempts: recipients.map(({ attempt_count }) => attempt_count),
+  }
+}
+
+async function seedDomain(
+  db: Db,
+  accountId: string,
+  seal: (key: ReturnType<typeof generateKeyPairSync>['privateKey'] & object) => Buffer,
+): Promise<string> {
+  const id = newId('domain', start)
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const ed25519 = generateKeyPairSync('ed25519')
+  await db
+    .insertInto('domains')
+    .values({
+      id,
+      account_id: accountId,
+      name: 'example.test',
+      return_path: 'send.example.test',
+      status: 'verified',
+      rsa_selector: 'r1',
+      rsa_public_key: rsa.publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+      rsa_private_key: seal(rsa.privateKey),
+      ed25519_selector: 'e1',
+      ed25519_public_key: 'unused',
+      ed25519_private_key: seal(ed25519.privateKey),
+      findings: '{}',
+      next_check_at: null,
+      last_checked_at: null,
+      verified_at: start,
+    })
+    .execute()
+  return id
+}
