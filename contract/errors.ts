@@ -34,6 +34,12 @@ export const errorTable = {
     status: 422,
     meaning: 'The person unsubscribed from everything; set the status of the subscriber to `active` first.',
   },
+  domain_not_verified: {
+    status: 422,
+    meaning: 'The domain of `from` is not a verified domain of the account; add it and publish its DNS records first.',
+  },
+  audience_not_found: { status: 422, meaning: 'The account has no audience with the `audienceId` of the body.' },
+  email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
   headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },
   internal_error: { status: 500, meaning: 'A fault of the server. Quote the `requestId` when you report it.' },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { emailAddress, timestamp } from './fields.ts'
+import { emailAddress, recipientAddress, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 
 /*
@@ -17,7 +17,7 @@ const campaignId = exampleId('campaign')
 
 const oneEmail = {
   emailId: idSchema('email', 'The message.'),
-  to: emailAddress.meta({ description: 'The recipient this event is about.', example: who }),
+  to: recipientAddress.meta({ description: 'The recipient this event is about.', example: who }),
   subject: z.string(),
 }
 const oneEmailExample = { emailId, to: who, subject: 'Welcome' }

@@ -16,6 +16,8 @@ export type RouteMetadata = {
    * transaction, or after it, where the work is not a transaction (an HTTP request to somebody else).
    */
   idempotency: 'none' | 'with-work' | 'after-work'
+  /** Whether the body may hold files, so that it may be larger than those of other routes. */
+  takesAttachments: boolean
   /** Every error it can answer. */
   errors: readonly ErrorCode[]
 }
@@ -27,6 +29,11 @@ export const tags = {
   Subscribers: 'People, once per account and address.',
   Audiences: 'Named lists of people.',
   Contacts: 'The membership of a subscriber in an audience.',
+  Domains: 'Names to send from, with the DNS records they need.',
+  Emails: 'Messages, to one or more recipients each.',
+  Suppressions: 'Addresses that are not written to.',
+  'Captured messages': 'What was kept instead of being sent.',
+  'Inbound messages': 'What came back and was not understood.',
 } as const
 
 export type Tag = keyof typeof tags
@@ -59,6 +66,8 @@ type Options<E extends ErrorCode> = {
   idempotency?: RouteMetadata['idempotency']
   /** Whether a request body is read: adds the errors of a bad one. */
   hasBody?: boolean
+  /** Whether the body may hold files. Default: no. */
+  takesAttachments?: boolean
   /** The errors beyond those every route has. */
   errors?: readonly E[]
 }
@@ -84,6 +93,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     permission: options.permission,
     liveKeyOnly: options.liveKeyOnly ?? false,
     idempotency,
+    takesAttachments: options.takesAttachments ?? false,
     errors,
   }
   return {

@@ -33,6 +33,26 @@ export function invalidField(path: string, message: string): DomainError {
   })
 }
 
+/** Details told at most; more would only repeat. */
+const maxDetails = 50
+/** Faults named in the message at most. */
+const maxSummed = 3
+/** Names a client made up are cut to this many characters. */
+const maxNameLength = 100
+
+/** `validation_error` with a message that sums up `details`. */
+export function invalidRequest(details: readonly ErrorDetail[]): DomainError {
+  const told = details.slice(0, maxDetails).map(({ path, message }) => ({ path: cut(path), message }))
+  const summary = told.slice(0, maxSummed).map(({ path, message }) => `${path}: ${message}`)
+  const more = details.length - summary.length
+  if (more > 0) summary.push(`and ${more} more`)
+  return new DomainError('validation_error', `The request is not valid: ${summary.join('; ')}.`, { details: told })
+}
+
+function cut(text: string): string {
+  return text.length <= maxNameLength ? text : `${text.slice(0, maxNameLength)}…`
+}
+
 /**
  * A reason the process cannot start or a command cannot run, told to the operator in one line and
  * without a stack trace. The message says what to do.

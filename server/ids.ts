@@ -68,6 +68,14 @@ export function firstIdAt(kind: IdKind, at: Date): string {
   return fromUUIDBytes(idPrefixes[kind], bytes)
 }
 
+/** How far the time in an identifier can be ahead of the time of creation: clocks that are set back. Milliseconds. */
+const idLeadMs = 3_600_000
+
+/** An identifier above those of all that was created before `at`: a bound for "until" in lists ordered by identifier. */
+export function idAboveThoseBefore(kind: IdKind, at: Date): string {
+  return firstIdAt(kind, new Date(at.getTime() + idLeadMs))
+}
+
 /** The UUID inside an identifier. Throws when `id` is none. */
 export function uuidOf(id: string): string {
   return toUUID(fromString(id))

@@ -108,6 +108,28 @@ export async function findContact(
   return contactsOf(handle, accountId, audienceId).where('contacts.subscriber_id', '=', subscriberId).executeTakeFirst()
 }
 
+const selectUnsubscribed = prepare<
+  { accountId: string; audienceId: string; addressKeys: readonly string[] },
+  { unsubscribed: string[] }
+>({ name: 'find_unsubscribed' })`
+  SELECT ARRAY(
+    SELECT s.email_key FROM subscribers s
+    LEFT JOIN contacts c ON c.audience_id = a.id AND c.subscriber_id = s.id
+    WHERE s.account_id = ${'accountId'} AND s.email_key = ANY(${'addressKeys'}::text[])
+      AND (s.status = 'unsubscribed' OR c.status = 'unsubscribed')
+  ) AS unsubscribed
+  FROM audiences a WHERE a.account_id = ${'accountId'} AND a.id = ${'audienceId'}
+`
+
+/** Of people, by their addresses, those who want no mail to an audience. Undefined: there is no such audience. */
+export async function findUnsubscribed(
+  handle: Handle,
+  params: { accountId: string; audienceId: string; addressKeys: readonly string[] },
+): Promise<string[] | undefined> {
+  const [row] = await selectUnsubscribed(handle, params)
+  return row?.unsubscribed
+}
+
 /** @param page.after The subscriber the page begins behind, newest first. */
 export async function selectContacts(
   handle: Handle,

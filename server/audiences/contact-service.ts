@@ -13,6 +13,7 @@ import {
   type ContactRow,
   deleteContact,
   findContact,
+  findUnsubscribed,
   selectContacts,
 } from './contact-queries.ts'
 import { findAudience } from './queries.ts'
@@ -36,6 +37,15 @@ export type ContactService = {
    * status `active` when the person unsubscribed from everything.
    */
   update(handle: Handle, accountId: string, key: ContactKey, patch: UpdateContact): Promise<Contact>
+  /**
+   * Of people, given by the `addressKey` of their addresses, those who unsubscribed from an audience or from
+   * everything. Null when there is no such audience.
+   */
+  unsubscribed(
+    handle: Handle,
+    accountId: string,
+    audience: { id: string; addressKeys: readonly string[] },
+  ): Promise<Set<string> | null>
   /** The subscriber stays. Emits `contact.deleted`. */
   remove(handle: Handle, accountId: string, key: ContactKey): Promise<void>
 }
@@ -95,6 +105,10 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         })
         return get(trx, accountId, key)
       })
+    },
+    async unsubscribed(handle, accountId, { id, addressKeys }) {
+      const found = await findUnsubscribed(handle, { accountId, audienceId: id, addressKeys })
+      return found === undefined ? null : new Set(found)
     },
     async remove(handle, accountId, key) {
       await inTransaction(handle, async (trx) => {

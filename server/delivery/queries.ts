@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { DeliveryListQuery, DeliveryStatus } from '../../contract/deliveries.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
-import { firstIdAt } from '../ids.ts'
+import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { SealedSecrets } from './keyring.ts'
 
@@ -65,13 +65,10 @@ function createdSince(time: string) {
     eb.and([eb('id', '>=', firstIdAt('delivery', at)), eb('created_at', '>=', at)])
 }
 
-/** How far the time in an id can be ahead of the time of creation: clocks that are set back. Milliseconds. */
-const idLeadMs = 3_600_000
-
 /** Created before a time; the bound on the id lets the index begin there. */
 function createdBefore(time: string) {
   const at = new Date(time)
-  const bound = firstIdAt('delivery', new Date(at.getTime() + idLeadMs))
+  const bound = idAboveThoseBefore('delivery', at)
   return (eb: ExpressionBuilder<Database, 'deliveries'>) => eb.and([eb('id', '<', bound), eb('created_at', '<', at)])
 }
 

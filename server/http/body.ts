@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { DomainError } from '../errors.ts'
+import type { BodyRoom } from './body-room.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
 const noBody = Buffer.alloc(0)
@@ -9,6 +10,16 @@ const noBody = Buffer.alloc(0)
 /** The body as it was sent, byte for byte; empty when there was none. */
 export function rawBodyOf(req: IncomingMessage): Buffer {
   return rawBodies.get(req) ?? noBody
+}
+
+/** The route a request was found to be for; none where a middleware stands alone. */
+type Routed = Request & { tsRestRoute?: { metadata?: unknown } }
+
+/** What bodies with files in them may be. */
+export type LargeBodies = {
+  maxBytes: number
+  /** Where those above the usual limit have to be as long as their request lasts. */
+  room: BodyRoom
 }
 
 /**
@@ -19,12 +30,17 @@ export function rawBodyOf(req: IncomingMessage): Buffer {
  * than `maxBytes`, `malformed_json` when it cannot be parsed.
  *
  * Source: RFC 8259 §8.1 (UTF-8), RFC 9110 §8.4 (encodings), §9.3.1, §9.3.5 (GET, DELETE).
+ *
+ * @param large The limit of routes whose bodies may hold files. Default: that of the others.
  */
-export function readJsonBody(maxBytes: number): RequestHandler {
-  return async (req, _res, next) => {
+export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHandler {
+  return async (req: Routed, res, next) => {
     if (carriesBody(req)) {
       checkMediaType(req)
-      const bytes = await collect(req, maxBytes)
+      const isLarge = large !== undefined && takesAttachments(req)
+      const bytes = await (isLarge
+        ? collectLarge(req, res, { ...large, usualBytes: maxBytes })
+        : collect(req, maxBytes))
       if (bytes.length > 0) {
         req.body = parse(bytes)
         rawBodies.set(req, bytes)
@@ -32,6 +48,10 @@ export function readJsonBody(maxBytes: number): RequestHandler {
     }
     next()
   }
+}
+
+function takesAttachments({ tsRestRoute }: Routed): boolean {
+  return Object(tsRestRoute?.metadata).takesAttachments === true
 }
 
 function carriesBody({ method, headers }: Request): boolean {
@@ -74,7 +94,7 @@ function isJsonInUtf8(contentType: string): boolean {
  * The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer.
  * Never settles when the request breaks off: nobody is left to be answered.
  */
-async function collect(req: Request, maxBytes: number): Promise<Buffer> {
+async function collect(req: Request, maxBytes: number, onData?: (length: number) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {
@@ -84,13 +104,37 @@ async function collect(req: Request, maxBytes: number): Promise<Buffer> {
       length += chunk.length
       if (length <= maxBytes) chunks.push(chunk)
       else reject(tooLarge(maxBytes))
+      onData?.(length)
     })
     req.on('end', () => resolve(Buffer.concat(chunks, Math.min(length, maxBytes))))
   })
 }
 
+/** The same; beyond `usualBytes` nothing is read before there is room for it. */
+async function collectLarge(
+  req: Request,
+  res: Response,
+  { maxBytes, usualBytes, room }: LargeBodies & { usualBytes: number },
+): Promise<Buffer> {
+  let isAsking = false
+  return collect(req, maxBytes, (length) => {
+    if (isAsking || length <= usualBytes || length > maxBytes) return
+    isAsking = true
+    req.pause()
+    void room.enter(Number(req.headers['content-length'] ?? maxBytes)).then((leave) => {
+      // Given back when the request is over, however it ends; it may be already.
+      if (res.closed) leave()
+      else res.once('close', leave)
+      req.resume()
+    })
+  })
+}
+
 function tooLarge(maxBytes: number): DomainError {
-  return new DomainError('payload_too_large', `The body is larger than the limit of ${maxBytes} bytes: send less.`)
+  return new DomainError(
+    'payload_too_large',
+    `The body is larger than the limit of ${maxBytes} bytes for this operation: send less.`,
+  )
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

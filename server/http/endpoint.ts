@@ -7,6 +7,8 @@ import type { Handle } from '../database/connection.ts'
 export type EndpointContext = {
   /** The account of the key. Every use case is limited to it. */
   accountId: string
+  /** The kind of the key. */
+  mode: 'test' | 'live'
   /**
    * Where the use case works: the database, or, for a request with an `Idempotency-Key`, the
    * transaction its answer is kept in.

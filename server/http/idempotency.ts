@@ -83,13 +83,13 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
   return (handler) => async (input) => {
     const { req } = input
     const caller = callerOf(req)
-    const { accountId } = caller
+    const { accountId, mode } = caller
     const { idempotency } = req.tsRestRoute.metadata
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
-    if (key === undefined) return handler(input, { accountId, handle: db })
+    if (key === undefined) return handler(input, { accountId, mode, handle: db })
     const use = { accountId, key, fingerprint: fingerprintOf(req, caller), at: clock.now() }
     const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
-    const answer = await run(use, input, (handle) => handler(input, { accountId, handle }))
+    const answer = await run(use, input, (handle) => handler(input, { accountId, mode, handle }))
     // The fingerprint holds the route: what is replayed is what this handler answered.
     return answer as Awaited<ReturnType<typeof handler>>
   }

@@ -16,14 +16,13 @@ function collectPaths(contract: AppRouter, paths: Map<string, string[]>): void {
   }
 }
 
-/**
- * Refuses every method but `methods` on `path`, and says which there are. To be called after the
- * handlers of those. HEAD goes with GET.
- */
+/** Refuses every method but `methods` on `path`, and says which there are. HEAD goes with GET. */
 export function refuseOtherMethods(app: Express, path: string, methods: readonly string[]): void {
-  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-  app.all(path, (req, res) => {
-    res.setHeader('Allow', allowed)
-    throw new DomainError('method_not_allowed', `This path has no ${req.method}: it has ${allowed}.`)
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  app.all(path, (req, res, next) => {
+    if (allowed.includes(req.method)) return next()
+    const told = allowed.join(', ')
+    res.setHeader('Allow', told)
+    throw new DomainError('method_not_allowed', `This path has no ${req.method}: it has ${told}.`)
   })
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { NextFunction, Response } from 'express'
-import type { ErrorDetail } from '../errors.ts'
-import { invalidRequest } from './validation.ts'
+import { type ErrorDetail, invalidRequest } from '../errors.ts'
 
 type Routed = IncomingMessage & { url: string; query: object; tsRestRoute: { path: string; query?: unknown } }
 

@@ -1,23 +1,7 @@
 import type { AppRoute } from '@ts-rest/core'
 import type { RequestValidationError } from '@ts-rest/express'
 import { z } from 'zod'
-import { DomainError, type ErrorDetail } from '../errors.ts'
-
-/** Details told at most; more would only repeat. */
-const maxDetails = 50
-/** Faults named in the message at most. */
-const maxSummed = 3
-/** Names a client made up are cut to this many characters. */
-const maxNameLength = 100
-
-/** `validation_error` with a message that sums up `details`. */
-export function invalidRequest(details: readonly ErrorDetail[]): DomainError {
-  const told = details.slice(0, maxDetails).map(({ path, message }) => ({ path: cut(path), message }))
-  const summary = told.slice(0, maxSummed).map(({ path, message }) => `${path}: ${message}`)
-  const more = details.length - summary.length
-  if (more > 0) summary.push(`and ${more} more`)
-  return new DomainError('validation_error', `The request is not valid: ${summary.join('; ')}.`, { details: told })
-}
+import { DomainError, type ErrorDetail, invalidRequest } from '../errors.ts'
 
 /**
  * What a request that does not fit its route is answered: `not_found` when only the path is wrong, since
@@ -33,6 +17,18 @@ export function refusalOf(error: RequestValidationError, route: AppRoute): Domai
   return others.length === 0 && path.length > 0
     ? nothingThere(route, error.pathParams?.issues ?? [])
     : invalidRequest([...path, ...others])
+}
+
+/**
+ * Reads a part of a body that its route leaves unread, so that it can be refused by itself.
+ *
+ * @param at where it stands in the body
+ */
+export function readPart<T>(schema: z.ZodType<T>, value: unknown, at: readonly (string | number)[]): T | DomainError {
+  const read = schema.safeParse(value)
+  if (read.success) return read.data
+  const issues = read.error.issues.map((issue) => ({ ...issue, path: [...at, ...issue.path] }))
+  return invalidRequest(detailsOf('body', { issues }))
 }
 
 type Issues = { readonly issues: readonly Issue[] }
@@ -74,8 +70,4 @@ function unknownFields(issue: Issue): string[] | null {
 function wording({ message }: Issue): string {
   if (/^Invalid input: .*received undefined$/.test(message)) return 'is required'
   return message.replace(/^Invalid input: /, '')
-}
-
-function cut(text: string): string {
-  return text.length <= maxNameLength ? text : `${text.slice(0, maxNameLength)}…`
 }

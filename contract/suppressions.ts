@@ -1,0 +1,104 @@
+import { initContract } from '@ts-rest/core'
+import { z } from 'zod'
+import { mailbox, recipientAddress, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { pageOf, pageQuery } from './pagination.ts'
+import { outcome } from './route.ts'
+
+const c = initContract()
+
+export const suppressionReason = z.enum(['hard_bounce', 'complaint', 'unsubscribe', 'manual']).meta({
+  id: 'SuppressionReason',
+  description:
+    'Why an address is not written to: it does not exist, the person complained, unsubscribed (then only emails to an audience are held back), or it was put on the list over the API.',
+})
+
+const suppression = z
+  .object({
+    id: idSchema('suppression', 'Identifies the entry.'),
+    address: recipientAddress,
+    reason: suppressionReason,
+    emailId: idSchema('email', 'The email it came from; null: it was put there over the API.').nullable(),
+    createdAt: timestamp,
+  })
+  .meta({
+    id: 'Suppression',
+    description: 'An address that is not written to.',
+    example: {
+      id: exampleId('suppression'),
+      address: 'ada@example.com',
+      reason: 'hard_bounce',
+      emailId: exampleId('email'),
+      createdAt: '2026-03-01T09:30:00.000Z',
+    },
+  })
+
+const createSuppression = z.strictObject({ address: mailbox.meta({ description: 'The address.' }) }).meta({
+  id: 'CreateSuppression',
+  description: 'The address that shall not be written to.',
+  example: { address: 'ada@example.com' },
+})
+
+const listQuery = z.strictObject({
+  ...pageQuery,
+  reason: suppressionReason.optional(),
+  address: mailbox.optional().meta({ description: 'Only the entry of this address.' }),
+})
+
+const addressParam = z.object({
+  address: z.string().meta({ description: 'The address, in any letter case.', example: 'ada@example.com' }),
+})
+
+export type Suppression = z.infer<typeof suppression>
+export type SuppressionReason = z.infer<typeof suppressionReason>
+export type CreateSuppression = z.infer<typeof createSuppression>
+export type SuppressionListQuery = z.infer<typeof listQuery>
+
+export const suppressions = c.router({
+  create: {
+    method: 'POST',
+    path: '/v1/suppressions',
+    summary: 'Suppress an address',
+    description:
+      'Has no email be sent to an address any more. One that is there as `unsubscribe` becomes `manual`; 409 when it is there for another reason.',
+    body: createSuppression,
+    ...outcome(
+      {
+        operationId: 'createSuppression',
+        tag: 'Suppressions',
+        permission: 'suppressions:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        errors: ['conflict'],
+      },
+      { 201: suppression },
+    ),
+  },
+  list: {
+    method: 'GET',
+    path: '/v1/suppressions',
+    summary: 'List suppressed addresses',
+    description: 'Newest first.',
+    query: listQuery,
+    ...outcome(
+      { operationId: 'listSuppressions', tag: 'Suppressions', permission: 'suppressions:read' },
+      { 200: pageOf(suppression, 'SuppressionPage') },
+    ),
+  },
+  delete: {
+    method: 'DELETE',
+    path: '/v1/suppressions/:address',
+    summary: 'Take an address off the list',
+    description: 'Has email be sent to it again.',
+    pathParams: addressParam,
+    ...outcome(
+      {
+        operationId: 'deleteSuppression',
+        tag: 'Suppressions',
+        permission: 'suppressions:write',
+        errors: ['not_found'],
+      },
+      { 204: c.noBody() },
+    ),
+  },
+})

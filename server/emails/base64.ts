@@ -1,0 +1,26 @@
+/** The last letters that leave no bits over before `==` and `=`: RFC 4648 §3.5. */
+const lastBeforeTwo = 'AQgw'
+const lastBeforeOne = 'AEIMQUYcgkosw048'
+
+/**
+ * The bytes of base64 text, or null when it is not exactly that: padded, in one line, of the usual alphabet.
+ * No regular expression: on tens of megabytes one would exhaust its stack.
+ *
+ * Source: RFC 4648 §4 (the alphabet), §3.5 (canonical encoding).
+ */
+export function decodeBase64(text: string): Buffer | null {
+  if (text.length % 4 !== 0) return null
+  const padding = paddingOf(text)
+  const last = text[text.length - padding - 1] ?? ''
+  if (padding === 2 && !lastBeforeTwo.includes(last)) return null
+  if (padding === 1 && !lastBeforeOne.includes(last)) return null
+  // The decoder passes over what it does not know, and takes the alphabet of URLs too.
+  if (text.includes('-') || text.includes('_')) return null
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === (text.length / 4) * 3 - padding ? bytes : null
+}
+
+function paddingOf(text: string): 0 | 1 | 2 {
+  if (text.endsWith('==')) return 2
+  return text.endsWith('=') ? 1 : 0
+}

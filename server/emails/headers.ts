@@ -1,0 +1,54 @@
+import { emailLimits } from '../../contract/email-content.ts'
+import type { ErrorDetail } from '../errors.ts'
+import { isReservedHeader } from '../mail/message/headers.ts'
+
+/** RFC 9110 §5.6.2: what programs take in a name. RFC 5322 §2.2 allows more, which nobody uses. */
+const name = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+/** All but printable characters and tabs: with a line break in it, a value would be two headers. */
+const control = /[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u
+
+/**
+ * What is wrong with the headers an author wants to add; empty when nothing is. `List-Unsubscribe` is the
+ * author's own unless the email belongs to an audience, where the service answers for it (RFC 8058).
+ *
+ * @param path where they stand in the request
+ */
+export function faultsOfHeaders(
+  headers: Readonly<Record<string, string>>,
+  { path, hasAudience }: { path: string; hasAudience: boolean },
+): ErrorDetail[] {
+  const entries = Object.entries(headers).map(([key, value]) => ({ key, value, octets: octetsOf(key, value) }))
+  if (entries.length > emailLimits.headers) {
+    return [{ path, message: `must be at most ${emailLimits.headers} headers` }]
+  }
+  if (entries.reduce((sum, { octets }) => sum + octets, 0) > emailLimits.headersOctets) {
+    return [{ path, message: `must be at most ${emailLimits.headersOctets} octets together` }]
+  }
+  const seen = new Set<string>()
+  return entries.flatMap((header) => {
+    const lower = header.key.toLowerCase()
+    const message = seen.has(lower) ? 'is there already, in other letter case' : faultOf(header, hasAudience)
+    seen.add(lower)
+    return message === null ? [] : [{ path: `${path}.${header.key}`, message }]
+  })
+}
+
+type Header = { key: string; value: string; octets: number }
+
+function faultOf({ key, value, octets }: Header, hasAudience: boolean): string | null {
+  if (!name.test(key)) return 'is not the name of a header: use letters, digits and hyphens'
+  if (isReservedHeader(key))
+    return 'is written by this service, from the fields of the email, or by mail servers: leave it out'
+  if (hasAudience && /^list-unsubscribe(-post)?$/i.test(key)) {
+    return 'is written by this service for an email to an audience: leave it out'
+  }
+  if (control.test(value)) return 'must not contain line breaks or other control characters'
+  return octets > emailLimits.headerOctets
+    ? `must be at most ${emailLimits.headerOctets} octets long with its name`
+    : null
+}
+
+/** Of the line it makes. */
+function octetsOf(key: string, value: string): number {
+  return Buffer.byteLength(key) + ': '.length + Buffer.byteLength(value)
+}

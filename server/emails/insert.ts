@@ -1,0 +1,154 @@
+import type { Trx } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
+import type { Sender } from './judging.ts'
+import type { NewEmail } from './new-email.ts'
+
+/** Columns of the rows to be written: one array each. `owner` of a row is the id of its email. */
+type Columns = {
+  accountId: string
+  mode: string
+  at: Date
+  ids: readonly string[]
+  statuses: readonly string[]
+  domainIds: readonly (string | null)[]
+  senders: readonly string[]
+  subjects: readonly string[]
+  messageIds: readonly string[]
+  tags: readonly string[]
+  audienceIds: readonly (string | null)[]
+  trackOpens: readonly boolean[]
+  trackClicks: readonly boolean[]
+  scheduledAts: readonly (Date | null)[]
+  completedAts: readonly (Date | null)[]
+  replyTos: readonly string[]
+  headers: readonly string[]
+  htmls: readonly (string | null)[]
+  texts: readonly (string | null)[]
+  owners: readonly string[]
+  positions: readonly number[]
+  kinds: readonly string[]
+  names: readonly (string | null)[]
+  addresses: readonly string[]
+  addressKeys: readonly string[]
+  domains: readonly string[]
+  recipientStatuses: readonly string[]
+  dueAts: readonly (Date | null)[]
+  reasons: readonly (string | null)[]
+  timelineOwners: readonly string[]
+  timelinePositions: readonly (number | null)[]
+  timelineTypes: readonly string[]
+  timelineDetails: readonly (string | null)[]
+}
+
+const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true })`
+  WITH email AS (
+    INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, audience_id,
+      track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
+    SELECT e.id, ${'accountId'}, ${'mode'}, e.status, e.domain_id, e.sender, e.subject, e.message_id,
+      ARRAY(SELECT jsonb_array_elements_text(e.tags)), e.audience_id, e.track_opens, e.track_clicks, e.scheduled_at,
+      e.completed_at, ${'at'}, ${'at'}
+    FROM unnest(${'ids'}::text[], ${'statuses'}::text[], ${'domainIds'}::text[], ${'senders'}::text[],
+      ${'subjects'}::text[], ${'messageIds'}::text[], ${'tags'}::jsonb[], ${'audienceIds'}::text[],
+      ${'trackOpens'}::bool[], ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[],
+      ${'completedAts'}::timestamptz[])
+      AS e (id, status, domain_id, sender, subject, message_id, tags, audience_id, track_opens, track_clicks,
+        scheduled_at, completed_at)
+  ), content AS (
+    INSERT INTO email_contents (email_id, reply_to, headers, html, text)
+    SELECT c.id, ARRAY(SELECT jsonb_array_elements_text(c.reply_to)), c.headers, c.html, c.text
+    FROM unnest(${'ids'}::text[], ${'replyTos'}::jsonb[], ${'headers'}::jsonb[], ${'htmls'}::text[], ${'texts'}::text[])
+      AS c (id, reply_to, headers, html, text)
+  ), recipient AS (
+    INSERT INTO email_recipients (email_id, position, account_id, kind, name, address, address_key, domain, status,
+      next_attempt_at, reason)
+    SELECT r.email_id, r.position, ${'accountId'}, r.kind, r.name, r.address, r.address_key, r.domain, r.status,
+      r.due_at, r.reason
+    FROM unnest(${'owners'}::text[], ${'positions'}::int[], ${'kinds'}::text[], ${'names'}::text[],
+      ${'addresses'}::text[], ${'addressKeys'}::text[], ${'domains'}::text[], ${'recipientStatuses'}::text[],
+      ${'dueAts'}::timestamptz[], ${'reasons'}::text[])
+      AS r (email_id, position, kind, name, address, address_key, domain, status, due_at, reason)
+  )
+  INSERT INTO email_timeline (email_id, position, at, type, detail)
+  SELECT t.email_id, t.position, ${'at'}, t.type, t.detail
+  FROM unnest(${'timelineOwners'}::text[], ${'timelinePositions'}::int[], ${'timelineTypes'}::text[],
+    ${'timelineDetails'}::text[]) AS t (email_id, position, type, detail)
+`
+
+/** One by one: in an array, bytes would be written as hexadecimal text. */
+const insertAttachment = prepare<{
+  emailId: string
+  position: number
+  filename: string
+  contentType: string
+  contentId: string | null
+  content: Buffer
+}>({ name: 'insert_attachment', sendsWithNext: true })`
+  INSERT INTO email_attachments (email_id, position, filename, content_type, content_id, content)
+  VALUES (${'emailId'}, ${'position'}, ${'filename'}, ${'contentType'}, ${'contentId'}, ${'content'})
+`
+
+/** Writes new emails with their contents, recipients and the beginning of their histories, with the next statement. */
+export async function insertEmails(trx: Trx, sender: Sender, emails: readonly NewEmail[], at: Date): Promise<void> {
+  await insertRows(trx, columnsOf(sender, emails, at))
+  for (const { id, content } of emails) {
+    for (const [position, attachment] of content.attachments.entries()) {
+      await insertAttachment(trx, { emailId: id, position, ...attachment })
+    }
+  }
+}
+
+function columnsOf({ accountId, mode }: Sender, emails: readonly NewEmail[], at: Date): Columns {
+  const contents = emails.map(({ content }) => content)
+  const recipients = emails.flatMap(({ id, recipients: ofEmail, content }) =>
+    ofEmail.map((recipient, position) => ({ ...recipient, owner: id, position, scheduledAt: content.scheduledAt })),
+  )
+  const timeline = emails.flatMap((email) => historyOf(email))
+  return {
+    accountId,
+    mode,
+    at,
+    ids: emails.map(({ id }) => id),
+    statuses: emails.map(({ status }) => status),
+    domainIds: emails.map(({ domainId }) => domainId),
+    senders: emails.map((email) => email.sender),
+    subjects: contents.map(({ subject }) => subject),
+    messageIds: emails.map(({ messageId }) => messageId),
+    tags: contents.map(({ tags }) => JSON.stringify(tags)),
+    audienceIds: contents.map(({ audienceId }) => audienceId),
+    trackOpens: contents.map(({ trackOpens }) => trackOpens),
+    trackClicks: contents.map(({ trackClicks }) => trackClicks),
+    scheduledAts: contents.map(({ scheduledAt }) => scheduledAt),
+    completedAts: emails.map(({ waits }) => (waits ? null : at)),
+    replyTos: contents.map(({ replyTo }) => JSON.stringify(replyTo)),
+    headers: contents.map(({ headers }) => JSON.stringify(headers)),
+    htmls: contents.map(({ html }) => html),
+    texts: contents.map(({ text }) => text),
+    owners: recipients.map(({ owner }) => owner),
+    positions: recipients.map(({ position }) => position),
+    kinds: recipients.map(({ kind }) => kind),
+    names: recipients.map(({ name }) => name),
+    addresses: recipients.map(({ address }) => address),
+    addressKeys: recipients.map(({ key }) => key),
+    domains: recipients.map(({ domain }) => domain),
+    recipientStatuses: recipients.map(({ status }) => status),
+    // A claim that came before the time was changed finds out by it.
+    dueAts: recipients.map(({ status, scheduledAt }) => (status === 'queued' ? scheduledAt : null)),
+    reasons: recipients.map(({ reason }) => reason),
+    timelineOwners: timeline.map(({ owner }) => owner),
+    timelinePositions: timeline.map(({ position }) => position),
+    timelineTypes: timeline.map(({ type }) => type),
+    timelineDetails: timeline.map(({ detail }) => detail),
+  }
+}
+
+type History = { owner: string; position: number | null; type: string; detail: string | null }
+
+function historyOf({ id, status, recipients, content }: NewEmail): History[] {
+  const detail =
+    status === 'scheduled' && content.scheduledAt !== null ? `For ${content.scheduledAt.toISOString()}.` : null
+  const whole = status === 'suppressed' ? [] : [{ owner: id, position: null, type: status, detail }]
+  const suppressed = recipients.flatMap(({ status: ofRecipient, reason }, position) =>
+    ofRecipient === 'suppressed' ? [{ owner: id, position, type: 'suppressed', detail: reason }] : [],
+  )
+  return [...whole, ...suppressed]
+}

@@ -1,0 +1,110 @@
+import type { SuppressionReason } from '../../contract/suppressions.ts'
+import type { ContactService } from '../audiences/contact-service.ts'
+import type { Handle } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import { simulatorDomain } from '../mail/simulator.ts'
+import type { NewRecipient, ReadEmail } from './read-email.ts'
+
+/** In whose name something is sent. */
+export type Sender = { accountId: string; mode: 'test' | 'live' }
+
+type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
+type Suppressed = { reason: SuppressionReason; since: Date }
+
+export type JudgingMeans = {
+  /** The domain of the account that covers a name; null: none. */
+  findSendingDomain: (handle: Handle, accountId: string, domainName: string) => Promise<SendingDomain | null>
+  /** Of addresses, given by `addressKey`, those on the suppression list, with why and since when. */
+  findSuppressed: (
+    handle: Handle,
+    accountId: string,
+    addressKeys: readonly string[],
+  ) => Promise<Map<string, Suppressed>>
+  /** Of people, given by `addressKey`, those who want no mail to an audience; null: there is no such audience. */
+  findUnsubscribed: ContactService['unsubscribed']
+}
+
+/** What the account allows to an email, as it stands at one moment. */
+export type Judge = {
+  /** Why an email cannot be sent now; null: it can. */
+  refusalOf(email: ReadEmail): DomainError | null
+  /** The verified domain an email is sent from; null for a test key, which sends nothing. */
+  domainIdOf(email: ReadEmail): string | null
+  /** Why a recipient of an email gets nothing; null: they are written to. */
+  reasonAgainst(recipient: NewRecipient, email: ReadEmail): string | null
+}
+
+/** Finds out all that is to be known of emails before they are stored, at once. */
+export async function createJudge(
+  handle: Handle,
+  means: JudgingMeans,
+  { sender, emails }: { sender: Sender; emails: readonly ReadEmail[] },
+): Promise<Judge> {
+  const { accountId, mode } = sender
+  const isLive = mode === 'live'
+  const domainNames = isLive ? unique(emails.map(({ from }) => from.domain)) : []
+  const written = isLive ? emails : []
+  const keys = unique(written.flatMap((email) => keysOf(email)))
+  const audiences = Map.groupBy(emails, ({ audienceId }) => audienceId)
+  audiences.delete(null)
+  const [domains, suppressed, unsubscribed] = await Promise.all([
+    readAll(domainNames, (name) => means.findSendingDomain(handle, accountId, name)),
+    means.findSuppressed(handle, accountId, keys),
+    readAll([...audiences.keys()], (id) =>
+      means.findUnsubscribed(handle, accountId, {
+        id: id ?? '',
+        addressKeys: isLive ? unique((audiences.get(id) ?? []).flatMap(keysOf)) : [],
+      }),
+    ),
+  ])
+
+  return {
+    refusalOf({ from, audienceId }) {
+      if (audienceId !== null && (unsubscribed.get(audienceId) ?? null) === null) {
+        return new DomainError(
+          'audience_not_found',
+          `There is no audience with the id "${audienceId}" in this account.`,
+        )
+      }
+      const domain = domains.get(from.domain) ?? null
+      return isLive && domain?.status !== 'verified' ? notVerified(from.domain, domain) : null
+    },
+    domainIdOf: ({ from }) => domains.get(from.domain)?.id ?? null,
+    reasonAgainst({ key, address }, { audienceId }) {
+      const entry = suppressed.get(key)
+      // Who unsubscribed is still written to about their own affairs, such as an order.
+      if (entry !== undefined && (entry.reason !== 'unsubscribe' || audienceId !== null)) {
+        const day = entry.since.toISOString().slice(0, 10)
+        return `The address has been on the suppression list since ${day} (${entry.reason}), so nothing is sent to it. DELETE /v1/suppressions/${encodeURIComponent(address)} takes it off.`
+      }
+      if (audienceId === null || !unsubscribed.get(audienceId)?.has(key)) return null
+      return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
+    },
+  }
+}
+
+/** The simulator's are not looked up: what it plays must be playable again. */
+function keysOf({ recipients }: ReadEmail): string[] {
+  return recipients.filter(({ domain }) => domain !== simulatorDomain).map(({ key }) => key)
+}
+
+async function readAll<Key, Value>(keys: readonly Key[], read: (key: Key) => Promise<Value>): Promise<Map<Key, Value>> {
+  return new Map(await Promise.all(keys.map(async (key) => [key, await read(key)] as const)))
+}
+
+function unique<T>(values: readonly T[]): T[] {
+  return [...new Set(values)]
+}
+
+function notVerified(name: string, domain: SendingDomain | null): DomainError {
+  if (domain === null) {
+    return new DomainError(
+      'domain_not_verified',
+      `"${name}" is not a sending domain of this account. Add it with POST /v1/domains and publish its DNS records; then send again, or try it with a test key, which needs none.`,
+    )
+  }
+  return new DomainError(
+    'domain_not_verified',
+    `The sending domain "${domain.name}" is not verified (${domain.status}). GET /v1/domains/${domain.id} shows the DNS records to publish, and POST /v1/domains/${domain.id}/verify has them checked now.`,
+  )
+}

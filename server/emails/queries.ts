@@ -1,0 +1,155 @@
+import { type ExpressionBuilder, sql } from 'kysely'
+import type { EmailListQuery } from '../../contract/emails.ts'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { Database } from '../database/schema.ts'
+import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
+
+const emailColumns = [
+  'id',
+  'mode',
+  'status',
+  'sender',
+  'subject',
+  'tags',
+  'campaign_id',
+  'audience_id',
+  'track_opens',
+  'track_clicks',
+  'scheduled_at',
+  'created_at',
+  'updated_at',
+  'completed_at',
+] as const
+
+function emailsOf(handle: Handle, accountId: string) {
+  return handle.selectFrom('emails').select(emailColumns).where('account_id', '=', accountId)
+}
+
+/** @param page.before The email the page begins behind, newest first. `recipientKey`: by which addresses are compared. */
+export async function selectEmails(
+  handle: Handle,
+  accountId: string,
+  { query, recipientKey, before, limit }: EmailPage,
+) {
+  const { status, tag, campaign, from, until, mode } = query
+  let emails = emailsOf(handle, accountId)
+  if (before !== undefined) emails = emails.where('id', '<', before)
+  if (status !== undefined) emails = emails.where('status', '=', status)
+  if (mode !== undefined) emails = emails.where('mode', '=', mode)
+  if (campaign !== undefined) emails = emails.where('campaign_id', '=', campaign)
+  // Said twice: the second is what the index is for.
+  if (tag !== undefined) emails = emails.where(sql<boolean>`tags @> ${[tag]}::text[] AND tags <> '{}'`)
+  if (recipientKey !== undefined) emails = emails.where(isTo(accountId, recipientKey))
+  if (from !== undefined) emails = emails.where(createdSince(new Date(from)))
+  if (until !== undefined) emails = emails.where(createdBefore(new Date(until)))
+  return emails.orderBy('id', 'desc').limit(limit).execute()
+}
+
+export type EmailPage = {
+  query: EmailListQuery
+  recipientKey: string | undefined
+  before: string | undefined
+  limit: number
+}
+
+export type EmailRow = Awaited<ReturnType<typeof selectEmails>>[number]
+
+type Emails = ExpressionBuilder<Database, 'emails'>
+
+function isTo(accountId: string, recipientKey: string) {
+  return (eb: Emails) =>
+    eb(
+      'id',
+      'in',
+      eb
+        .selectFrom('email_recipients')
+        .select('email_recipients.email_id')
+        .where('email_recipients.account_id', '=', accountId)
+        .where('email_recipients.address_key', '=', recipientKey),
+    )
+}
+
+/** The bounds on the id let the index begin and stop there. */
+function createdSince(at: Date) {
+  return (eb: Emails) => eb.and([eb('id', '>=', firstIdAt('email', at)), eb('created_at', '>=', at)])
+}
+
+function createdBefore(at: Date) {
+  return (eb: Emails) => eb.and([eb('id', '<', idAboveThoseBefore('email', at)), eb('created_at', '<', at)])
+}
+
+export async function findEmail(handle: Handle, accountId: string, id: string): Promise<EmailRow | undefined> {
+  return emailsOf(handle, accountId).where('id', '=', id).executeTakeFirst()
+}
+
+/** Finds an email that this transaction is about to change, and keeps everybody else from beginning with it. */
+export async function lockEmail(trx: Trx, accountId: string, id: string): Promise<EmailRow | undefined> {
+  return emailsOf(trx, accountId).where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+/** Of several emails, each email's in their order. */
+export async function selectRecipients(handle: Handle, emailIds: readonly string[]) {
+  return handle
+    .selectFrom('email_recipients')
+    .select(['email_id', 'position', 'kind', 'name', 'address', 'status', 'attempt_count', 'next_attempt_at', 'reason'])
+    .where('email_id', '=', sql<string>`ANY(${emailIds}::text[])`)
+    .orderBy('email_id')
+    .orderBy('position')
+    .execute()
+}
+
+export type RecipientRow = Awaited<ReturnType<typeof selectRecipients>>[number]
+
+export async function findContent(handle: Handle, emailId: string) {
+  return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirstOrThrow()
+}
+
+/** What there is to be told of attachments; not what is in them. */
+export async function selectAttachments(handle: Handle, emailId: string) {
+  return handle
+    .selectFrom('email_attachments')
+    .select(['filename', 'content_type', 'content_id', sql<number>`octet_length(content)`.as('size')])
+    .where('email_id', '=', emailId)
+    .orderBy('position')
+    .execute()
+}
+
+/** First to last. */
+export async function selectTimeline(handle: Handle, emailId: string) {
+  return handle.selectFrom('email_timeline').selectAll().where('email_id', '=', emailId).orderBy('id').execute()
+}
+
+export type TimelineRow = Awaited<ReturnType<typeof selectTimeline>>[number]
+
+/** Moves a locked email, of which nothing was begun, to another time. */
+export async function moveEmail(trx: Trx, id: string, { to, at }: { to: Date; at: Date }): Promise<EmailRow> {
+  await sql`
+    WITH history AS (
+      INSERT INTO email_timeline (email_id, at, type, detail)
+      VALUES (${id}, ${at}, 'rescheduled', ${`For ${to.toISOString()}.`})
+    )
+    UPDATE email_recipients SET next_attempt_at = ${to} WHERE email_id = ${id} AND status = 'queued'
+  `.execute(trx)
+  return trx
+    .updateTable('emails')
+    .set({ scheduled_at: to, updated_at: at })
+    .where('id', '=', id)
+    .returning(emailColumns)
+    .executeTakeFirstOrThrow()
+}
+
+/** Ends a locked email, of which nothing was begun. */
+export async function cancelEmail(trx: Trx, id: string, at: Date): Promise<EmailRow> {
+  await sql`
+    WITH history AS (
+      INSERT INTO email_timeline (email_id, at, type) VALUES (${id}, ${at}, 'canceled')
+    )
+    UPDATE email_recipients SET status = 'canceled', next_attempt_at = NULL WHERE email_id = ${id} AND status = 'queued'
+  `.execute(trx)
+  return trx
+    .updateTable('emails')
+    .set({ status: 'canceled', updated_at: at, completed_at: at })
+    .where('id', '=', id)
+    .returning(emailColumns)
+    .executeTakeFirstOrThrow()
+}

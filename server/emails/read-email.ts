@@ -1,0 +1,160 @@
+import { emailLimits } from '../../contract/email-content.ts'
+import type { SendEmail } from '../../contract/emails.ts'
+import type { ErrorDetail } from '../errors.ts'
+import { addressKey } from '../subscribers/address.ts'
+import { decodeBase64 } from './base64.ts'
+import { faultsOfHeaders } from './headers.ts'
+import { type Mailbox, readMailbox, writeMailbox } from './mailbox.ts'
+import { mediaTypeOf } from './media-type.ts'
+
+export type RecipientKind = 'to' | 'cc' | 'bcc'
+
+export type NewRecipient = Mailbox & {
+  kind: RecipientKind
+  /** By which addresses are compared. */
+  key: string
+}
+
+export type DecodedAttachment = {
+  filename: string
+  contentType: string
+  contentId: string | null
+  content: Buffer
+}
+
+/** An email as it is to be stored: all that the rules of this service ask for is true of it. */
+export type ReadEmail = {
+  from: Mailbox
+  replyTo: readonly string[]
+  /** At least one, none twice, in the order of to, cc and bcc. */
+  recipients: readonly NewRecipient[]
+  subject: string
+  html: string | null
+  text: string | null
+  headers: Readonly<Record<string, string>>
+  attachments: readonly DecodedAttachment[]
+  tags: readonly string[]
+  audienceId: string | null
+  trackOpens: boolean
+  trackClicks: boolean
+  /** Null: at once. */
+  scheduledAt: Date | null
+}
+
+const dayMs = 24 * 3_600_000
+
+/**
+ * Reads an email that has the shape the contract asks for, by the rules a schema cannot say. Answers what is
+ * wrong with it, each fault with its path below `path`, when anything is.
+ */
+export function readEmail(
+  email: SendEmail,
+  { now, path }: { now: Date; path: string },
+): { email: ReadEmail; faults: null } | { email: null; faults: ErrorDetail[] } {
+  const faults: ErrorDetail[] = []
+  const fault = (field: string, message: string) => void faults.push({ path: `${path}.${field}`, message })
+
+  function mailboxes(field: RecipientKind | 'replyTo'): Mailbox[] {
+    const given = email[field] ?? []
+    const places =
+      typeof given === 'string' ? [[field, given] as const] : given.map((one, i) => [`${field}[${i}]`, one] as const)
+    return places.flatMap(([place, text]) => mailboxOf(place, text) ?? [])
+  }
+
+  function mailboxOf(field: string, text: string): Mailbox | null {
+    const { mailbox, fault: message } = readMailbox(text)
+    if (mailbox === null) fault(field, message)
+    return mailbox
+  }
+
+  const from = mailboxOf('from', email.from)
+  const named = { to: mailboxes('to'), cc: mailboxes('cc'), bcc: mailboxes('bcc') }
+  const recipients = uniqueRecipients(named)
+  if (recipients.length > emailLimits.recipients) {
+    fault('to', `must be at most ${emailLimits.recipients} recipients, with those in cc and bcc`)
+  }
+  const replyTo = mailboxes('replyTo').map(writeMailbox)
+  if (Buffer.byteLength(email.subject) > emailLimits.subjectOctets) {
+    fault('subject', `must be at most ${emailLimits.subjectOctets} octets in UTF-8`)
+  }
+  const { html = null, text = null } = email
+  if (html === null && text === null) fault('html', 'is needed, or text')
+  for (const [field, content] of [
+    ['html', html],
+    ['text', text],
+  ] as const) {
+    if (content !== null && Buffer.byteLength(content) > emailLimits.contentBytes) {
+      fault(field, `must be at most ${emailLimits.contentBytes} bytes in UTF-8`)
+    }
+  }
+  const headers = email.headers ?? {}
+  faults.push(...faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience: email.audienceId !== undefined }))
+  const attachments = readAttachments(email.attachments ?? [], fault)
+  const scheduledAt = email.scheduledAt === undefined ? null : new Date(email.scheduledAt)
+  const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
+  if (lateness !== null) fault('scheduledAt', lateness)
+
+  if (from === null || faults.length > 0) return { email: null, faults }
+  return {
+    email: {
+      from,
+      replyTo,
+      recipients,
+      subject: email.subject,
+      html,
+      text,
+      headers,
+      attachments,
+      tags: [...new Set(email.tags)],
+      audienceId: email.audienceId ?? null,
+      trackOpens: email.trackOpens ?? false,
+      trackClicks: email.trackClicks ?? false,
+      scheduledAt,
+    },
+    faults: null,
+  }
+}
+
+/** What is wrong with a time to send at; null when nothing is. */
+export function faultOfSchedule(at: Date, now: Date): string | null {
+  const aheadMs = at.getTime() - now.getTime()
+  if (aheadMs <= 0) return 'must be in the future'
+  return aheadMs > emailLimits.scheduleDays * dayMs ? `must be at most ${emailLimits.scheduleDays} days ahead` : null
+}
+
+/** Each address once, where it is named first. */
+function uniqueRecipients(named: Readonly<Record<RecipientKind, readonly Mailbox[]>>): NewRecipient[] {
+  const byKey = new Map<string, NewRecipient>()
+  for (const kind of ['to', 'cc', 'bcc'] as const) {
+    for (const mailbox of named[kind]) {
+      const key = addressKey(mailbox.address)
+      if (!byKey.has(key)) byKey.set(key, { ...mailbox, kind, key })
+    }
+  }
+  return [...byKey.values()]
+}
+
+function readAttachments(
+  given: NonNullable<SendEmail['attachments']>,
+  fault: (field: string, message: string) => void,
+): DecodedAttachment[] {
+  // Before any is decoded: that takes as much memory again.
+  const bytes = given.reduce((sum, { content }) => sum + Math.floor((content.length * 3) / 4), 0)
+  if (bytes > emailLimits.attachmentBytes + 2 * given.length) {
+    fault('attachments', `must be at most ${emailLimits.attachmentBytes} bytes in all`)
+    return []
+  }
+  const contentIds = new Set<string>()
+  return given.flatMap(({ filename, content, contentType, contentId = null }, index) => {
+    if (contentId !== null && contentIds.has(contentId)) fault(`attachments[${index}].contentId`, 'is there already')
+    if (contentId !== null) contentIds.add(contentId)
+    // A body in base64 cannot have parts: RFC 2045 §6.4.
+    if (/^multipart\//i.test(contentType ?? '')) fault(`attachments[${index}].contentType`, 'must not be multipart')
+    const decoded = decodeBase64(content)
+    if (decoded === null) {
+      fault(`attachments[${index}].content`, 'must be base64: padded, in one line, without a prefix such as "data:"')
+      return []
+    }
+    return [{ filename, contentType: contentType ?? mediaTypeOf(filename), contentId, content: decoded }]
+  })
+}

@@ -1,0 +1,224 @@
+import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } from '../../contract/emails.ts'
+import type { Page } from '../../contract/pagination.ts'
+import type { Clock } from '../clock.ts'
+import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import { DomainError, invalidField, invalidRequest, notFound } from '../errors.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
+import type { EmailQueue } from '../queue/email-queue.ts'
+import { addressKey } from '../subscribers/address.ts'
+import { insertEmails } from './insert.ts'
+import { createJudge, type JudgingMeans, type Sender } from './judging.ts'
+import { readAddress } from './mailbox.ts'
+import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
+import {
+  cancelEmail,
+  type EmailRow,
+  findContent,
+  findEmail,
+  lockEmail,
+  moveEmail,
+  selectAttachments,
+  selectEmails,
+  selectRecipients,
+  selectTimeline,
+} from './queries.ts'
+import { faultOfSchedule, type ReadEmail, readEmail } from './read-email.ts'
+import { toEmail, toEmailDetails } from './views.ts'
+
+export type { Sender } from './judging.ts'
+
+/** An email of a batch, or why it is none. */
+export type BatchItem = SendEmail | DomainError
+
+/** Use cases around emails. Throws DomainErrors; every call is limited to one account. */
+export type EmailService = {
+  /**
+   * Stores an email with its recipients, and has it sent unless the key is a test key. Recipients on the
+   * suppression list get nothing, which `email.failed` tells at once. `validation_error` with every fault;
+   * for a live key `domain_not_verified`; `audience_not_found`.
+   */
+  send(handle: Handle, sender: Sender, email: SendEmail): Promise<AcceptedEmail>
+  /**
+   * The same for several at once. Answers what became of each, in their order; a refusal of one is thrown,
+   * and none is stored, unless `isPermissive`.
+   */
+  sendBatch(
+    handle: Handle,
+    sender: Sender,
+    batch: { items: readonly BatchItem[]; isPermissive: boolean },
+  ): Promise<(AcceptedEmail | DomainError)[]>
+  /** Newest first. */
+  list(handle: Handle, accountId: string, query: EmailListQuery): Promise<Page<Email>>
+  get(handle: Handle, accountId: string, id: string): Promise<EmailDetails>
+  /** Sends it at another time. `email_not_scheduled` once it was begun, ended or canceled. */
+  reschedule(handle: Handle, accountId: string, id: string, at: Date): Promise<Email>
+  /** Has it never be sent. `email_not_scheduled` once it was begun, ended or canceled. */
+  cancel(handle: Handle, accountId: string, id: string): Promise<Email>
+}
+
+export type EmailServiceOptions = JudgingMeans & {
+  clock: Clock
+  outbox: Outbox
+  queue: Pick<EmailQueue, 'put' | 'remove'>
+  /** Called after a commit that put an email into the queue. */
+  wake: () => void
+}
+
+export function createEmailService(options: EmailServiceOptions): EmailService {
+  const { clock, outbox, queue, wake } = options
+
+  /** Stores what can be sent. `refuse` is told of every other one, and may throw. */
+  async function accept(
+    trx: Trx,
+    sender: Sender,
+    read: readonly (ReadEmail | DomainError)[],
+    refuse: (refusal: DomainError, index: number) => void,
+  ): Promise<(NewEmail | DomainError)[]> {
+    const judge = await createJudge(trx, options, { sender, emails: read.filter(isAccepted) })
+    const at = clock.now()
+    const results = read.map((email, index) => {
+      const refusal = isRefusal(email) ? email : judge.refusalOf(email)
+      if (refusal !== null) refuse(refusal, index)
+      return isRefusal(email) ? email : (refusal ?? beginEmail(email, { sender, judge, at }))
+    })
+    await store(trx, sender, results.filter(isAccepted), at)
+    return results
+  }
+
+  async function store(trx: Trx, sender: Sender, emails: readonly NewEmail[], at: Date): Promise<void> {
+    if (emails.length === 0) return
+    const { accountId } = sender
+    await insertEmails(trx, sender, emails, at)
+    await outbox.append(
+      trx,
+      accountId,
+      emails.flatMap((email) => eventsOf(email, at)),
+    )
+    const waiting = emails.filter((email) => email.waits)
+    if (waiting.length === 0) return
+    await queue.put(
+      trx,
+      waiting.map(({ id, content }) => ({ emailId: id, accountId, dueAt: content.scheduledAt })),
+    )
+    afterCommit(trx, wake)
+  }
+
+  /** An email that waits for its time, kept from being begun until the transaction ends. */
+  async function lockScheduled(trx: Trx, accountId: string, id: string): Promise<EmailRow> {
+    const row = await lockEmail(trx, accountId, id)
+    if (row === undefined) throw notFound('email', id)
+    if (row.status === 'scheduled') return row
+    throw new DomainError(
+      'email_not_scheduled',
+      `The email "${id}" is not scheduled but ${row.status}: only what still waits for its time can be moved or canceled.`,
+    )
+  }
+
+  async function withRecipients(handle: Handle, row: EmailRow): Promise<Email> {
+    return toEmail(row, await selectRecipients(handle, [row.id]))
+  }
+
+  return {
+    async send(handle, sender, email) {
+      const read = judgeForm(email, { now: clock.now(), path: 'body' })
+      if (isRefusal(read)) throw read
+      return inTransaction(handle, async (trx) => {
+        const [result] = await accept(trx, sender, [read], throwRefusal)
+        if (result === undefined || isRefusal(result)) throw result
+        return { id: result.id, status: result.status }
+      })
+    },
+    async sendBatch(handle, sender, { items, isPermissive }) {
+      const now = clock.now()
+      const read = items.map((item, index) =>
+        isRefusal(item) ? item : judgeForm(item, { now, path: `body.emails[${index}]` }),
+      )
+      if (!isPermissive) throwAllDetails(read.filter(isRefusal))
+      return inTransaction(handle, async (trx) => {
+        const results = await accept(trx, sender, read, isPermissive ? () => undefined : throwNamed)
+        return results.map((result) => (isRefusal(result) ? result : { id: result.id, status: result.status }))
+      })
+    },
+    async list(handle, accountId, query) {
+      const { recipient, limit } = query
+      const rows = await selectEmails(handle, accountId, {
+        query,
+        recipientKey: recipient === undefined ? undefined : addressKey(readAddress(recipient, 'query.recipient')),
+        before: decodeCursor('email', query.cursor),
+        limit: limit + 1,
+      })
+      const recipients = await selectRecipients(
+        handle,
+        rows.map(({ id }) => id),
+      )
+      const byEmail = Map.groupBy(recipients, (row) => row.email_id)
+      return pageOfRows(rows, {
+        limit,
+        idOf: (row) => row.id,
+        toItem: (row) => toEmail(row, byEmail.get(row.id) ?? []),
+      })
+    },
+    async get(handle, accountId, id) {
+      // In one transaction, so that all of it goes over one connection at once.
+      return inTransaction(handle, async (trx) => {
+        const row = await findEmail(trx, accountId, id)
+        if (row === undefined) throw notFound('email', id)
+        const [recipients, content, attachments, timeline] = await Promise.all([
+          selectRecipients(trx, [id]),
+          findContent(trx, id),
+          selectAttachments(trx, id),
+          selectTimeline(trx, id),
+        ])
+        return toEmailDetails(row, { recipients, content, attachments, timeline })
+      })
+    },
+    async reschedule(handle, accountId, id, to) {
+      return inTransaction(handle, async (trx) => {
+        await lockScheduled(trx, accountId, id)
+        const at = clock.now()
+        const fault = faultOfSchedule(to, at)
+        if (fault !== null) throw invalidField('body.scheduledAt', fault)
+        const row = await moveEmail(trx, id, { to, at })
+        await queue.remove(trx, [id])
+        await queue.put(trx, [{ emailId: id, accountId, dueAt: to }])
+        return withRecipients(trx, row)
+      })
+    },
+    async cancel(handle, accountId, id) {
+      return inTransaction(handle, async (trx) => {
+        await lockScheduled(trx, accountId, id)
+        const row = await cancelEmail(trx, id, clock.now())
+        await queue.remove(trx, [id])
+        return withRecipients(trx, row)
+      })
+    },
+  }
+}
+
+function isRefusal(value: unknown): value is DomainError {
+  return value instanceof DomainError
+}
+
+function isAccepted<T extends object>(value: T | DomainError): value is T {
+  return !isRefusal(value)
+}
+
+function judgeForm(email: SendEmail, place: { now: Date; path: string }): ReadEmail | DomainError {
+  const read = readEmail(email, place)
+  return read.faults === null ? read.email : invalidRequest(read.faults)
+}
+
+function throwRefusal(refusal: DomainError): never {
+  throw refusal
+}
+
+/** The refusal of one email of a batch, with which one it is. */
+function throwNamed({ code, message, details }: DomainError, index: number): never {
+  throw new DomainError(code, `body.emails[${index}]: ${message}`, { details: [...details] })
+}
+
+/** All that is wrong with the emails of a batch, at once. */
+function throwAllDetails(refusals: readonly DomainError[]): void {
+  if (refusals.length > 0) throw invalidRequest(refusals.flatMap(({ details }) => details))
+}

@@ -1,0 +1,70 @@
+import type { Email, EmailDetails } from '../../contract/emails.ts'
+import { writeMailbox } from './mailbox.ts'
+import type { EmailRow, findContent, RecipientRow, selectAttachments, TimelineRow } from './queries.ts'
+
+/** An email as lists show it. `recipients` are its own, in their order. */
+export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Email {
+  const named = (kind: RecipientRow['kind']) => recipients.filter((one) => one.kind === kind).map(writeMailbox)
+  return {
+    id: row.id,
+    mode: row.mode,
+    status: row.status,
+    from: row.sender,
+    to: named('to'),
+    cc: named('cc'),
+    bcc: named('bcc'),
+    subject: row.subject,
+    tags: row.tags,
+    campaignId: row.campaign_id,
+    audienceId: row.audience_id,
+    scheduledAt: row.scheduled_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    completedAt: row.completed_at?.toISOString() ?? null,
+  }
+}
+
+export type DetailRows = {
+  recipients: readonly RecipientRow[]
+  content: Awaited<ReturnType<typeof findContent>>
+  attachments: Awaited<ReturnType<typeof selectAttachments>>
+  timeline: readonly TimelineRow[]
+}
+
+export function toEmailDetails(
+  row: EmailRow,
+  { recipients, content, attachments, timeline }: DetailRows,
+): EmailDetails {
+  return {
+    ...toEmail(row, recipients),
+    replyTo: content.reply_to,
+    html: content.html,
+    text: content.text,
+    headers: content.headers,
+    attachments: attachments.map(({ filename, content_type, content_id, size }) => ({
+      filename,
+      contentType: content_type,
+      contentId: content_id,
+      size,
+    })),
+    trackOpens: row.track_opens,
+    trackClicks: row.track_clicks,
+    recipients: recipients.map((recipient) => ({
+      address: recipient.address,
+      name: recipient.name,
+      kind: recipient.kind,
+      status: recipient.status,
+      attemptCount: recipient.attempt_count,
+      nextAttemptAt: recipient.next_attempt_at?.toISOString() ?? null,
+      reason: recipient.reason,
+    })),
+    timeline: timeline.map(({ at, type, position, detail, reply, host }) => ({
+      at: at.toISOString(),
+      type,
+      recipient: position === null ? null : (recipients[position]?.address ?? null),
+      detail,
+      reply,
+      host,
+    })),
+  }
+}

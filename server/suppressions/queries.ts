@@ -1,0 +1,78 @@
+import { type Selectable, sql } from 'kysely'
+import type { SuppressionReason } from '../../contract/suppressions.ts'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { SuppressionsTable } from '../database/tables/emails.ts'
+
+export type SuppressionRow = Selectable<SuppressionsTable>
+
+/**
+ * Puts an address on the list by hand. One that is there because its owner unsubscribed is there by hand
+ * from then on. Undefined when it is there for another reason.
+ */
+export async function insertSuppression(
+  trx: Trx,
+  { id, accountId, address, addressKey, at }: NewSuppression,
+): Promise<SuppressionRow | undefined> {
+  return trx
+    .insertInto('suppressions')
+    .values({
+      id,
+      account_id: accountId,
+      address,
+      address_key: addressKey,
+      reason: 'manual',
+      email_id: null,
+      created_at: at,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'address_key'])
+        .doUpdateSet({ reason: 'manual', email_id: null })
+        .where('suppressions.reason', '=', 'unsubscribe'),
+    )
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }
+
+/** @param page.before The entry the page begins behind, newest first. */
+export async function selectSuppressions(
+  handle: Handle,
+  accountId: string,
+  page: {
+    reason: SuppressionReason | undefined
+    addressKey: string | undefined
+    before: string | undefined
+    limit: number
+  },
+): Promise<SuppressionRow[]> {
+  let query = handle.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
+  if (page.reason !== undefined) query = query.where('reason', '=', page.reason)
+  if (page.addressKey !== undefined) query = query.where('address_key', '=', page.addressKey)
+  if (page.before !== undefined) query = query.where('id', '<', page.before)
+  return query.orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+/** The entries of these addresses. */
+export async function findSuppressions(
+  handle: Handle,
+  accountId: string,
+  addressKeys: readonly string[],
+): Promise<SuppressionRow[]> {
+  return handle
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', sql<string>`ANY(${addressKeys}::text[])`)
+    .execute()
+}
+
+export async function deleteSuppression(handle: Handle, accountId: string, addressKey: string): Promise<boolean> {
+  const { numDeletedRows } = await handle
+    .deleteFrom('suppressions')
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', addressKey)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}

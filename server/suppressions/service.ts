@@ -1,0 +1,84 @@
+import type { Page } from '../../contract/pagination.ts'
+import type {
+  CreateSuppression,
+  Suppression,
+  SuppressionListQuery,
+  SuppressionReason,
+} from '../../contract/suppressions.ts'
+import type { Clock } from '../clock.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { readAddress } from '../emails/mailbox.ts'
+import { DomainError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { decodeCursor, pageOfRows } from '../pagination.ts'
+import { addressKey } from '../subscribers/address.ts'
+import {
+  deleteSuppression,
+  findSuppressions,
+  insertSuppression,
+  type SuppressionRow,
+  selectSuppressions,
+} from './queries.ts'
+
+/** Why nothing is sent to an address, and since when. */
+export type Suppressed = { reason: SuppressionReason; since: Date }
+
+/** Use cases around addresses that are not written to. Throws DomainErrors; every call is limited to one account. */
+export type SuppressionService = {
+  /**
+   * Puts an address on the list by hand. One whose owner unsubscribed, to whom only emails to an audience
+   * were held back, gets none at all from then on. `conflict` when it is there for another reason.
+   */
+  create(handle: Handle, accountId: string, suppression: CreateSuppression): Promise<Suppression>
+  /** Newest first. */
+  list(handle: Handle, accountId: string, query: SuppressionListQuery): Promise<Page<Suppression>>
+  /** Has an address be written to again, in whatever letter case it is given. */
+  delete(handle: Handle, accountId: string, address: string): Promise<void>
+  /** Of addresses, given by `addressKey`, those that are on the list. */
+  find(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Map<string, Suppressed>>
+}
+
+export function createSuppressionService({ clock }: { clock: Clock }): SuppressionService {
+  return {
+    async create(handle, accountId, { address: given }) {
+      const address = readAddress(given, 'body.address')
+      return inTransaction(handle, async (trx) => {
+        const at = clock.now()
+        const id = newId('suppression', at)
+        const row = await insertSuppression(trx, { id, accountId, address, addressKey: addressKey(address), at })
+        if (row === undefined) throw new DomainError('conflict', `"${address}" is on the suppression list already.`)
+        return toSuppression(row)
+      })
+    },
+    async list(handle, accountId, { reason, address, limit, cursor }) {
+      const rows = await selectSuppressions(handle, accountId, {
+        reason,
+        addressKey: address === undefined ? undefined : addressKey(readAddress(address, 'query.address')),
+        before: decodeCursor('suppression', cursor),
+        limit: limit + 1,
+      })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSuppression })
+    },
+    async delete(handle, accountId, address) {
+      // What cannot be an address cannot be there either; nor could the database look for it.
+      const isStorable = !address.includes('\u0000')
+      if (isStorable && (await deleteSuppression(handle, accountId, addressKey(address)))) return
+      throw new DomainError('not_found', `"${address}" is not on the suppression list of this account.`)
+    },
+    async find(handle, accountId, addressKeys) {
+      if (addressKeys.length === 0) return new Map()
+      const rows = await findSuppressions(handle, accountId, addressKeys)
+      return new Map(rows.map((row) => [row.address_key, { reason: row.reason, since: row.created_at }]))
+    },
+  }
+}
+
+function toSuppression(row: SuppressionRow): Suppression {
+  return {
+    id: row.id,
+    address: row.address,
+    reason: row.reason,
+    emailId: row.email_id,
+    createdAt: row.created_at.toISOString(),
+  }
+}
