@@ -6,6 +6,7 @@ import { judgeReply } from './reply-rules.ts'
 import type { SessionError } from './session.ts'
 
 type Deferred = Extract<Outcome, { kind: 'deferred' }>
+type Bounced = Extract<Outcome, { kind: 'bounced' }>
 
 /** A deferral that no server asked for. */
 export function deferred(reason: string, host: string | null = null): Deferred {
@@ -13,7 +14,7 @@ export function deferred(reason: string, host: string | null = null): Deferred {
 }
 
 /** A bounce that no server asked for. */
-export function bounced(bounceType: 'hard' | 'soft', reason: string, host: string | null = null): Outcome {
+export function bounced(bounceType: 'hard' | 'soft', reason: string, host: string | null = null): Bounced {
   return { kind: 'bounced', bounceType, reason, reply: null, host }
 }
 
@@ -57,18 +58,22 @@ function reasonOfBreak({ error, isWhole }: { error: LineError; isWhole: boolean 
   return isWhole ? `${error.message} It may have taken the message before.` : error.message
 }
 
+/** Whether a host that could not be talked to would say the same later. */
+export function isForGood({ reply, isPermanent }: SessionError): boolean {
+  return isPermanent || (reply !== null && judgeReply(reply, 'session').verdict.kind === 'bounced')
+}
+
 /**
  * What it means that no session could be opened: a refusal of the service itself, which is never the
  * address's fault.
  *
  * @param isRelay The server is the operator's: refusals are theirs to mend, and the message can wait.
  */
-export function outcomeOfSession({ stage, reply, host, message }: SessionError, isRelay: boolean): Outcome {
+export function outcomeOfSession(error: SessionError, isRelay: boolean): Outcome {
+  const { stage, host, message: reason } = error
+  const verdict = error.reply === null ? null : judgeReply(error.reply, 'session').verdict
   // The reply to a login is between the operator and the relay.
-  const told = reply === null || stage === 'auth' ? null : textOfReply(reply)
-  if (reply === null) return deferred(message, host)
-  const { verdict } = judgeReply(reply, 'session')
-  if (verdict.kind === 'deferred') return { ...verdict, reason: message, reply: told, host, unknown: false }
-  if (isRelay) return { ...deferred(message, host), reply: told }
-  return { kind: 'bounced', bounceType: 'soft', reason: message, reply: told, host }
+  const reply = error.reply === null || stage === 'auth' ? null : textOfReply(error.reply)
+  if (!isRelay && isForGood(error)) return { ...bounced('soft', reason, host), reply }
+  return { ...deferred(reason, host), reply, congested: verdict?.kind === 'deferred' && verdict.congested }
 }

@@ -40,7 +40,14 @@ export type Session = {
 
 export type SessionStage = 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'auth'
 
-type SessionRefusal = { stage: SessionStage; reply: Reply | null; host: string; message: string }
+type SessionRefusal = {
+  stage: SessionStage
+  reply: Reply | null
+  host: string
+  message: string
+  /** Whether waiting does not help. Default: false. */
+  isPermanent?: boolean
+}
 
 /** A session that could not be opened: by a reply, or by the line. The message is a sentence for people. */
 export class SessionError extends Error {
@@ -48,12 +55,15 @@ export class SessionError extends Error {
   readonly stage: SessionStage
   readonly reply: Reply | null
   readonly host: string
+  /** Whether waiting does not help, as far as it is known without a reply. */
+  readonly isPermanent: boolean
 
   constructor(refusal: SessionRefusal, options?: ErrorOptions) {
     super(refusal.message, options)
     this.stage = refusal.stage
     this.reply = refusal.reply
     this.host = refusal.host
+    this.isPermanent = refusal.isPermanent ?? false
   }
 }
 

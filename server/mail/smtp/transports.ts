@@ -2,6 +2,11 @@ import type { Clock } from '../../clock.ts'
 import { resolveWithSystem } from '../../network/name-resolution.ts'
 import { type StartTimer, startSystemTimer } from '../../timer.ts'
 import type { Transport } from '../transport.ts'
+import type { DeliverMeans } from './deliver.ts'
+import { createDestinations } from './destinations.ts'
+import { createDirect } from './direct.ts'
+import { createMtaSts } from './mta-sts.ts'
+import type { MailResolver } from './mx.ts'
 import { deferred } from './outcome.ts'
 import { Pool } from './pool.ts'
 import { createRelay } from './relay.ts'
@@ -18,8 +23,20 @@ export type TransportConfig = {
   messagesPerConnection: number
 }
 
-/** Where messages go. `capture`: to the sink in this process, by the port it listens on at 127.0.0.1. */
-export type TransportKind = { kind: 'relay'; relay: RelayConfig } | { kind: 'capture'; port: () => number }
+/** Where messages go. */
+export type TransportKind =
+  | { kind: 'relay'; relay: RelayConfig }
+  /** To the sink in this process, by the port it listens on at 127.0.0.1. */
+  | { kind: 'capture'; port: () => number }
+  | { kind: 'direct'; direct: DirectMeans }
+
+export type DirectMeans = {
+  resolver: MailResolver
+  /** Whether mail servers may have addresses that are not public. */
+  allowPrivateNetworks: boolean
+  /** Of mail servers and of those of MTA-STS policies. Default: 25 and 443. */
+  ports?: { smtp: number; https: number }
+}
 
 export type TransportOptions = {
   config: TransportConfig
@@ -74,15 +91,26 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-function routeOf({ to, successNotifications = false }: TransportOptions, pool: Pool, startTimer: StartTimer): Route {
+function routeOf(options: TransportOptions, pool: Pool, startTimer: StartTimer): Route {
+  const { to } = options
+  const successNotifications = to.kind === 'relay' && (options.successNotifications ?? false)
   const means = { pool, options: { startTimer, successNotifications } }
   const resolve = resolveWithSystem
   switch (to.kind) {
     case 'relay':
       return createRelay({ relay: () => to.relay, isFinal: false, resolve, means })
+    case 'direct':
+      return directTo(to.direct, options, means)
     case 'capture':
       return createRelay({ relay: () => sink(to.port()), isFinal: true, resolve, means })
   }
+}
+
+function directTo(direct: DirectMeans, { clock, ca }: TransportOptions, means: DeliverMeans): Route {
+  const { resolver, allowPrivateNetworks: allowPrivate, ports = { smtp: 25, https: 443 } } = direct
+  const mtaSts = createMtaSts({ resolver, clock, allowPrivate, ca, port: ports.https })
+  const destinations = createDestinations(resolver, mtaSts, clock)
+  return createDirect({ destinations, resolver, allowPrivate, port: ports.smtp, means })
 }
 
 function sink(port: number): RelayConfig {
