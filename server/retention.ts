@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
 import { firstIdAt } from './ids.ts'
+import { deleteOldEmails } from './mail/retention.ts'
 
 /*
  * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
@@ -26,12 +27,12 @@ const thoroughEveryMs = 3_600_000
 /** Counted requests are of no use once their window is over. */
 const windowAgeMs = 3_600_000
 
-export type Expired = { events: number; deliveries: number }
+export type Expired = { events: number; deliveries: number; emails: number }
 
 export type RetentionOptions = {
   db: Db
   clock: Clock
-  /** How long events, deliveries and attempts are kept. Milliseconds. */
+  /** How long events, deliveries, attempts and emails are kept. Milliseconds. */
   retentionMs: number
 }
 
@@ -51,12 +52,13 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     const since = new Date(isThorough ? 0 : until.getTime() - lookBackMs)
     const deliveries = await deleteDeliveries(db, { since, until })
     const events = await deleteEvents(db, { since, until })
+    const emails = await deleteOldEmails(db, { since, until })
     await db
       .deleteFrom('rate_limit_windows')
       .where('window_start', '<', new Date(now - windowAgeMs))
       .execute()
     if (isThorough) thoroughAt = now
-    return { events, deliveries }
+    return { events, deliveries, emails }
   }
 }
 
