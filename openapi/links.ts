@@ -26,6 +26,7 @@ const webhookOperations = [
 const deliveryOperations = ['getDelivery', 'resendDelivery']
 const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
+const domainOperations = ['getDomain', 'verifyDomain', 'deleteDomain']
 const contactListOperations = ['addContact', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
@@ -45,6 +46,7 @@ const sources: readonly Source[] = [
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
+  { from: 'createDomain', parameters: { id: own }, to: domainOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },
   // Not to `deleteSubscriber`: it takes the contact away, which the links of the contact cannot tell.
   { from: 'addContact', parameters: { id: contact.subscriberId }, to: ['getSubscriber', 'updateSubscriber'] },

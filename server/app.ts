@@ -14,6 +14,8 @@ import { type Migrations, migrateToLatest, pendingMigrations } from './database/
 import { createExchange } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
+import { runDueChecks } from './domains/checking.ts'
+import { createDomainService } from './domains/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
 import { OperatorError } from './errors.ts'
 import { continueFromNewestEvent } from './events/continuity.ts'
@@ -126,6 +128,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   })
   starting.defer(() => exchange.close())
 
+  const domainChecks = {
+    sender: { hostname: config.mail.hostname, spfInclude: config.mail.spfInclude },
+    dns: { servers: config.mail.dnsServers },
+    isCaptured: config.mail.transport === 'capture',
+  }
   const registry = createRegistry()
   const metrics = createDeliveryMetrics(registry, { db, queue })
   const workers = config.roles.worker
@@ -139,6 +146,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         concurrency: config.delivery.concurrency,
         webhookConcurrency: config.delivery.concurrencyPerWebhook,
         retentionMs: config.retentionDays * 24 * 3_600_000,
+        checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
         onAttempt: metrics.onAttempt,
         tracer,
@@ -213,6 +221,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         subscribers: createSubscriberService({ clock, outbox }),
         audiences: createAudienceService({ clock, outbox }),
         contacts: createContactService({ clock, outbox }),
+        domains: createDomainService({ ...domainChecks, clock, outbox, secretBox }),
       },
       endpoint: createEndpoint({ db, clock, secretBox }),
       gates: [

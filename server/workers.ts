@@ -6,6 +6,7 @@ import { reconcile } from './delivery/reconcile.ts'
 import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
 import { type Loop, startLoop } from './loop.ts'
+import { createOutbox, type Outbox } from './outbox/append.ts'
 import { fanOutBatch } from './outbox/fan-out.ts'
 import { traceFanOut } from './outbox/fan-out-trace.ts'
 import type { Queue } from './queue/queue.ts'
@@ -29,6 +30,8 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'onCaughtUp'> & {
   clock: Clock
   logger: Logger
   retentionMs: number
+  /** Looks up the records of domains that are due, until `signal` ends it. */
+  checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
   /** Deletes what the HTTP room keeps for a time. */
   deleteExpiredAnswers: () => Promise<unknown>
 }
@@ -70,6 +73,12 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await options.deleteExpiredAnswers()
     if (expired.events + expired.deliveries > 0) logger.info(expired, 'deleted what is past its retention')
   })
+  const stopping = new AbortController()
+  starting.defer(() => stopping.abort())
+  const outbox = createOutbox({ clock, wake: () => fanOut.wake() })
+  await queue.onSchedule('domain-checks', everyMinute, async () => {
+    await options.checkDomains({ outbox, signal: stopping.signal })
+  })
   await queue.onSchedule('reconciliation', everyHour, async () => {
     const mended = await reconcile({ db, queue })
     if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
@@ -81,6 +90,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     wakeDelivery: () => delivery.wake(),
     alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
     async stop(deadlineMs) {
+      stopping.abort()
       await Promise.all([fanOut.stop(), delivery.stop(deadlineMs)])
     },
   }

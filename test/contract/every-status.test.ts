@@ -112,11 +112,12 @@ describe('on a service that is well', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
-  test.each(['listWebhooks', 'listEvents', 'listSubscribers', 'listAudiences'])(
+  test.each(['listWebhooks', 'listEvents', 'listSubscribers', 'listAudiences', 'listDomains'])(
     '%s shows nothing of another account',
     async (id) => {
       await fixtures.parametersFor(operationById('addContact'))
       await fixtures.parametersFor(operationById('getWebhook'))
+      await fixtures.parametersFor(operationById('getDomain'))
       const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
       expect(answer).toMatchObject({ status: 200, body: { data: [], nextCursor: null } })
       expect(Object((await call(client, operationById(id), { fixtures })).body).data).not.toEqual([])
@@ -185,6 +186,14 @@ describe('on a service that is well', () => {
           return client.send('POST', path, { json })
         },
       ],
+      [
+        'createDomain',
+        async () => {
+          const { name } = Object(fixtures.bodyFor(operationById('createDomain')))
+          await client.succeed(contract.domains.create, { body: { name } })
+          return client.send('POST', '/v1/domains', { json: { name: name.toUpperCase() } })
+        },
+      ],
     ]
     test.each(cases)('%s', async (_, provoke) => {
       const answer = await provoke()
@@ -226,7 +235,7 @@ describe('on a service with a fault', () => {
   beforeAll(async () => {
     service = await startTestService({ roles: { worker: false }, time: createTestTime(), expectErrors: true })
     fixtures = createFixtures(service.client)
-    for (const table of ['webhooks', 'deliveries', 'events', 'subscribers', 'audiences', 'contacts']) {
+    for (const table of ['webhooks', 'deliveries', 'events', 'subscribers', 'audiences', 'contacts', 'domains']) {
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
     }
   })

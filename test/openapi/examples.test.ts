@@ -2,11 +2,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
 import { publishedDocument } from '../../openapi/published.ts'
+import { readDomainName } from '../../server/domains/name.ts'
 import { objectsOf, resolve } from './walk.ts'
 
 const document = publishedDocument()
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
+ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === null)
 ajv.addSchema(document, 'document')
 
 /** What is wrong with `example` by the schema at `pointer`; an empty list when nothing is. */

@@ -1,5 +1,6 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
+import { maxDomainLength } from '../../contract/domains.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
@@ -7,6 +8,8 @@ import { type PermissionSet, permissionSets, permissions } from '../../contract/
 import { readConfig } from '../../server/config.ts'
 import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/delivery/retry-schedule.ts'
 import { saturationMs } from '../../server/delivery/slow-lane.ts'
+import { defaultBudgetMs } from '../../server/domains/dns.ts'
+import { dailyMs, firstPauseMs, longestPauseMs, missesUntilFailed, patienceMs } from '../../server/domains/progress.ts'
 import { turnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
@@ -90,6 +93,16 @@ describe('delivery', () => {
   })
 })
 
+test('domains are looked up as often as they are', () => {
+  const section = readme.section('Sending domains')
+  expect(section).toContain('a minute after it was added')
+  expect(firstPauseMs).toBe(60_000)
+  expect(section).toContain(`up to ${longestPauseMs / 3_600_000} hours, for ${patienceMs / 3_600_000} hours`)
+  expect(section).toContain(`for at most ${defaultBudgetMs / 1_000} seconds`)
+  expect(section).toContain(`when ${missesUntilFailed} daily checks in a row`)
+  expect(dailyMs).toBe(86_400_000)
+})
+
 test('what one machine carries stands in the results of the benchmarks', () => {
   const [, said = ''] = /\*\*What one machine carries\.\*\*([^[]*)/.exec(readme.section('Operating it larger')) ?? []
   const measured = [...said.matchAll(/(\d[\d,.]*) (?:contacts|deliveries|ms)/g)].map(([, figure = '']) => figure)
@@ -127,6 +140,7 @@ test('the limits', () => {
   expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
     'entries on a page': String(pageSize.max),
+    'name of a sending domain': `${maxDomainLength} characters`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,

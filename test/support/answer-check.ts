@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { readDomainName } from '../../server/domains/name.ts'
 import { type DeclaredAnswer, type Operation, operationsAt, publishedSpec, type Schema } from './published-spec.ts'
 
 /** One request and its answer, as they went over the wire. */
@@ -34,6 +35,7 @@ export function checkAnswer(exchange: Exchange): Verdict {
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
+ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === null)
 const specUri = 'https://postern.invalid/openapi.json'
 ajv.addSchema({ $id: specUri, components: closed(publishedSpec.components) })
 

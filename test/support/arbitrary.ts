@@ -103,6 +103,7 @@ const strange: readonly unknown[] = [
 function text({ format, pattern, minLength = 0, maxLength }: SchemaObject): fc.Arbitrary<string> {
   if (format === 'uri') return fc.webUrl({ validSchemes: ['http', 'https'], withQueryParameters: true })
   if (format === 'email') return fc.emailAddress()
+  if (format === 'idn-hostname') return fc.domain()
   if (format === 'date-time') return moment()
   if (pattern !== undefined && !pattern.startsWith('^[^')) return fc.stringMatching(new RegExp(pattern, 'u'))
   const max = Math.min(maxLength ?? usualLength, Math.max(usualLength, minLength))

@@ -93,6 +93,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       webhookConcurrency: options.webhookConcurrency ?? 8,
       pollIntervalMs: 50,
       retentionMs: 30 * 24 * 3_600_000,
+      checkDomains: async () => {},
       deleteExpiredAnswers: async () => {},
     })
   const turns = createTurns()

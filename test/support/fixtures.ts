@@ -23,6 +23,9 @@ export function createFixtures(client: TestClient): Fixtures {
   let counter = 0
   const newEmail = () => `person-${++counter}@example.com`
 
+  // Under capture such a name is verified without DNS.
+  const newDomain = () => `shop-${++counter}.test`
+
   async function webhook(): Promise<string> {
     const { id } = await client.succeed(contract.webhooks.create, {
       body: { url: deadUrl, events: ['contact.created'] },
@@ -37,6 +40,11 @@ export function createFixtures(client: TestClient): Fixtures {
 
   async function audience(): Promise<string> {
     const { id } = await client.succeed(contract.audiences.create, { body: { name: `List ${++counter}` } })
+    return id
+  }
+
+  async function domain(): Promise<string> {
+    const { id } = await client.succeed(contract.domains.create, { body: { name: newDomain() } })
     return id
   }
 
@@ -66,12 +74,13 @@ export function createFixtures(client: TestClient): Fixtures {
       if (template.includes('{subscriberId}')) return contact()
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (!template.includes('{')) return {}
-      const make = { webhooks: webhook, events: event, subscribers: subscriber, audiences: audience }
+      const make = { webhooks: webhook, events: event, subscribers: subscriber, audiences: audience, domains: domain }
       const resource = template.split('/')[2] as keyof typeof make
       return { id: await make[resource]() }
     },
-    bodyFor({ body }) {
+    bodyFor({ id, body }) {
       if (body === null) return undefined
+      if (id === 'createDomain') return { name: newDomain() }
       const { examples = [{}] } = dereference<SchemaObject>(body.schema)
       const example = Object(examples[0])
       return 'email' in example ? { ...example, email: newEmail() } : example

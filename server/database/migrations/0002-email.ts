@@ -18,6 +18,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ed25519_private_key bytea NOT NULL,
       -- What the last check found of each record, by its purpose.
       findings jsonb NOT NULL DEFAULT '{}',
+      -- Since when its records are waited for, and scheduled checks in a row that missed any.
+      pending_since timestamptz(3) NOT NULL DEFAULT now(),
       check_count integer NOT NULL DEFAULT 0,
       next_check_at timestamptz(3),
       last_checked_at timestamptz(3),

@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { DomainRecord } from '../../../contract/domains.ts'
 
 export type DomainsTable = {
   id: string
@@ -11,13 +12,16 @@ export type DomainsTable = {
   rsa_selector: string
   /** Base64 of the key as the DNS record carries it. */
   rsa_public_key: string
-  /** PKCS #8 DER, sealed; see `server/secrets.ts`. */
+  /** See `server/private-keys.ts`. */
   rsa_private_key: Buffer
   ed25519_selector: string
   ed25519_public_key: string
   ed25519_private_key: Buffer
-  /** What the last check found of each record, by its purpose. */
-  findings: JSONColumnType<Record<string, { status: string; hint: string | null }>>
+  /** What the last check found of each record. */
+  findings: JSONColumnType<Partial<Record<DomainRecord['purpose'], Pick<DomainRecord, 'status' | 'hint'>>>>
+  /** Since when its records are waited for; of meaning while they are. */
+  pending_since: Generated<Date>
+  /** Scheduled checks in a row that did not find all that is required. */
   check_count: Generated<number>
   /** Null: not checked any more by itself. */
   next_check_at: Date | null

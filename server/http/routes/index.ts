@@ -3,6 +3,7 @@ import { contract } from '../../../contract/index.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
 import type { DeliveryService } from '../../delivery/service.ts'
+import type { DomainService } from '../../domains/service.ts'
 import type { EventService } from '../../events/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
@@ -10,6 +11,7 @@ import type { Endpoint } from '../endpoint.ts'
 import { audienceRoutes } from './audiences.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
+import { domainRoutes } from './domains.ts'
 import { eventRoutes } from './events.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { webhookRoutes } from './webhooks.ts'
@@ -21,6 +23,7 @@ export type Services = {
   subscribers: SubscriberService
   audiences: AudienceService
   contacts: ContactService
+  domains: DomainService
 }
 
 /** The whole contract, each route one call of a service. */
@@ -32,5 +35,6 @@ export function createRoutes(services: Services, endpoint: Endpoint) {
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
+    domains: domainRoutes(services.domains, endpoint),
   })
 }

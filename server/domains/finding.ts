@@ -1,0 +1,24 @@
+import type { DomainRecord } from '../../contract/domains.ts'
+import { printable } from '../printable.ts'
+
+/** What a check found of one record. */
+export type Finding = Pick<DomainRecord, 'status' | 'hint'>
+
+export const found: Finding = { status: 'verified', hint: null }
+export const missing: Finding = { status: 'missing', hint: null }
+
+export function mismatch(hint: string): Finding {
+  return { status: 'mismatch', hint }
+}
+
+export function multiple(hint: string): Finding {
+  return { status: 'multiple', hint }
+}
+
+const maxQuoted = 200
+
+/** What somebody published, for a sentence to carry: shortened, and on one line. */
+export function quoted(value: string): string {
+  const shown = value.length > maxQuoted ? `${value.slice(0, maxQuoted)}…` : value
+  return `"${printable(shown)}"`
+}

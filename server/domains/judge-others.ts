@@ -1,0 +1,27 @@
+import type { MxRecord } from './dns.ts'
+import { type Finding, found, mismatch, missing, multiple, quoted } from './finding.ts'
+
+/** What the mail exchangers of the return path are worth where `wanted` is to be the one that is asked first. */
+export function judgeMx(wanted: string, records: readonly MxRecord[]): Finding {
+  if (records.length === 0) return missing
+  const hostOf = ({ exchange }: MxRecord) => exchange.toLowerCase().replace(/\.$/, '')
+  const ours = records.filter((record) => hostOf(record) === wanted)
+  if (ours.length === 0) {
+    const hosts = records.map((record) => quoted(hostOf(record))).join(', ')
+    return mismatch(`The MX leads elsewhere: found ${hosts}. Bounces would be lost: publish "${wanted}" alone.`)
+  }
+  const best = Math.min(...ours.map(({ priority }) => priority))
+  const before = records.find((record) => record.priority < best)
+  if (before === undefined) return found
+  return mismatch(
+    `Bounces go to ${quoted(hostOf(before))} first, whose priority ${before.priority} comes before ${best}. Remove it.`,
+  )
+}
+
+/** What the texts at `_dmarc` are worth: any policy is the domain's own matter. Source: RFC 7489 §6.6.3. */
+export function judgeDmarc(texts: readonly string[]): Finding {
+  const [record, ...others] = texts.filter((text) => /^v\s*=\s*DMARC1\s*(;|$)/.test(text))
+  if (record === undefined) return missing
+  if (others.length === 0) return found
+  return multiple(`There are ${others.length + 1} DMARC records, and receivers then apply none. Keep one.`)
+}

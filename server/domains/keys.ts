@@ -1,0 +1,45 @@
+import { generateKeyPair, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** A pair of keys for DKIM. */
+export type DkimKeyPair = {
+  /** As the `p=` of its DNS record has it. */
+  publicKey: string
+  privateKey: KeyObject
+}
+
+export type DkimKeys = { rsa: DkimKeyPair; ed25519: DkimKeyPair }
+
+const generate = promisify(generateKeyPair)
+
+/** Of a SubjectPublicKeyInfo for Ed25519, what stands before the 32 bytes of the key: RFC 8410 §4. */
+const ed25519PrefixLength = 12
+
+async function makeDkimKeys(): Promise<DkimKeys> {
+  const rsa = await generate('rsa', { modulusLength: 2048 })
+  const ed25519 = await generate('ed25519')
+  const publicRsa = rsa.publicKey.export({ format: 'der', type: 'spki' })
+  const publicEd25519 = ed25519.publicKey.export({ format: 'der', type: 'spki' })
+  return {
+    // RFC 6376 §3.6.1 has the whole SubjectPublicKeyInfo, RFC 8463 §4.2 the bare key.
+    rsa: { publicKey: publicRsa.toString('base64'), privateKey: rsa.privateKey },
+    ed25519: {
+      publicKey: publicEd25519.subarray(ed25519PrefixLength).toString('base64'),
+      privateKey: ed25519.privateKey,
+    },
+  }
+}
+
+/**
+ * Answers a function that makes the keys of a domain: RSA with 2,048 bits, and Ed25519. They are made off
+ * the main thread, and one pair after the other: an RSA key takes a processor some tenths of a second, and
+ * name look-ups, files and signatures wait for the same few threads.
+ */
+export function createDkimKeyMaker(): () => Promise<DkimKeys> {
+  let last: Promise<unknown> = Promise.resolve()
+  return () => {
+    const keys = last.then(makeDkimKeys)
+    last = keys.catch(() => undefined)
+    return keys
+  }
+}

@@ -1,0 +1,121 @@
+import type { Answer, Dns, MxRecord } from './dns.ts'
+import { type Finding, found, missing, quoted } from './finding.ts'
+import { judgeDkim } from './judge-dkim.ts'
+import { judgeDmarc, judgeMx } from './judge-others.ts'
+import { judgeSpf } from './judge-spf.ts'
+import type { Purpose, WantedRecord } from './records.ts'
+
+/** What a check found, by the purpose of the record. */
+export type Findings = Partial<Record<Purpose, Finding>>
+
+/** Looks up the records of a domain, all at once. */
+export async function lookUp(domain: string, wanted: readonly WantedRecord[], dns: Dns): Promise<Findings> {
+  const findings = await Promise.all(
+    wanted.map(async (record) => [record.purpose, await findingOf(record, domain, dns)] as const),
+  )
+  return Object.fromEntries(findings)
+}
+
+/** What is found of names that are in no DNS, where nothing is sent to anybody. */
+export function withoutLookUp(wanted: readonly WantedRecord[]): Findings {
+  const hint = 'Not looked up: a name below .test is in no DNS, and counts as published while mail is captured.'
+  return Object.fromEntries(wanted.map(({ purpose }) => [purpose, { ...found, hint }]))
+}
+
+async function findingOf(record: WantedRecord, domain: string, dns: Dns): Promise<Finding> {
+  const finding = await judgedAt(record.name, record, dns)
+  if (finding.status === 'verified') return { ...finding, hint: finding.hint ?? (await hintOfAlias(record, dns)) }
+  if (finding.status !== 'missing') return finding
+  return (
+    (await danglingAt(record, dns)) ??
+    (await coveredAbove(record, domain, dns)) ??
+    (await doubled(record, domain, dns)) ?? { ...missing, hint: hintOfMissing(record) }
+  )
+}
+
+async function judgedAt(name: string, record: WantedRecord, dns: Dns): Promise<Finding> {
+  if (record.type === 'MX') return judged(await dns.mx(name), (values) => judgeMx(record.value, values))
+  return judged(await dns.txt(name), (values) => judgeText(record, values))
+}
+
+function judgeText({ purpose, value }: WantedRecord, texts: readonly string[]): Finding {
+  if (purpose === 'spf') return judgeSpf(value, texts)
+  return purpose === 'dmarc' ? judgeDmarc(texts) : judgeDkim(value, texts)
+}
+
+function judged<T extends string | MxRecord>(answer: Answer<T>, judge: (values: readonly T[]) => Finding): Finding {
+  switch (answer.kind) {
+    case 'found':
+      return judge(answer.values)
+    case 'none':
+      return missing
+    case 'timeout':
+      return {
+        status: 'timeout',
+        hint: 'The name servers did not answer in time. It is looked up again; if this stays, check the name servers of the domain.',
+      }
+    case 'failure':
+      return {
+        status: 'server_failure',
+        hint: `The name servers answered with an error (${answer.code}). It is looked up again; if this stays, check the name servers of the domain and its DNSSEC.`,
+      }
+  }
+}
+
+function hintOfMissing({ type, name, purpose }: WantedRecord): string {
+  const what = {
+    dkim_rsa: 'DKIM record',
+    dkim_ed25519: 'DKIM record',
+    spf: 'SPF record',
+    return_path: 'record',
+    dmarc: 'DMARC record',
+  }
+  return `There is no ${what[purpose]} (${type}) at "${name}". Publish it as shown; until it is seen everywhere may take hours.`
+}
+
+/** Where a name is an alias, whoever looks for the record must be able to find it there. */
+async function hintOfAlias({ name, purpose }: WantedRecord, dns: Dns): Promise<string | null> {
+  if (!purpose.startsWith('dkim')) return null
+  const target = await aliasOf(name, dns)
+  return target === null ? null : `Found by way of a CNAME, at ${quoted(target)}. It must stay there.`
+}
+
+async function danglingAt({ name, type }: WantedRecord, dns: Dns): Promise<Finding | null> {
+  const target = await aliasOf(name, dns)
+  if (target === null) return null
+  return {
+    status: 'dangling',
+    hint: `"${name}" is a CNAME for ${quoted(target)}, where the ${type} record is not found. Publish it there, or in the place of the CNAME.`,
+  }
+}
+
+async function aliasOf(name: string, dns: Dns): Promise<string | null> {
+  const answer = await dns.cname(name)
+  return answer.kind === 'found' ? (answer.values[0] ?? null) : null
+}
+
+/** The DMARC record of a domain above holds for those below it. Source: RFC 7489 §6.6.3. */
+async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Promise<Finding | null> {
+  if (record.purpose !== 'dmarc') return null
+  const labels = domain.split('.')
+  for (let start = Math.max(1, labels.length - maxLevelsAbove); start < labels.length - 1; start++) {
+    const name = `_dmarc.${labels.slice(start).join('.')}`
+    if ((await judgedAt(name, record, dns)).status === 'verified') return { ...found, hint: `Covered by "${name}".` }
+  }
+  return null
+}
+
+/** How far above a domain its DMARC record is looked for: what owns a name is nearly always within. */
+const maxLevelsAbove = 5
+
+/** A provider that appends the domain to what was entered makes `send.example.com.example.com` of the whole name. */
+async function doubled(record: WantedRecord, domain: string, dns: Dns): Promise<Finding | null> {
+  const name = `${record.name}.${domain}`
+  const { status } = await judgedAt(name, record, dns)
+  if (['missing', 'timeout', 'server_failure'].includes(status)) return null
+  const short = record.name.slice(0, -domain.length - 1)
+  return {
+    ...missing,
+    hint: `It stands at "${name}": the DNS provider appends the domain by itself. Enter "${short}" as its name.`,
+  }
+}

@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Domain } from '../../contract/domains.ts'
+import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
+
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+
+let world: DomainWorld
+let counter = 0
+
+beforeAll(async () => {
+  world = await createDomainWorld()
+})
+afterEach(async () => {
+  await world.db.deleteFrom('domains').execute()
+  await world.emitted()
+})
+afterAll(() => world.end())
+
+async function add(): Promise<Domain> {
+  const domain = await world.domains.create(world.db, world.account, { name: `shop-${++counter}.example` })
+  await world.emitted()
+  return domain
+}
+
+function read({ id }: Domain): Promise<Domain> {
+  return world.domains.get(world.db, world.account, id)
+}
+
+test('nothing is checked before its time', async () => {
+  const domain = await add()
+  world.moveClock(minuteMs - 1)
+  expect(await world.runDueChecks()).toBe(0)
+  expect(await read(domain)).toEqual(domain)
+  world.moveClock(1)
+  expect(await world.runDueChecks()).toBe(1)
+  const checked = await read(domain)
+  expect(checked).toMatchObject({ status: 'pending', lastCheckedAt: world.clock.now().toISOString() })
+  expect(Date.parse(checked.nextCheckAt ?? '') - world.clock.now().getTime()).toBe(2 * minuteMs)
+  expect(await world.runDueChecks()).toBe(0)
+})
+
+test('records that appear are found, and told of once', async () => {
+  const domain = await add()
+  world.moveClock(minuteMs)
+  await world.runDueChecks()
+  publish(world.dns, domain)
+  world.moveClock(2 * minuteMs)
+  await world.runDueChecks()
+  expect(await read(domain)).toMatchObject({ status: 'verified', verifiedAt: world.clock.now().toISOString() })
+  world.moveClock(dayMs)
+  expect(await world.runDueChecks()).toBe(1)
+  expect(await world.emitted()).toEqual([['domain.verified', { domainId: domain.id, domain: domain.name }]])
+})
+
+test('records that do not appear in 72 hours make the domain fail, and asking begins anew', async () => {
+  const domain = await add()
+  for (let hour = 0; hour <= 73; hour++) {
+    world.moveClock(60 * minuteMs)
+    await world.runDueChecks()
+  }
+  expect(await read(domain)).toMatchObject({ status: 'failed', nextCheckAt: null })
+  publish(world.dns, domain)
+  world.moveClock(dayMs)
+  expect(await world.runDueChecks()).toBe(0)
+  withdraw(world.dns, domain)
+  const again = await world.domains.verify(world.db, world.account, domain.id)
+  expect(again.status).toBe('pending')
+  publish(world.dns, domain)
+  world.moveClock(minuteMs)
+  await world.runDueChecks()
+  expect((await read(domain)).status).toBe('verified')
+})
+
+test('a verified domain that loses a record shows it, and has failed on the third day', async () => {
+  const domain = await add()
+  publish(world.dns, domain)
+  await world.domains.verify(world.db, world.account, domain.id)
+  await world.emitted()
+  withdraw(world.dns, domain)
+  const statuses: string[] = []
+  for (let day = 0; day < 4; day++) {
+    world.moveClock(dayMs)
+    await world.runDueChecks()
+    const { status, ...rest } = await read(domain)
+    statuses.push(status)
+    expect(statusesOf(rest).spf).toBe('missing')
+  }
+  expect(statuses).toEqual(['verified', 'verified', 'failed', 'failed'])
+  expect(await world.emitted()).toEqual([])
+  publish(world.dns, domain)
+  await world.domains.verify(world.db, world.account, domain.id)
+  expect(await world.emitted()).toEqual([['domain.verified', { domainId: domain.id, domain: domain.name }]])
+})
+
+test('all that are due are checked, however many; each by one of several processes', async () => {
+  const added: string[] = []
+  for (let i = 0; i < 45; i++) added.push(await addRow())
+  world.moveClock(minuteMs)
+  const counts = await Promise.all([world.runDueChecks(), world.runDueChecks(), world.runDueChecks()])
+  expect(counts.reduce((sum, count) => sum + count)).toBe(45)
+  const rows = await world.db.selectFrom('domains').select(['check_count', 'last_checked_at']).execute()
+  expect(rows).toEqual(Array(added.length).fill({ check_count: 1, last_checked_at: world.clock.now() }))
+})
+
+test('what a process had taken when it ended is checked five minutes later', async () => {
+  const domain = await add()
+  world.moveClock(minuteMs)
+  world.dns.set(`send.${domain.name}`, 'silence')
+  const ending = new AbortController()
+  const run = world.runDueChecks(ending.signal)
+  await expect.poll(() => world.dns.queries.some(({ name }) => name === `send.${domain.name}`)).toBe(true)
+  ending.abort()
+  expect(await run).toBe(1)
+  expect((await read(domain)).lastCheckedAt).toBeNull()
+  world.dns.unset(`send.${domain.name}`)
+  world.moveClock(5 * minuteMs - 1)
+  expect(await world.runDueChecks()).toBe(0)
+  world.moveClock(1)
+  expect(await world.runDueChecks()).toBe(1)
+  expect((await read(domain)).lastCheckedAt).toBe(world.clock.now().toISOString())
+})
+
+/** A domain like any other, without the time its keys take. */
+async function addRow(): Promise<string> {
+  const name = `shop-${++counter}.example`
+  const at = world.clock.now()
+  const row = await world.db
+    .insertInto('domains')
+    .values({
+      id: `dom_${String(counter).padStart(26, '0')}`,
+      account_id: world.account,
+      name,
+      return_path: `send.${name}`,
+      rsa_selector: 'r',
+      rsa_public_key: 'a',
+      rsa_private_key: Buffer.alloc(0),
+      ed25519_selector: 'e',
+      ed25519_public_key: 'b',
+      ed25519_private_key: Buffer.alloc(0),
+      findings: '{}',
+      pending_since: at,
+      next_check_at: new Date(at.getTime() + minuteMs),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return row.id
+}

@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import pino from 'pino'
+import type { Domain, DomainRecord } from '../../contract/domains.ts'
+import type { Clock } from '../../server/clock.ts'
+import { runDueChecks } from '../../server/domains/checking.ts'
+import { createDomainService } from '../../server/domains/service.ts'
+import { newId } from '../../server/ids.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { secretBox } from '../../server/secrets.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { DnsAnswer, DnsServer } from '../support/dns-server.ts'
+import { startDnsServer } from '../support/dns-server.ts'
+
+export type DomainWorld = Awaited<ReturnType<typeof createDomainWorld>>
+
+export const sender = { hostname: 'mail.postern.example', spfInclude: null }
+
+/** Sending domains over a database and a name server of their own, with two accounts and a clock that is moved by hand. */
+export async function createDomainWorld({ isCaptured = false } = {}) {
+  const database = await createTestDatabase()
+  const { db } = database
+  const dns = await startDnsServer()
+  let now = Date.parse('2026-03-01T09:30:00.000Z')
+  const clock: Clock = { now: () => new Date(now) }
+  const outbox = createOutbox({ clock, wake: () => undefined })
+  const box = secretBox(Buffer.alloc(32, 3))
+  const checks = { sender, dns: { servers: [dns.address] }, isCaptured }
+  let lastSeen = ''
+
+  async function addAccount(name: string): Promise<string> {
+    const id = newId('account', clock.now())
+    await db.insertInto('accounts').values({ id, name, plan: 'scale' }).execute()
+    return id
+  }
+
+  return {
+    db,
+    dns,
+    clock,
+    box,
+    account: await addAccount('Ours'),
+    stranger: await addAccount('Theirs'),
+    domains: createDomainService({ ...checks, clock, outbox, secretBox: box }),
+    moveClock(ms: number): void {
+      now += ms
+    },
+    /** A run of the schedule, as one process of the service makes it. */
+    runDueChecks: (signal = new AbortController().signal) =>
+      runDueChecks({ ...checks, db, clock, outbox, logger: pino({ level: 'silent' }), signal }),
+    /** The events committed since it was last asked, in order, each as its type and data. */
+    async emitted(): Promise<[type: string, data: unknown][]> {
+      const rows = await db
+        .selectFrom('events')
+        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
+        .where('id', '>', lastSeen)
+        .orderBy('id')
+        .execute()
+      lastSeen = rows.at(-1)?.id ?? lastSeen
+      return rows.map(({ type, body }) => [type, body.data])
+    },
+    async end(): Promise<void> {
+      await dns.stop()
+      await database.drop()
+    },
+  }
+}
+
+/** Publishes the records of a domain as they are shown, all or those of some purposes. */
+export function publish(
+  dns: DnsServer,
+  { records }: Pick<Domain, 'records'>,
+  purposes?: DomainRecord['purpose'][],
+): void {
+  const published = records.filter(({ purpose }) => purposes?.includes(purpose) ?? true)
+  for (const [name, ofName] of Map.groupBy(published, (record) => record.name)) dns.set(name, answerOf(ofName))
+}
+
+/** Takes the records of a domain out of the DNS again. */
+export function withdraw(dns: DnsServer, { records }: Pick<Domain, 'records'>): void {
+  for (const { name } of records) dns.unset(name)
+}
+
+function answerOf(records: readonly DomainRecord[]): DnsAnswer {
+  const ofType = (type: DomainRecord['type']) => records.filter((record) => record.type === type)
+  return {
+    TXT: ofType('TXT').map(({ value }) => value),
+    MX: ofType('MX').map(({ value, priority }) => ({ exchange: value, priority: priority ?? 0 })),
+  }
+}
+
+/** The statuses of the records, by purpose. */
+export function statusesOf({ records }: Pick<Domain, 'records'>): Record<string, string> {
+  return Object.fromEntries(records.map(({ purpose, status }) => [purpose, status]))
+}
