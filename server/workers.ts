@@ -5,10 +5,9 @@ import { cancelRest } from './delivery/cancel.ts'
 import { reconcile } from './delivery/reconcile.ts'
 import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
-import { type Loop, startLoop } from './loop.ts'
+import type { Loop } from './loop.ts'
 import { createOutbox, type Outbox } from './outbox/append.ts'
-import { fanOutBatch } from './outbox/fan-out.ts'
-import { traceFanOut } from './outbox/fan-out-trace.ts'
+import { startFanOutWorker } from './outbox/worker.ts'
 import type { Queue } from './queue/queue.ts'
 import { createTurns } from './queue/turns.ts'
 import { createRetention } from './retention.ts'
@@ -50,18 +49,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const turns = createTurns()
   const delivery: DeliveryWorker = startDeliveryWorker({ ...options, onCaughtUp: turns.forget })
   starting.defer(() => delivery.stop(0))
-  const fanOut: Loop = startLoop({
+  const fanOut: Loop = startFanOutWorker({
+    ...options,
+    turns,
+    delivery,
     intervalMs: options.pollIntervalMs ?? 1_000,
-    onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
-    async run() {
-      const startedAt = clock.now()
-      using room = await delivery.offerRoom()
-      const { events, deliveries, eventIds, kept } = await fanOutBatch({ db, queue, clock, turns, room: room.size })
-      await room.fill(kept)
-      if (deliveries > kept.length) delivery.wake()
-      await traceFanOut(options, eventIds, startedAt)
-      return events > 0
-    },
   })
   starting.defer(() => fanOut.stop())
 

@@ -7,22 +7,12 @@ import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { Held, Lane } from './lane.ts'
 import type { DueDelivery } from './load.ts'
+import { createRoomOffers, type RoomOffers } from './room.ts'
 
 /** Jobs claimed by one statement at most. */
 const batchSize = 500
 /** Slow lanes looked at in one round. */
 const slowLanesPerRound = 100
-
-/** How long room is waited for that deliveries could be fanned out into. Milliseconds. */
-const roomPatienceMs = 100
-
-/** Room for deliveries while they are fanned out. What is not filled is free again when it is disposed of. */
-export type Room = Disposable & {
-  /** Deliveries there is room for. */
-  readonly size: number
-  /** Takes over deliveries claimed from the start, once they are committed. */
-  fill(claims: readonly Claim[]): Promise<void>
-}
 
 /** Claims deliveries for the lanes as there is room in them. */
 export type Claiming = {
@@ -32,12 +22,8 @@ export type Claiming = {
   wakeSlow(): void
   /** There is room again in these lanes. */
   wakeFor(lanes: ReadonlySet<Lane>): void
-  /**
-   * Room for fresh deliveries that are about to be fanned out, to be filled or disposed of soon. What waits
-   * in the queue goes first: there is none while anything does, or while there is little, which is waited
-   * for a moment.
-   */
-  offerRoom(): Promise<Room>
+  /** Room for what is fanned out here: none while fresh deliveries wait in the queue, which go first. */
+  room: RoomOffers
   /** Milliseconds since each last looked at the queue without an error. */
   idleMs(): number
   stop(): Promise<void>
@@ -120,7 +106,10 @@ export function startClaiming(options: ClaimingOptions): Claiming {
 
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
     freshWaits = count === limit
-    if (!freshWaits) onCaughtUp()
+    if (!freshWaits) {
+      onCaughtUp()
+      room.wake()
+    }
     // Most are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
     if (misplaced > limit / 2) {
       freshRestsUntil = performance.now() + intervalMs
@@ -201,37 +190,17 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     },
   })
 
-  let stopping = false
-  let roomCame = Promise.withResolvers<void>()
-
-  async function offerRoom(): Promise<Room> {
-    if (!freshWaits && !hasRoom(fresh)) {
-      roomCame = Promise.withResolvers()
-      const giveUp = setTimeout(roomCame.resolve, roomPatienceMs)
-      await roomCame.promise.finally(() => clearTimeout(giveUp))
-    }
-    const size = freshWaits || stopping || !hasRoom(fresh) ? 0 : fresh.free()
-    fresh.reserve(size)
-    let isReserved = true
-    function endReservation(): void {
-      if (isReserved) fresh.release(size)
-      isReserved = false
-    }
-    return {
-      size,
-      async fill(claims) {
-        endReservation()
-        // Too late: nothing is begun any more, and what waited was handed back.
-        if (stopping)
-          await handBack(
-            options,
-            claims.map(({ delivery }) => delivery),
-          )
-        else await handBackMisplaced(place(fresh, claims))
-      },
-      [Symbol.dispose]: endReservation,
-    }
-  }
+  const room = createRoomOffers({
+    lane: fresh,
+    batchSize,
+    isSpokenFor: () => freshWaits,
+    make: (claims) => handBackMisplaced(place(fresh, claims)),
+    handBack: (claims) =>
+      handBack(
+        options,
+        claims.map(({ delivery }) => delivery),
+      ),
+  })
 
   const loops = [...byLane.map(({ loop }) => loop), claimingSlow]
   return {
@@ -242,15 +211,14 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     },
     wakeSlow: () => claimingSlow.wake(),
     wakeFor(freed) {
-      if (freed.has(fresh) && hasRoom(fresh)) roomCame.resolve()
+      room.wake()
       for (const { lane, loop, mayHaveMore } of byLane) if (mayHaveMore && freed.has(lane)) loop.wake()
       if (freed.has(slow)) claimingSlow.wake()
     },
-    offerRoom,
+    room,
     idleMs: () => Math.max(...loops.map((loop) => loop.idleMs())),
     async stop() {
-      stopping = true
-      roomCame.resolve()
+      room.close()
       await Promise.all(loops.map((loop) => loop.stop()))
     },
   }

@@ -35,6 +35,8 @@ export type Lane = {
   readonly places: Places
   /** How many more may be claimed for this lane. */
   free(): number
+  /** How many more may be kept for it that were never in the queue. */
+  room(): number
   /** Counts room for so many as taken until it is released. */
   reserve(count: number): void
   add(held: readonly Held[]): void
@@ -88,6 +90,8 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     places,
     // Twice as many as may be in flight are claimed ahead: they last until the next have been claimed.
     free: () => Math.max(0, places.total * 3 - held),
+    // What is fanned out comes with a commit and in larger batches, while as many wait to be settled.
+    room: () => Math.max(0, places.total * 6 - held),
     reserve(count) {
       held += count
     },

@@ -6,7 +6,7 @@ import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
-import { type Room, startClaiming } from './claiming.ts'
+import { startClaiming } from './claiming.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack } from './hand-back.ts'
 import type { Keyring } from './keyring.ts'
@@ -14,6 +14,7 @@ import { createLane, type Held, type InFlight, type Lane, type Places } from './
 import { setSlow } from './lane-change.ts'
 import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
+import type { Room } from './room.ts'
 import { startSettling } from './settling.ts'
 import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
@@ -47,8 +48,8 @@ export type DeliveryWorkerOptions = {
 export type DeliveryWorker = {
   /** There may be fresh deliveries in the queue. */
   wake(): void
-  /** Room for deliveries that are about to be fanned out: see `Claiming`. */
-  offerRoom(): Promise<Room>
+  /** Room for deliveries that are about to be fanned out: see `RoomOffers`. */
+  offerRoom(waits: boolean): Promise<Room>
   /** Milliseconds since it last looked at the queue and settled without an error. */
   idleMs(): number
   /**
@@ -241,7 +242,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   return {
     wake: () => claiming.wakeFresh(),
-    offerRoom: () => claiming.offerRoom(),
+    offerRoom: (waits) => claiming.room.offer(waits),
     idleMs: () => Math.max(claiming.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)

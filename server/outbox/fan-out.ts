@@ -33,8 +33,12 @@ export type FanOut = {
   events: number
   deliveries: number
   eventIds: readonly string[]
-  /** The deliveries that are the caller's to make. The others wait in the queue. */
+  /** The deliveries that are the caller's to make. */
   kept: readonly Claim[]
+  /** How many wait in the queue for whoever claims them, without those of slow webhooks. */
+  queued: number
+  /** Whether it took all it may, so that there may be more. */
+  isFull: boolean
 }
 
 /**
@@ -48,14 +52,17 @@ export type FanOut = {
  */
 export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutMeans): Promise<FanOut> {
   const { unwanted, ...done } = await inTransaction(db, async (trx) => {
-    const waiting = await (room > 0 ? takeWithBodies(trx, Math.min(room, maxEvents)) : take(trx))
-    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], unwanted: [] }
+    const limit = room > 0 ? Math.min(room, maxEvents) : maxEvents
+    const waiting = await (room > 0 ? takeWithBodies(trx, limit) : take(trx, limit))
+    if (waiting.length === 0)
+      return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false, unwanted: [] }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
 
     const eventIds: string[] = []
     const keeping: NewDelivery[] = []
     let deliveries = 0
+    let queued = 0
     let chunk: NewDelivery[] = []
     for (const event of waiting) {
       if (deliveries >= maxDeliveries || (room > 0 && keeping.length >= room)) break
@@ -68,6 +75,7 @@ export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutM
           continue
         }
         chunk.push(delivery)
+        if (!target.slow) queued += 1
         if (chunk.length === chunkSize) {
           await write(trx, queue, chunk, now)
           chunk = []
@@ -82,14 +90,15 @@ export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutM
       trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${eventIds}::text[])`),
     )
     const { claims, unwanted } = await keep(trx, queue, keeping, now)
-    return { events: eventIds.length, deliveries, eventIds, kept: claims, unwanted }
+    const isFull = waiting.length === limit || eventIds.length < waiting.length
+    return { events: eventIds.length, deliveries, eventIds, kept: claims, queued, isFull, unwanted }
   })
-  // Of a webhook disabled meanwhile: canceled by whoever claims them next.
-  if (unwanted.length > 0) await queue.giveBack(unwanted)
+  // Of a webhook disabled meanwhile: canceled by whoever claims them next, at the latest when these claims lapse.
+  if (unwanted.length > 0) await queue.giveBack(unwanted).catch(() => undefined)
   return done
 }
 
-async function take(trx: Trx): Promise<Waiting[]> {
+async function take(trx: Trx, limit: number): Promise<Waiting[]> {
   const rows = await executePrepared(
     trx,
     { name: 'take_from_outbox' },
@@ -97,7 +106,7 @@ async function take(trx: Trx): Promise<Waiting[]> {
       .selectFrom('outbox')
       .select(['event_id', 'account_id', 'type'])
       .orderBy('event_id')
-      .limit(maxEvents)
+      .limit(limit)
       .forUpdate()
       .skipLocked(),
   )

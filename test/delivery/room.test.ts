@@ -17,7 +17,7 @@ const patient = { timeout: 10_000 }
 const succeeded = (count: number) => (rows: { status: string }[]) =>
   rows.filter(({ status }) => status === 'succeeded').length === count
 
-/** A worker that delivers and fans nothing out, when it has found nothing in the queue. Room for 72. */
+/** A worker that delivers and fans nothing out, when it has found nothing in the queue. Room for 144. */
 async function startWorker(engine: Engine): Promise<AsyncDisposable & DeliveryWorker> {
   await engine.workers.stop(1_000)
   const { clock } = engine
@@ -58,22 +58,22 @@ it('is offered once, given back whole, and filled with what has been fanned out'
   const id = await engine.addWebhook(receiver.url)
   await using worker = await startWorker(engine)
   {
-    using first = await worker.offerRoom()
-    using second = await worker.offerRoom()
-    expect([first.size, second.size]).toEqual([72, 0])
+    using first = await worker.offerRoom(false)
+    using second = await worker.offerRoom(false)
+    expect([first.size, second.size]).toEqual([144, 0])
   }
-  const room = await worker.offerRoom()
-  expect(room.size).toBe(72)
+  const room = await worker.offerRoom(false)
+  expect(room.size).toBe(144)
   await engine.emit(10)
   const { kept } = await fanOutInto(engine, room.size)
   expect(receiver.requests).toHaveLength(0)
   await room.fill(kept)
   await engine.deliveriesOf(id, succeeded(10))
   const sizeNow = async () => {
-    using offered = await worker.offerRoom()
+    using offered = await worker.offerRoom(false)
     return offered.size
   }
-  await expect.poll(sizeNow, patient).toBe(72)
+  await expect.poll(sizeNow, patient).toBe(144)
 })
 
 it('is not there while deliveries wait in the queue, which were first', async () => {
@@ -85,7 +85,7 @@ it('is not there while deliveries wait in the queue, which were first', async ()
   await engine.fanOut()
   worker.wake()
   {
-    using room = await worker.offerRoom()
+    using room = await worker.offerRoom(false)
     expect(room.size).toBe(0)
   }
   await engine.deliveriesOf(id, succeeded(10))
@@ -96,7 +96,7 @@ it('hands back what fills it when nothing is begun any more', async () => {
   await using receiver = await startReceiver()
   await engine.addWebhook(receiver.url)
   await using worker = await startWorker(engine)
-  using room = await worker.offerRoom()
+  using room = await worker.offerRoom(false)
   await engine.emit(10)
   const { kept } = await fanOutInto(engine, room.size)
   await worker.stop(0)

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import type { DeliveryWorker } from '../delivery/worker.ts'
+import { type Loop, startLoop } from '../loop.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { Turns } from '../queue/turns.ts'
+import type { Tracer } from '../tracing/tracer.ts'
+import { fanOutBatch } from './fan-out.ts'
+import { traceFanOut } from './fan-out-trace.ts'
+
+export type FanOutWorkerOptions = {
+  db: Db
+  queue: Queue
+  clock: Clock
+  logger: Logger
+  turns: Turns
+  /** Who makes the deliveries that are kept, and claims those that are not. */
+  delivery: Pick<DeliveryWorker, 'offerRoom' | 'wake'>
+  /** Milliseconds between polls when nothing wakes the worker. */
+  intervalMs: number
+  /** Records fan-outs in the traces of their events. Default: none are recorded. */
+  tracer?: Tracer
+}
+
+/**
+ * Fans out what is in the outbox, batch by batch. Where more waits than a batch, it waits a moment for room
+ * to keep the deliveries: making them is as fast then as it can be, and they cost least.
+ */
+export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
+  const { clock, logger, delivery, intervalMs } = options
+  /** Whether the last batch was full, so that more waits. */
+  let isBehind = false
+
+  return startLoop({
+    intervalMs,
+    onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
+    async run() {
+      const startedAt = clock.now()
+      using room = await delivery.offerRoom(isBehind)
+      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, room: room.size })
+      await room.fill(kept)
+      if (queued > 0) delivery.wake()
+      // Nothing waits for traces.
+      void traceFanOut(options, eventIds, startedAt)
+      isBehind = isFull
+      return isFull
+    },
+  })
+}
