@@ -1,15 +1,17 @@
 import { initContract } from '@ts-rest/core'
 import { audiences } from './audiences.ts'
+import { capturedMessages } from './captured-messages.ts'
 import { contacts } from './contacts.ts'
 import { deliveries } from './deliveries.ts'
 import { domains } from './domains.ts'
 import { events } from './events.ts'
+import { inboundMessages } from './inbound-messages.ts'
 import { subscribers } from './subscribers.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Everything the API can do. The typed server and the published spec are both made from this. */
 export const contract = initContract().router(
-  { webhooks, deliveries, events, subscribers, audiences, contacts, domains },
+  { webhooks, deliveries, events, subscribers, audiences, contacts, domains, capturedMessages, inboundMessages },
   // A route answers only what it declares: the type checker sees to it.
   { strictStatusCodes: true },
 )

@@ -28,6 +28,9 @@ import { deleteExpiredIdempotencyKeys } from './http/idempotency-keys.ts'
 import { createRateLimiter, limitRate } from './http/rate-limit.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './logging.ts'
+import { startCaptureSink } from './mail/capture/sink.ts'
+import { createCapturedMessageService, createInboundMessageService } from './mail/mailbox/service.ts'
+import { createMailTokens } from './mail/message/tokens.ts'
 import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
@@ -114,7 +117,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => queue.stop())
 
   const apiKeys = createApiKeyService({ clock })
-  const secretBox = await openSecretBox(db, await encryptionKey())
+  const key = await encryptionKey()
+  const secretBox = await openSecretBox(db, key)
+  const mailTokens = createMailTokens(key)
   const keyring = createKeyring(secretBox)
   const addressPolicy = {
     allowHttp: config.webhooks.allowHttp,
@@ -133,6 +138,18 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     dns: { servers: config.mail.dnsServers },
     isCaptured: config.mail.transport === 'capture',
   }
+  const capturing = config.mail.transport === 'capture'
+  if (capturing && config.roles.worker) {
+    const sink = await startCaptureSink({
+      db: workerDb,
+      port: config.mail.capturePort,
+      clock,
+      logger,
+      readReturnPath: mailTokens.readReturnPath,
+    })
+    starting.defer(() => sink.close(lastMessagesMs))
+  }
+
   const registry = createRegistry()
   const metrics = createDeliveryMetrics(registry, { db, queue })
   const workers = config.roles.worker
@@ -221,6 +238,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         subscribers: createSubscriberService({ clock, outbox }),
         audiences: createAudienceService({ clock, outbox }),
         contacts: createContactService({ clock, outbox }),
+        capturedMessages: createCapturedMessageService(),
+        inboundMessages: createInboundMessageService(),
         domains: createDomainService({ ...domainChecks, clock, outbox, secretBox }),
       },
       endpoint: createEndpoint({ db, clock, secretBox }),
@@ -234,6 +253,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         limitRate({ limiter: createRateLimiter({ db, clock, limits: config.rateLimits }), clock }),
         requirePermission,
       ],
+      capturing,
       document: publishedDocument(config.http.publicUrl === null ? {} : { serverUrl: config.http.publicUrl }),
       maxBodyBytes: config.http.maxBodyBytes,
     }
@@ -282,6 +302,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
+/** For messages that come in as the service stops. Milliseconds. */
+const lastMessagesMs = 1_000
 /** What closing takes at most beyond the deadline, with a database that answers. Milliseconds. */
 const closingMs = 4_500
 

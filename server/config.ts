@@ -47,11 +47,23 @@ export type Config = {
     readonly spfInclude: string | null
     /** As `node:dns` takes them; null: those of the system. */
     readonly dnsServers: readonly string[] | null
+    /** Of the capture transport; 0: any free port. */
+    readonly capturePort: number
+    /** Where notifications about email are taken; null: nowhere. */
+    readonly inbound: InboundConfig | null
   }
   readonly logLevel: SettingValues['LOG_LEVEL']
   readonly shutdownTimeoutSeconds: number
   /** Null: nothing is traced. */
   readonly tracing: TracingConfig | null
+}
+
+/** A mail server for what comes back. */
+export type InboundConfig = {
+  readonly host: string
+  readonly port: number
+  /** Files, PEM; null: no STARTTLS. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
 }
 
 /** What a command needs: where the data is, and which plans there are. */
@@ -65,7 +77,7 @@ type Env = Readonly<Record<string, string | undefined>>
  * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
  */
 export function readConfig(env: Env = process.env): Config {
-  const values = parse(settingsSchema, env, missingKeyOf(env))
+  const values = parse(settingsSchema, env, [...missingKeyOf(env), ...missingPairOf(env)])
   const isEmbedded = values.DATABASE_URL === null
   return {
     http: {
@@ -94,10 +106,22 @@ export function readConfig(env: Env = process.env): Config {
       hostname: values.MAIL_HOSTNAME ?? hostname().toLowerCase(),
       spfInclude: values.MAIL_SPF_INCLUDE,
       dnsServers: values.MAIL_DNS_SERVERS,
+      capturePort: values.CAPTURE_SMTP_PORT,
+      inbound: inboundOf(values),
     },
     logLevel: values.LOG_LEVEL,
     shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
     tracing: tracingOf(values),
+  }
+}
+
+function inboundOf(values: SettingValues): InboundConfig | null {
+  const { INBOUND_SMTP_PORT: port, INBOUND_SMTP_TLS_CERT: certFile, INBOUND_SMTP_TLS_KEY: keyFile } = values
+  if (port === null) return null
+  return {
+    host: values.INBOUND_SMTP_HOST,
+    port,
+    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
   }
 }
 
@@ -132,6 +156,11 @@ function missingKeyOf(env: Env): string[] {
   return [
     'ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32" and keep it, since the secrets of the webhooks cannot be read without it',
   ]
+}
+
+function missingPairOf(env: Env): string[] {
+  if (Boolean(env.INBOUND_SMTP_TLS_CERT) === Boolean(env.INBOUND_SMTP_TLS_KEY)) return []
+  return ['INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together: set both, or none for no STARTTLS']
 }
 
 /** Values that must not stand in a terminal or a log. */

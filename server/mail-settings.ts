@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { list, optionalSetting, setting } from './setting-kinds.ts'
+import { list, numberSetting, optionalSetting, setting, wholeNumber } from './setting-kinds.ts'
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/
 
@@ -51,5 +51,45 @@ export const mailSettings = {
       allowed: 'addresses such as 127.0.0.1:5353,[::1]:5353,192.0.2.1',
     },
     list.pipe(z.array(dnsServer)),
+  ),
+  CAPTURE_SMTP_PORT: numberSetting({
+    unit: 'port',
+    default: 0,
+    min: 0,
+    max: 65_535,
+    meaning:
+      'Where email is captured, on 127.0.0.1 alone. Other programs may send there too. 0 takes any that is free.',
+  }),
+  INBOUND_SMTP_PORT: optionalSetting(
+    {
+      unit: 'port',
+      default: null,
+      meaning:
+        'Where notifications about email are taken by SMTP: 25, where the return path of the domains leads to. Without it there is no such server.',
+      allowed: 'a whole number from 0 to 65,535',
+    },
+    wholeNumber({ min: 0, max: 65_535 }),
+  ),
+  INBOUND_SMTP_HOST: setting(
+    {
+      unit: 'address',
+      default: '0.0.0.0',
+      meaning: 'The address of the machine that is for; `0.0.0.0` is every one.',
+      allowed: 'an address or a host name of this machine',
+    },
+    z.string().regex(/^[\w.:%-]+$/),
+  ),
+  INBOUND_SMTP_TLS_CERT: optionalSetting(
+    {
+      unit: 'file',
+      default: null,
+      meaning: 'The certificate chain for STARTTLS there, PEM. Without it there is no STARTTLS.',
+      allowed: 'the path of a file',
+    },
+    z.string(),
+  ),
+  INBOUND_SMTP_TLS_KEY: optionalSetting(
+    { unit: 'file', default: null, meaning: 'The private key to it, PEM.', allowed: 'the path of a file' },
+    z.string(),
   ),
 }

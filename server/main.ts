@@ -1,16 +1,17 @@
 import { once } from 'node:events'
 import { type App, startApp } from './app.ts'
-import { readConfig } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import { OperatorError } from './errors.ts'
 import { createLogger } from './logging.ts'
 import { stopSignal } from './signals.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
 /** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
-async function greet(app: App, isApi: boolean): Promise<void> {
+async function greet(app: App, { roles, mail }: Config): Promise<void> {
   const first = await app.ensureFirstAccount()
   const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
-  process.stdout.write(isApi ? welcome(app.url, keys) : welcomeWorker(app.url))
+  const capturing = mail.transport === 'capture'
+  process.stdout.write(roles.api ? welcome(app.url, keys, { capturing }) : welcomeWorker(app.url, { capturing }))
 }
 
 /** Runs the service until it is told to stop. */
@@ -19,7 +20,7 @@ async function run(): Promise<void> {
   const stopping = stopSignal()
   const logger = createLogger({ level: config.logLevel })
   await using app = await startApp(config, { logger })
-  await greet(app, config.roles.api)
+  await greet(app, config)
   if (!stopping.aborted) await Promise.race([once(stopping, 'abort'), app.failed])
 }
 

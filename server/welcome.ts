@@ -3,18 +3,20 @@ export type FirstKeys = { test: string; live: string }
 
 /**
  * What the terminal shows when the service is up: on the first start the keys, which are shown only
- * then, with a line to try one; in the end, always, the address.
+ * then, with a line to try one; in the end, always, the address, and whether email is really sent.
  *
  * @param url Of the service, without a slash at the end.
  */
-export function welcome(url: string, keys: FirstKeys | null): string {
-  const address = `Postern listens on ${url}, with its documentation at ${url}/docs\n`
-  return keys === null ? address : `${firstStart(url, keys)}\n${address}`
+export function welcome(url: string, keys: FirstKeys | null, { capturing }: { capturing: boolean }): string {
+  const first = keys === null ? '' : `${firstStart(url, keys)}\n`
+  const captured = capturing ? `No email leaves this machine: it is captured, and shown at ${url}/captured\n` : ''
+  return `${first}Postern listens on ${url}, with its documentation at ${url}/docs\n${captured}`
 }
 
 /** What it shows for a process that is no API. */
-export function welcomeWorker(url: string): string {
-  return `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
+export function welcomeWorker(url: string, { capturing }: { capturing: boolean }): string {
+  const captured = capturing ? 'No email leaves this machine: it is captured, and shown by the API at /captured\n' : ''
+  return `Postern works, and answers ${url}/readyz and ${url}/metrics\n${captured}`
 }
 
 function firstStart(url: string, { test, live }: FirstKeys): string {

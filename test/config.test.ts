@@ -34,7 +34,14 @@ describe('an empty environment', () => {
       retentionDays: 30,
       webhooks: { allowPrivateNetworks: true, allowHttp: true },
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
-      mail: { transport: 'capture', hostname: hostname().toLowerCase(), spfInclude: null, dnsServers: null },
+      mail: {
+        transport: 'capture',
+        hostname: hostname().toLowerCase(),
+        spfInclude: null,
+        dnsServers: null,
+        capturePort: 0,
+        inbound: null,
+      },
       logLevel: 'info',
       shutdownTimeoutSeconds: 30,
       tracing: null,
@@ -111,6 +118,19 @@ describe('what is given', () => {
     expect(config.webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: false })
   })
 
+  test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {
+    const files = { INBOUND_SMTP_TLS_CERT: '/etc/tls/mail.pem', INBOUND_SMTP_TLS_KEY: '/etc/tls/mail.key' }
+    expect(readConfig({ INBOUND_SMTP_PORT: '25' }).mail.inbound).toEqual({ host: '0.0.0.0', port: 25, tls: null })
+    expect(readConfig({ INBOUND_SMTP_PORT: '2525', INBOUND_SMTP_HOST: '::', ...files }).mail.inbound).toEqual({
+      host: '::',
+      port: 2525,
+      tls: { certFile: '/etc/tls/mail.pem', keyFile: '/etc/tls/mail.key' },
+    })
+    expect(readConfig(files).mail.inbound).toBeNull()
+    const half = { INBOUND_SMTP_PORT: '25', INBOUND_SMTP_TLS_CERT: '/etc/tls/mail.pem' }
+    expect(faultOf(half)).toMatch(/^INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together/)
+  })
+
   test.each([
     ['HOST', 'two words'],
     ['PORT', '65536'],
@@ -142,6 +162,9 @@ describe('what is given', () => {
     ['MAIL_SPF_INCLUDE', 'include:spf.example.com'],
     ['MAIL_DNS_SERVERS', 'dns.example.com'],
     ['MAIL_DNS_SERVERS', '127.0.0.1:70000'],
+    ['CAPTURE_SMTP_PORT', '65536'],
+    ['INBOUND_SMTP_PORT', 'smtp'],
+    ['INBOUND_SMTP_HOST', 'two words'],
     ['OTEL_SERVICE_NAME', 'a'.repeat(256)],
     ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
     ['OTEL_TRACES_SAMPLER_ARG', '1.01'],

@@ -7,6 +7,7 @@ import { DomainError } from '../errors.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { logRequests } from './access-log.ts'
 import { readJsonBody } from './body.ts'
+import { serveCaptured } from './captured/serve.ts'
 import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
 import { answerErrors, badEscape } from './errors.ts'
@@ -28,6 +29,8 @@ export type ApiOptions = {
   gates: readonly RouteGate[]
   /** The OpenAPI document to publish. */
   document: object
+  /** Whether email is captured instead of being sent: the page that shows it then says so. */
+  capturing: boolean
   /** Of one request body. */
   maxBodyBytes: number
 }
@@ -57,26 +60,27 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('trust proxy', options.trustProxy)
 
   app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost)
-  const docsPaths = options.api === null ? [] : serveApi(app, options.api)
+  const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))
   app.get('/metrics', answerMetrics(registry))
-  const openPaths = ['/healthz', '/readyz', '/metrics', ...docsPaths]
+  const openPaths = ['/healthz', '/readyz', '/metrics', ...pagePaths]
   for (const path of openPaths) refuseOtherMethods(app, path, ['GET'])
   app.use(refuseUnknownPath)
   app.use(answerErrors(logger))
   return app
 }
 
-/** The routes of the contract and their documentation. Answers the paths of the latter. */
-function serveApi(app: Express, { services, endpoint, gates, document, maxBodyBytes }: ApiOptions): string[] {
+/** The routes of the contract and the pages beside them. Answers the paths of the latter. */
+function serveApi(app: Express, options: ApiOptions): string[] {
+  const { services, endpoint, gates, document, maxBodyBytes, capturing } = options
   createExpressEndpoints(contract, createRoutes(services, endpoint), app, {
     logInitialization: false,
     globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes)],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) refuseOtherMethods(app, path, methods)
-  return serveDocs(app, document)
+  return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
 }
 
 const begin: RequestHandler = (_req, res, next) => {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
+import { answerPage, answerText } from './fixed-answers.ts'
 
 /** Everything comes from this server, and nothing stands inline. */
 const contentSecurityPolicy = [
@@ -74,15 +75,10 @@ export function serveDocs(app: Express, document: object): string[] {
   const { directory, version } = swaggerUi()
   const handlers: Record<string, RequestHandler> = {
     '/': (_req, res) => res.redirect('/docs'),
-    '/openapi.json': text('application/json; charset=utf-8', JSON.stringify(document)),
-    '/docs': (_req, res) => {
-      res.setHeader('Content-Security-Policy', contentSecurityPolicy)
-      res.setHeader('Referrer-Policy', 'no-referrer')
-      res.setHeader('Cache-Control', 'no-cache')
-      res.type('html').send(page)
-    },
-    '/docs/page.css': text('text/css; charset=utf-8', style),
-    '/docs/page.js': text('text/javascript; charset=utf-8', script),
+    '/openapi.json': answerText('application/json; charset=utf-8', JSON.stringify(document)),
+    '/docs': answerPage(page, contentSecurityPolicy),
+    '/docs/page.css': answerText('text/css; charset=utf-8', style),
+    '/docs/page.js': answerText('text/javascript; charset=utf-8', script),
   }
   for (const name of assets) {
     handlers[`/docs/${name}`] = (_req, res) => {
@@ -92,15 +88,6 @@ export function serveDocs(app: Express, document: object): string[] {
   }
   for (const [path, handler] of Object.entries(handlers)) app.get(path, handler)
   return Object.keys(handlers)
-}
-
-function text(contentType: string, body: string): RequestHandler {
-  const bytes = Buffer.from(body)
-  return (_req, res) => {
-    res.setHeader('Content-Type', contentType)
-    res.setHeader('Cache-Control', 'no-cache')
-    res.send(bytes)
-  }
 }
 
 /** Where the package is and which one, without loading its code. */

@@ -49,7 +49,7 @@ describe('on a service that is well', () => {
     // Time stands still, so that no window of the rate limit ends in the middle of a test.
     service = await startTestService({ roles: { worker: false }, time: createTestTime() })
     client = service.client
-    fixtures = createFixtures(client)
+    fixtures = createFixtures(service)
   })
   afterAll(() => service.stop())
 
@@ -112,17 +112,23 @@ describe('on a service that is well', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
-  test.each(['listWebhooks', 'listEvents', 'listSubscribers', 'listAudiences', 'listDomains'])(
-    '%s shows nothing of another account',
-    async (id) => {
-      await fixtures.parametersFor(operationById('addContact'))
-      await fixtures.parametersFor(operationById('getWebhook'))
-      await fixtures.parametersFor(operationById('getDomain'))
-      const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
-      expect(answer).toMatchObject({ status: 200, body: { data: [], nextCursor: null } })
-      expect(Object((await call(client, operationById(id), { fixtures })).body).data).not.toEqual([])
-    },
-  )
+  test.each([
+    'listWebhooks',
+    'listEvents',
+    'listSubscribers',
+    'listAudiences',
+    'listDomains',
+    'listCapturedMessages',
+    'listInboundMessages',
+  ])('%s shows nothing of another account', async (id) => {
+    await fixtures.parametersFor(operationById('addContact'))
+    for (const get of ['getWebhook', 'getDomain', 'getCapturedMessage', 'getInboundMessage']) {
+      await fixtures.parametersFor(operationById(get))
+    }
+    const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
+    expect(answer).toMatchObject({ status: 200, body: { data: [], nextCursor: null } })
+    expect(Object((await call(client, operationById(id), { fixtures })).body).data).not.toEqual([])
+  })
 
   test.each(
     operations
@@ -234,8 +240,18 @@ describe('on a service with a fault', () => {
 
   beforeAll(async () => {
     service = await startTestService({ roles: { worker: false }, time: createTestTime(), expectErrors: true })
-    fixtures = createFixtures(service.client)
-    for (const table of ['webhooks', 'deliveries', 'events', 'subscribers', 'audiences', 'contacts', 'domains']) {
+    fixtures = createFixtures(service)
+    for (const table of [
+      'webhooks',
+      'deliveries',
+      'events',
+      'subscribers',
+      'audiences',
+      'contacts',
+      'domains',
+      'captured_messages',
+      'inbound_messages',
+    ]) {
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
     }
   })
@@ -278,7 +294,7 @@ describe('on a service that cannot reach its database', () => {
         return url.toString()
       },
     })
-    fixtures = createFixtures(service.client)
+    fixtures = createFixtures(service)
     await line.cut()
   })
   afterAll(async () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   // Without workers: what is made up here must not be sent anywhere.
   service = await startTestService({ roles: { worker: false } })
   client = service.client
-  fixtures = createFixtures(client)
+  fixtures = createFixtures(service)
 })
 afterAll(() => service.stop())
 

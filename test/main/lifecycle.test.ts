@@ -102,7 +102,9 @@ describe('a process that was killed', () => {
     expect(await first.exit).toEqual({ code: null, signal: 'SIGKILL' })
 
     await using second = await startService(env)
-    expect(second.greeting).toMatch(/^Postern listens on \S+, with its documentation at \S+$/)
+    expect(second.greeting).toMatch(
+      /^Postern listens on \S+, with its documentation at \S+(\nNo email leaves this machine: .*)?$/,
+    )
     const found = await request(`${second.url}/v1/audiences/${idOf(audience.body)}`, { key })
     expect(found).toEqual({ status: 200, body: audience.body })
     second.child.kill('SIGTERM')

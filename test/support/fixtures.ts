@@ -1,7 +1,9 @@
 import type { SchemaObject } from 'openapi3-ts/oas31'
 import { contract } from '../../contract/index.ts'
 import type { TestClient } from './client.ts'
+import type { TestDatabase } from './database.ts'
 import { dereference, type Operation } from './published-spec.ts'
+import { insertCapturedMessage, insertInboundMessage } from './stored-messages.ts'
 
 export type PathParameters = Record<string, string>
 
@@ -18,8 +20,11 @@ export type Fixtures = {
 /** Nothing listens there: what is sent to it is refused at once. */
 export const deadUrl = 'http://127.0.0.1:9/hooks'
 
-/** Makes everything as `client` does. */
-export function createFixtures(client: TestClient): Fixtures {
+/** Where fixtures are made: a test service. */
+type World = { client: TestClient; database: Pick<TestDatabase, 'db'>; accountId: string }
+
+/** Makes everything as a client does; what only the service itself makes, in its database. */
+export function createFixtures({ client, database, accountId }: World): Fixtures {
   let counter = 0
   const newEmail = () => `person-${++counter}@example.com`
 
@@ -74,7 +79,15 @@ export function createFixtures(client: TestClient): Fixtures {
       if (template.includes('{subscriberId}')) return contact()
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (!template.includes('{')) return {}
-      const make = { webhooks: webhook, events: event, subscribers: subscriber, audiences: audience, domains: domain }
+      const make = {
+        webhooks: webhook,
+        events: event,
+        subscribers: subscriber,
+        audiences: audience,
+        domains: domain,
+        'captured-messages': () => insertCapturedMessage(database, { accountId }),
+        'inbound-messages': () => insertInboundMessage(database, { accountId }),
+      }
       const resource = template.split('/')[2] as keyof typeof make
       return { id: await make[resource]() }
     },

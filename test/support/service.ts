@@ -118,6 +118,8 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
       hostname: 'mail.postern.test',
       spfInclude: null,
       dnsServers: ['127.0.0.1:9'],
+      capturePort: 0,
+      inbound: null,
       ...mail,
     },
     logLevel: 'warn',

@@ -5,6 +5,7 @@ import type { AudienceService } from '../../audiences/service.ts'
 import type { DeliveryService } from '../../delivery/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EventService } from '../../events/service.ts'
+import type { CapturedMessageService, InboundMessageService } from '../../mail/mailbox/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -13,6 +14,7 @@ import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
 import { eventRoutes } from './events.ts'
+import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { webhookRoutes } from './webhooks.ts'
 
@@ -23,6 +25,8 @@ export type Services = {
   subscribers: SubscriberService
   audiences: AudienceService
   contacts: ContactService
+  capturedMessages: CapturedMessageService
+  inboundMessages: InboundMessageService
   domains: DomainService
 }
 
@@ -35,6 +39,8 @@ export function createRoutes(services: Services, endpoint: Endpoint) {
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
+    capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
+    inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
     domains: domainRoutes(services.domains, endpoint),
   })
 }

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Db } from '../../database/connection.ts'
 
 export type NewCapturedMessage = {
@@ -45,15 +45,4 @@ export async function insertCaptured(
     RETURNING account_id AS "accountId"
   `.execute(db)
   return rows
-}
-
-/** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */
-export async function deleteOlderCaptured(db: Db, accountId: string | null, keep: number): Promise<number> {
-  const whose: RawBuilder<unknown> = accountId === null ? sql`account_id IS NULL` : sql`account_id = ${accountId}`
-  const { numAffectedRows } = await sql`
-    DELETE FROM captured_messages WHERE ${whose} AND id <= (
-      SELECT id FROM captured_messages WHERE ${whose} ORDER BY id DESC OFFSET ${keep} LIMIT 1
-    )
-  `.execute(db)
-  return Number(numAffectedRows ?? 0n)
 }

@@ -3,11 +3,12 @@ import type { Clock } from '../../clock.ts'
 import type { Db } from '../../database/connection.ts'
 import { newId } from '../../ids.ts'
 import { startLoop } from '../../loop.ts'
+import { deleteOlderMessages } from '../mailbox/queries.ts'
 import type { ReceivedMessage } from '../receiving/listener.ts'
-import { deleteOlderCaptured, insertCaptured, type NewCapturedMessage } from './queries.ts'
+import { insertCaptured, type NewCapturedMessage } from './queries.ts'
 
 /** Captured messages that are kept of each account; older ones go, in the background. */
-export const keptPerAccount = 1_000
+const keptPerAccount = 1_000
 
 /** Where captured messages are kept. */
 export type CaptureStore = {
@@ -49,7 +50,7 @@ export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
     onError: options.onError,
     async run() {
       for (const [accountId, number] of [...added]) {
-        await deleteOlderCaptured(db, accountId, keep)
+        await deleteOlderMessages(db, 'captured_messages', accountId, keep)
         const since = (added.get(accountId) ?? 0) - number
         if (since > 0) added.set(accountId, since)
         else added.delete(accountId)

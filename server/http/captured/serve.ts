@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Express, RequestHandler } from 'express'
+import { answerPage, answerText } from '../fixed-answers.ts'
+
+/**
+ * The page and its files come from this server, and scripts too. A frame has the policy of its page: what
+ * a message brings along may style it and show pictures that are in it, and can neither run nor load anything.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const notices = {
+  capturing: 'Nothing leaves this machine: messages are kept, the newest 1,000 of each account, and shown here.',
+  sending:
+    'This service really sends its email, so nothing is captured. With MAIL_TRANSPORT=capture, messages are kept and shown here instead.',
+}
+
+/**
+ * Serves the page that shows captured messages under `/captured`. It asks for an API key, and keeps it for
+ * as long as its tab is open. Answers the paths, all of which have GET only.
+ */
+export function serveCaptured(app: Express, { capturing }: { capturing: boolean }): string[] {
+  const page = read('page.html').replace('{{notice}}', capturing ? notices.capturing : notices.sending)
+  const handlers: Record<string, RequestHandler> = {
+    '/captured': answerPage(page, contentSecurityPolicy),
+    '/captured/page.css': answerText('text/css; charset=utf-8', read('page.css')),
+    '/captured/page.js': answerText('text/javascript; charset=utf-8', read('page.js')),
+  }
+  for (const [path, handler] of Object.entries(handlers)) app.get(path, handler)
+  return Object.keys(handlers)
+}
+
+function read(name: string): string {
+  return readFileSync(join(import.meta.dirname, name), 'utf8')
+}

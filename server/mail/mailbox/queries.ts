@@ -1,0 +1,71 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Handle } from '../../database/connection.ts'
+import { headBytes } from './parse.ts'
+
+/** The tables that messages are kept in. */
+export type MessageTable = 'captured_messages' | 'inbound_messages'
+
+export type MessageRow = {
+  id: string
+  emailId: string | null
+  mailFrom: string
+  recipients: string[]
+  size: number
+  createdAt: Date
+  /** Why it was kept; null where all are. */
+  reason: string | null
+  /** Its first `headBytes`, or all of it. */
+  content: Buffer
+}
+
+/** @param page.after The row the page begins behind, newest first. Answers the beginning of each message. */
+export async function selectMessages(
+  handle: Handle,
+  table: MessageTable,
+  accountId: string,
+  page: { emailId?: string | undefined; after?: string | undefined; limit: number },
+): Promise<MessageRow[]> {
+  const { rows } = await sql<MessageRow>`
+    SELECT ${columns(table, sql`substring(content FOR ${sql.lit(headBytes)})`)} FROM ${sql.table(table)}
+    WHERE account_id = ${accountId}
+      AND (${page.emailId ?? null}::text IS NULL OR email_id = ${page.emailId ?? null})
+      AND (${page.after ?? null}::text IS NULL OR id < ${page.after ?? null})
+    ORDER BY id DESC LIMIT ${page.limit}
+  `.execute(handle)
+  return rows
+}
+
+/** Finds a message, with all of its content. */
+export async function findMessage(
+  handle: Handle,
+  table: MessageTable,
+  accountId: string,
+  id: string,
+): Promise<MessageRow | undefined> {
+  const { rows } = await sql<MessageRow>`
+    SELECT ${columns(table, sql`content`)} FROM ${sql.table(table)} WHERE account_id = ${accountId} AND id = ${id}
+  `.execute(handle)
+  return rows[0]
+}
+
+/** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */
+export async function deleteOlderMessages(
+  handle: Handle,
+  table: MessageTable,
+  accountId: string | null,
+  keep: number,
+): Promise<number> {
+  const whose = accountId === null ? sql`account_id IS NULL` : sql`account_id = ${accountId}`
+  const { numAffectedRows } = await sql`
+    DELETE FROM ${sql.table(table)} WHERE ${whose} AND id <= (
+      SELECT id FROM ${sql.table(table)} WHERE ${whose} ORDER BY id DESC OFFSET ${keep} LIMIT 1
+    )
+  `.execute(handle)
+  return Number(numAffectedRows ?? 0n)
+}
+
+function columns(table: MessageTable, content: RawBuilder<unknown>): RawBuilder<unknown> {
+  const reason = table === 'inbound_messages' ? sql`reason` : sql`NULL`
+  return sql`id, email_id AS "emailId", mail_from AS "mailFrom", recipients, octet_length(content) AS size,
+    created_at AS "createdAt", ${reason} AS reason, ${content} AS content`
+}

@@ -1,0 +1,82 @@
+import type { CapturedMessage, CapturedMessageWithContent } from '../../../contract/captured-messages.ts'
+import type { InboundMessage, InboundMessageWithContent } from '../../../contract/inbound-messages.ts'
+import type { Page } from '../../../contract/pagination.ts'
+import type { StoredMessageListQuery } from '../../../contract/stored-message.ts'
+import type { Handle } from '../../database/connection.ts'
+import { notFound } from '../../errors.ts'
+import { decodeCursor, pageOfRows } from '../../pagination.ts'
+import { createSlots } from '../receiving/slots.ts'
+import { readContent, readHeading } from './parse.ts'
+import { findMessage, type MessageRow, type MessageTable, selectMessages } from './queries.ts'
+
+/** Messages that are kept for people to see. Every call is limited to one account. */
+type Mailbox<Item, WithContent> = {
+  /** Newest first. */
+  list(handle: Handle, accountId: string, query: StoredMessageListQuery): Promise<Page<Item>>
+  /** Throws `not_found`. */
+  get(handle: Handle, accountId: string, id: string): Promise<WithContent>
+}
+
+export type CapturedMessageService = Mailbox<CapturedMessage, CapturedMessageWithContent>
+export type InboundMessageService = Mailbox<InboundMessage, InboundMessageWithContent>
+
+/** What the capture transport has kept. */
+export function createCapturedMessageService(): CapturedMessageService {
+  return createMailbox({
+    table: 'captured_messages',
+    kind: 'capturedMessage',
+    noun: 'captured message',
+    more: () => ({}),
+  })
+}
+
+/** What came back and was not understood. */
+export function createInboundMessageService(): InboundMessageService {
+  return createMailbox({
+    table: 'inbound_messages',
+    kind: 'inboundMessage',
+    noun: 'inbound message',
+    more: ({ reason }) => ({ reason: reason ?? '' }),
+  })
+}
+
+/** Messages whose whole content is in memory at once: it can be 64 MB, and is some times that while it is read. */
+const readAtOnce = 2
+
+type MailboxOptions<More> = {
+  table: MessageTable
+  kind: 'capturedMessage' | 'inboundMessage'
+  noun: string
+  /** What messages of this table have beyond the others. */
+  more: (row: MessageRow) => More
+}
+
+function createMailbox<More extends object>({ table, kind, noun, more }: MailboxOptions<More>) {
+  const slots = createSlots(readAtOnce)
+  const summaryOf = (row: MessageRow) => ({ ...fieldsOf(row), ...more(row) })
+
+  return {
+    async list(handle: Handle, accountId: string, { limit, cursor, emailId }: StoredMessageListQuery) {
+      const after = decodeCursor(kind, cursor)
+      const rows = await selectMessages(handle, table, accountId, { emailId, after, limit: limit + 1 })
+      const { data, nextCursor } = pageOfRows(rows, { limit, idOf: ({ id }) => id, toItem: (row) => row })
+      const items = data.map(async (row) => ({ ...summaryOf(row), ...(await readHeading(row.content)) }))
+      return { data: await Promise.all(items), nextCursor }
+    },
+    async get(handle: Handle, accountId: string, id: string) {
+      const giveBack = await slots.take()
+      try {
+        const row = await findMessage(handle, table, accountId, id)
+        if (row === undefined) throw notFound(noun, id)
+        const content = await readContent(row.content)
+        return { ...summaryOf(row), ...content, source: row.content.toString('base64') }
+      } finally {
+        giveBack()
+      }
+    },
+  }
+}
+
+function fieldsOf({ id, emailId, mailFrom, recipients, size, createdAt }: MessageRow) {
+  return { id, emailId, mailFrom, recipients, size, createdAt: createdAt.toISOString() }
+}

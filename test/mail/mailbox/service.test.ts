@@ -1,0 +1,120 @@
+import { createTransport } from 'nodemailer'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { newId } from '../../../server/ids.ts'
+import { createCapturedMessageService, createInboundMessageService } from '../../../server/mail/mailbox/service.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { insertCapturedMessage, insertInboundMessage } from '../../support/stored-messages.ts'
+
+let database: TestDatabase
+const captured = createCapturedMessageService()
+const inbound = createInboundMessageService()
+const ours = newId('account', new Date())
+const theirs = newId('account', new Date())
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(() => database.db.deleteFrom('captured_messages').execute())
+afterAll(() => database.drop())
+
+/** A message as nodemailer makes it. */
+async function compose(): Promise<Buffer> {
+  const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({
+    from: 'Käthe <shop@example.com>',
+    to: 'ada@example.org',
+    subject: 'Grüße aus Köln',
+    text: 'Hallo Ada',
+    html: '<p>Hallo <img src="cid:logo"></p>',
+    attachments: [
+      { filename: 'Preise.pdf', content: Buffer.alloc(1234), contentType: 'application/pdf' },
+      { filename: 'logo.png', content: Buffer.alloc(10), contentType: 'image/png', cid: 'logo' },
+    ],
+  })
+  return message as Buffer
+}
+
+describe('a message', () => {
+  test('is shown with what is in it', async () => {
+    const content = await compose()
+    const emailId = newId('email', new Date())
+    const id = await insertCapturedMessage(database, { accountId: ours, emailId, content })
+    const { headers, source, ...rest } = await captured.get(database.db, ours, id)
+    expect(rest).toMatchObject({
+      id,
+      emailId,
+      from: '"Käthe" <shop@example.com>',
+      subject: 'Grüße aus Köln',
+      recipients: ['ada@example.org'],
+      size: content.length,
+      text: 'Hallo Ada',
+      html: '<p>Hallo <img src="cid:logo"></p>',
+      attachments: [
+        { filename: 'logo.png', contentType: 'image/png', contentId: 'logo', size: 10 },
+        { filename: 'Preise.pdf', contentType: 'application/pdf', contentId: null, size: 1234 },
+      ],
+    })
+    expect(headers).toContainEqual({ name: 'To', value: 'ada@example.org' })
+    expect(Buffer.from(source, 'base64').equals(content)).toBe(true)
+  })
+
+  test.each([
+    ['is empty', ''],
+    ['is no message', Buffer.from([0, 255, 10, 13, 0])],
+    [
+      'has more parts than anybody reads',
+      `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\na\r\n'.repeat(2_000)}`,
+    ],
+  ])('that %s is shown too', async (_, content) => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content })
+    const message = await captured.get(database.db, ours, id)
+    expect(message).toMatchObject({ id, from: null, subject: null })
+    expect(Buffer.from(message.source, 'base64').equals(Buffer.from(content))).toBe(true)
+    expect((await captured.list(database.db, ours, { limit: 20 })).data).toMatchObject([{ id, subject: null }])
+  })
+})
+
+describe('a list', () => {
+  test('is newest first, in pages, and of one account', async () => {
+    const ids: string[] = []
+    for (let number = 1; number <= 3; number++) {
+      ids.unshift(await insertCapturedMessage(database, { accountId: ours, content: `Subject: ${number}\r\n\r\n` }))
+    }
+    await insertCapturedMessage(database, { accountId: theirs })
+    await insertCapturedMessage(database, { accountId: null })
+
+    const first = await captured.list(database.db, ours, { limit: 2 })
+    expect(first.data.map(({ id, subject }) => [id, subject])).toEqual([
+      [ids[0], '3'],
+      [ids[1], '2'],
+    ])
+    const second = await captured.list(database.db, ours, { limit: 2, cursor: first.nextCursor ?? undefined })
+    expect(second).toMatchObject({ data: [{ id: ids[2] }], nextCursor: null })
+  })
+
+  test('can be of one email', async () => {
+    const emailId = newId('email', new Date())
+    const id = await insertCapturedMessage(database, { accountId: ours, emailId })
+    await insertCapturedMessage(database, { accountId: ours })
+    const { data } = await captured.list(database.db, ours, { limit: 20, emailId })
+    expect(data.map((message) => message.id)).toEqual([id])
+  })
+
+  test('reads the headers alone, however long the message is', async () => {
+    const content = `Subject: Long\r\n\r\n${'Subject: no\r\n'.repeat(100_000)}`
+    await insertCapturedMessage(database, { accountId: ours, content })
+    const { data } = await captured.list(database.db, ours, { limit: 20 })
+    expect(data).toMatchObject([{ subject: 'Long', size: content.length }])
+  })
+})
+
+test('another account does not see it', async () => {
+  const id = await insertCapturedMessage(database, { accountId: theirs })
+  await expect(captured.get(database.db, ours, id)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('an inbound message tells why it was kept', async () => {
+  const id = await insertInboundMessage(database, { accountId: ours, reason: 'It says nothing.' })
+  expect(await inbound.get(database.db, ours, id)).toMatchObject({ reason: 'It says nothing.', subject: 'Hello' })
+  const { data } = await inbound.list(database.db, ours, { limit: 20 })
+  expect(data).toMatchObject([{ id, reason: 'It says nothing.' }])
+})

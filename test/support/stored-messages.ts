@@ -1,0 +1,38 @@
+import { newId } from '../../server/ids.ts'
+import type { TestDatabase } from './database.ts'
+
+export type StoredMessage = {
+  accountId: string | null
+  emailId?: string | null
+  mailFrom?: string
+  recipients?: string[]
+  content?: string | Buffer
+}
+
+/** Puts a message where the capture transport keeps them. Answers its id. */
+export async function insertCapturedMessage({ db }: Pick<TestDatabase, 'db'>, message: StoredMessage): Promise<string> {
+  const row = { ...rowOf(message), id: newId('capturedMessage', new Date()) }
+  await db.insertInto('captured_messages').values(row).execute()
+  return row.id
+}
+
+/** Puts a message where those are kept that came back and were not understood. Answers its id. */
+export async function insertInboundMessage(
+  { db }: Pick<TestDatabase, 'db'>,
+  { reason = 'It cannot be read.', ...message }: StoredMessage & { reason?: string },
+): Promise<string> {
+  const row = { ...rowOf(message), id: newId('inboundMessage', new Date()), reason }
+  await db.insertInto('inbound_messages').values(row).execute()
+  return row.id
+}
+
+function rowOf({ accountId, emailId = null, mailFrom = '', recipients = ['ada@example.org'], content }: StoredMessage) {
+  return {
+    account_id: accountId,
+    email_id: emailId,
+    mail_from: mailFrom,
+    recipients,
+    content: Buffer.from(content ?? 'From: shop@example.com\r\nSubject: Hello\r\n\r\nHello\r\n'),
+    created_at: new Date(),
+  }
+}
