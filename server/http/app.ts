@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
 import { DomainError } from '../errors.ts'
+import type { MailLinks } from '../mail/tracking.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { logRequests } from './access-log.ts'
 import { readJsonBody } from './body.ts'
@@ -12,6 +13,7 @@ import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
 import { answerErrors, badEscape } from './errors.ts'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
+import { serveMailLinks } from './mail-links.ts'
 import { pathsOf, refuseOtherMethods } from './methods.ts'
 import { checkQuery } from './query.ts'
 import { assignRequestId } from './request-id.ts'
@@ -45,6 +47,8 @@ export type HttpAppOptions = {
   logger: Logger
   /** How many proxies in front of the service are believed in what they say of the client's address. */
   trustProxy: number
+  /** What the links in emails do. Default: they lead nowhere. */
+  mailLinks?: MailLinks
   /** Default: no request is recorded. */
   tracer?: Tracer
 }
@@ -61,6 +65,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
   app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost)
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
+  if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))
   app.get('/metrics', answerMetrics(registry))
