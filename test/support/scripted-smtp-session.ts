@@ -20,7 +20,7 @@ export type SmtpStage =
  * What the server does: replies (lines apart by `\n`, sent as they are), and then may close the connection,
  * reset it, or say nothing any more.
  */
-export type SmtpReaction = string | { reply?: string; then: 'drop' | 'reset' | 'silence' }
+export type SmtpReaction = string | { reply?: string; next: 'drop' | 'reset' | 'silence' }
 
 export type SmtpSituation = {
   /** Of the connection, from 0. */
@@ -193,11 +193,11 @@ export class ScriptedSession {
   }
 
   async #do(reaction: SmtpReaction): Promise<Reacted> {
-    const { reply = '', then = null } = typeof reaction === 'string' ? { reply: reaction } : reaction
+    const { reply = '', next = null } = typeof reaction === 'string' ? { reply: reaction } : reaction
     if (reply !== '') this.#wire.write(`${reply.replaceAll('\n', '\r\n')}\r\n`)
-    if (then === 'drop') this.#wire.drop()
-    if (then === 'reset') this.#wire.reset()
-    return { reply, goesOn: then === null }
+    if (next === 'drop') this.#wire.drop()
+    if (next === 'reset') this.#wire.reset()
+    return { reply, goesOn: next === null }
   }
 }
 

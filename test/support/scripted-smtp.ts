@@ -89,7 +89,10 @@ export async function startScriptedSmtp(options: ScriptedSmtpOptions = {}): Prom
     connections += 1
   }
 
-  const server = implicitTls === undefined ? createServer(take) : createTlsServer(certificate(implicitTls), take)
+  const server =
+    implicitTls === undefined
+      ? createServer({ noDelay: true }, take)
+      : createTlsServer({ ...certificate(implicitTls), noDelay: true }, take)
   server.listen(port, host)
   await once(server, 'listening')
 

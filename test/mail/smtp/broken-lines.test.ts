@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import type { SmtpStage } from '../../support/scripted-smtp-session.ts'
+import { createTestTimer, type TestTimer } from '../../support/timer.ts'
+import { conversation, relayTo, sendOnce } from './smtp-setup.ts'
+
+const large = Buffer.from(`Subject: Large\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(200_000)}`)
+
+/** Until somebody waits for so long. */
+async function waitingFor(timer: TestTimer, ms: number): Promise<void> {
+  while (!timer.durations.includes(ms)) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a line that breaks', () => {
+  test.each<SmtpStage>(['connect', 'ehlo', 'mail', 'rcpt', 'data'])(
+    'at %s leaves nothing unknown: the message did not go',
+    async (stage) => {
+      for (const next of ['drop', 'reset'] as const) {
+        await using server = await startScriptedSmtp()
+        server.at(stage, { next })
+
+        expect(await sendOnce(relayTo(server))).toMatchObject([
+          { kind: 'deferred', reason: 'The mail server closed the connection.', reply: null, unknown: false },
+        ])
+      }
+    },
+  )
+
+  test('while the message goes leaves nothing unknown', async () => {
+    await using server = await startScriptedSmtp()
+    server.at('content', { next: 'reset' })
+
+    expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
+      { kind: 'deferred', unknown: false },
+    ])
+  })
+
+  test.each(['drop', 'reset'] as const)(
+    'after the message (%s) leaves it unknown whether it was taken',
+    async (next) => {
+      await using server = await startScriptedSmtp()
+      server.at('message', { next })
+
+      expect(await sendOnce(relayTo(server))).toEqual([
+        {
+          kind: 'deferred',
+          reason: 'The mail server closed the connection. It may have taken the message before.',
+          reply: null,
+          host: '127.0.0.1',
+          unknown: true,
+          congested: false,
+        },
+      ])
+    },
+  )
+
+  test('after the answer changes nothing', async () => {
+    await using server = await startScriptedSmtp()
+    server.at('message', { reply: '250 2.0.0 Taken', next: 'drop' })
+
+    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'accepted' }])
+    expect(server.messages).toHaveLength(1)
+  })
+
+  test('after some recipients were judged keeps what was said of them', async () => {
+    await using server = await startScriptedSmtp()
+    server.at('rcpt', ({ count }) => (count === 0 ? '550 5.1.1 No such user' : undefined))
+    server.at('data', { next: 'drop' })
+
+    expect(await sendOnce(relayTo(server), conversation({ to: ['gone@x.test', 'b@x.test'] }))).toMatchObject([
+      { kind: 'bounced', bounceType: 'hard' },
+      { kind: 'deferred', unknown: false },
+    ])
+  })
+
+  test('with a refusal before all of the message was sent leaves the refusal', async () => {
+    await using server = await startScriptedSmtp({ extensions: [] })
+    server.at('content', { reply: '552 5.3.4 Too large', next: 'drop' })
+
+    expect(await sendOnce(relayTo(server), conversation({ message: large }))).toMatchObject([
+      { kind: 'bounced', bounceType: 'soft', reply: '552 5.3.4 Too large' },
+    ])
+  })
+})
+
+describe('a server that says nothing', () => {
+  test.each<[SmtpStage, number, boolean]>([
+    ['connect', 60, false],
+    ['ehlo', 120, false],
+    ['mail', 120, false],
+    ['rcpt', 120, false],
+    ['data', 120, false],
+    ['message', 600, true],
+  ])('at %s is waited for %d seconds', async (stage, seconds, unknown) => {
+    await using server = await startScriptedSmtp()
+    const timer = createTestTimer()
+    server.at(stage, { next: 'silence' })
+    const sending = sendOnce(relayTo(server, { startTimer: timer.startTimer }))
+    await server.reached(stage)
+    await waitingFor(timer, seconds * 1000)
+    timer.advance(seconds * 1000 - 1)
+    expect(timer.waiting).toBe(1)
+    timer.advance(1)
+
+    expect(await sending).toMatchObject([
+      { kind: 'deferred', reason: expect.stringContaining(`within ${seconds} seconds`), unknown },
+    ])
+  })
+
+  test('and takes no byte of the message is waited for three minutes', async () => {
+    await using server = await startScriptedSmtp()
+    const timer = createTestTimer()
+    server.at('content', () => new Promise(() => undefined))
+    const sending = sendOnce(relayTo(server, { startTimer: timer.startTimer }), conversation({ message: large }))
+    await server.reached('content')
+    await waitingFor(timer, 180_000)
+    timer.advance(180_000)
+
+    expect(await sending).toMatchObject([{ kind: 'deferred', unknown: false }])
+  })
+})
+
+describe('broken off by the service', () => {
+  test('before the message has gone, a conversation ends at once', async () => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    const breaking = new AbortController()
+    server.at('rcpt', { next: 'silence' })
+    const sending = transport.send(conversation(), breaking.signal)
+    await server.reached('rcpt')
+    breaking.abort()
+
+    expect(await sending).toMatchObject([{ kind: 'deferred', unknown: false, congested: false }])
+    await transport.close()
+  })
+
+  test('after the message has gone, its answer is still waited for', async () => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    const breaking = new AbortController()
+    server.at('message', async () => {
+      breaking.abort()
+      return undefined
+    })
+
+    expect(await transport.send(conversation(), breaking.signal)).toMatchObject([{ kind: 'accepted' }])
+    await transport.close()
+  })
+
+  test('an answer that does not come is waited for only five seconds then', async () => {
+    await using server = await startScriptedSmtp()
+    const timer = createTestTimer()
+    const transport = relayTo(server, { startTimer: timer.startTimer })
+    const breaking = new AbortController()
+    server.at('message', { next: 'silence' })
+    const sending = transport.send(conversation(), breaking.signal)
+    await server.reached('message')
+    await waitingFor(timer, 600_000)
+    breaking.abort()
+    timer.advance(5_000)
+
+    expect(await sending).toMatchObject([{ kind: 'deferred', unknown: true }])
+    await transport.close()
+  })
+
+  test('a conversation that waits for its turn does not begin', async () => {
+    await using server = await startScriptedSmtp()
+    const limits = { hostname: 'a.test', concurrency: 1, connectionsPerHost: 1, messagesPerConnection: 1 }
+    const transport = relayTo(server, { config: limits })
+    const breaking = new AbortController()
+    server.at('mail', { next: 'silence' })
+    const both = [transport.send(conversation(), breaking.signal), transport.send(conversation(), breaking.signal)]
+    await server.reached('mail')
+    breaking.abort()
+
+    expect((await Promise.all(both)).flat().map(({ kind }) => kind)).toEqual(['deferred', 'deferred'])
+    expect(server.connections).toBe(1)
+    await transport.close()
+  })
+})
