@@ -6,6 +6,7 @@ import { reconcile } from './delivery/reconcile.ts'
 import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
 import type { Loop } from './loop.ts'
+import { reconcileEmails } from './mail/reconcile.ts'
 import { createOutbox, type Outbox } from './outbox/append.ts'
 import { startFanOutWorker } from './outbox/worker.ts'
 import type { Queue } from './queue/queue.ts'
@@ -63,7 +64,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired()
     await options.deleteExpiredAnswers()
-    if (expired.events + expired.deliveries > 0) logger.info(expired, 'deleted what is past its retention')
+    if (expired.events + expired.deliveries + expired.emails > 0)
+      logger.info(expired, 'deleted what is past its retention')
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())
@@ -74,6 +76,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await queue.onSchedule('reconciliation', everyHour, async () => {
     const mended = await reconcile({ db, queue })
     if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
+    const mendedEmails = await reconcileEmails({ db, queue })
+    if (mendedEmails > 0) logger.warn({ mended: mendedEmails }, 'waiting emails had no job and were given one')
   })
 
   starting.move()
