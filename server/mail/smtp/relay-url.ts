@@ -17,8 +17,8 @@ export function parseRelayUrl(text: string): RelayConfig | null {
   const credentials = credentialsOf(url)
   const tls = tlsOf(url, credentials !== null)
   const isPlain = ['', '/'].includes(url.pathname) && url.hash === ''
-  if (tls === null || credentials === 'invalid' || url.hostname === '' || !isPlain) return null
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (tls === null || credentials === 'invalid' || !/^[\w.:-]+$/.test(host) || !isPlain) return null
   return { host, port: url.port === '' ? portOf[tls] : Number(url.port), tls, credentials }
 }
 

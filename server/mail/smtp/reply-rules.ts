@@ -1,4 +1,4 @@
-import type { Reply } from './reply.ts'
+import { type Reply, wordsOfReply } from './reply.ts'
 import { type ReplyRule, type ReplyStage, replyRules, type Verdict } from './reply-table.ts'
 
 export type Judgement = { verdict: Verdict; reason: string }
@@ -13,7 +13,7 @@ const notUnderstood: Judgement = {
  * refuses for now nor for good, where one of these was due, counts as one that may be other next time.
  */
 export function judgeReply(reply: Reply, stage: ReplyStage): Judgement {
-  const text = reply.lines.join(' ')
+  const text = wordsOfReply(reply)
   const rule = replyRules.find((each) => matches(each, { reply, text, stage }))
   return rule === undefined ? notUnderstood : { verdict: rule.verdict, reason: rule.reason }
 }
@@ -31,7 +31,8 @@ function matches(rule: ReplyRule, { reply, text, stage }: { reply: Reply; text: 
  * Whether a recipient was refused only because there were others before it: it can be asked for again at
  * once, in another transaction. Source: RFC 5321 §4.5.3.1.10, which also tells of 552 for this.
  */
-export function isTooManyRecipients({ code, enhanced, lines }: Reply): boolean {
+export function isTooManyRecipients(reply: Reply): boolean {
+  const { code, enhanced } = reply
   if (code !== 452 && code !== 451 && code !== 552) return false
-  return enhanced?.slice(2) === '5.3' || /too many recipients/i.test(lines.join(' '))
+  return enhanced?.slice(2) === '5.3' || /too many recipients/i.test(wordsOfReply(reply))
 }

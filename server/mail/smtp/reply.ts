@@ -68,8 +68,13 @@ function replyOf(code: number, lines: readonly string[]): Reply {
   return { code, enhanced, lines: enhanced === null ? lines : lines.map((line) => line.replace(enhancedForm, '')) }
 }
 
+/** The text of a reply on one line: its beginning, so that nothing that reads it has to read for long. */
+export function wordsOfReply({ lines }: Reply): string {
+  return lines.join(' ').slice(0, maxTextLength).replace(/\s+/g, ' ').trim()
+}
+
 /** A reply for people: one printable line of at most 1 KiB of characters, such as `550 5.1.1 No such user`. */
-export function textOfReply({ code, enhanced, lines }: Reply): string {
-  const text = printable(lines.join(' ').replace(/\s+/g, ' ').trim().slice(0, maxTextLength)).slice(0, maxTextLength)
-  return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ')
+export function textOfReply(reply: Reply): string {
+  const text = printable(wordsOfReply(reply)).slice(0, maxTextLength)
+  return [reply.code, reply.enhanced, text].filter((part) => part !== null && part !== '').join(' ')
 }
