@@ -4,14 +4,28 @@ import { capturedMessages } from './captured-messages.ts'
 import { contacts } from './contacts.ts'
 import { deliveries } from './deliveries.ts'
 import { domains } from './domains.ts'
+import { emails } from './emails.ts'
 import { events } from './events.ts'
 import { inboundMessages } from './inbound-messages.ts'
 import { subscribers } from './subscribers.ts'
+import { suppressions } from './suppressions.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Everything the API can do. The typed server and the published spec are both made from this. */
 export const contract = initContract().router(
-  { webhooks, deliveries, events, subscribers, audiences, contacts, domains, capturedMessages, inboundMessages },
+  {
+    webhooks,
+    deliveries,
+    events,
+    subscribers,
+    audiences,
+    contacts,
+    domains,
+    emails,
+    suppressions,
+    capturedMessages,
+    inboundMessages,
+  },
   // A route answers only what it declares: the type checker sees to it.
   { strictStatusCodes: true },
 )

@@ -27,6 +27,7 @@ const deliveryOperations = ['getDelivery', 'resendDelivery']
 const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'verifyDomain', 'deleteDomain']
+const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
 const contactListOperations = ['addContact', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
@@ -44,6 +45,8 @@ const sources: readonly Source[] = [
   { from: 'resendDelivery', parameters: { id: '$request.path.id', deliveryId: own }, to: deliveryOperations },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
+  { from: 'sendEmail', parameters: { id: own }, to: emailOperations },
+  { from: 'createSuppression', parameters: { address: '$response.body#/address' }, to: ['deleteSuppression'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },

@@ -15,7 +15,8 @@ import { createExchange } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { runDueChecks } from './domains/checking.ts'
-import { createDomainService } from './domains/service.ts'
+import { createDomainService, findSendingDomain } from './domains/service.ts'
+import { createEmailService } from './emails/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
 import { OperatorError } from './errors.ts'
 import { continueFromNewestEvent } from './events/continuity.ts'
@@ -28,13 +29,15 @@ import { deleteExpiredIdempotencyKeys } from './http/idempotency-keys.ts'
 import { createRateLimiter, limitRate } from './http/rate-limit.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './logging.ts'
-import { startCaptureSink } from './mail/capture/sink.ts'
 import { createCapturedMessageService, createInboundMessageService } from './mail/mailbox/service.ts'
 import { createMailTokens } from './mail/message/tokens.ts'
+import { startMail } from './mail/start.ts'
+import type { MailWorker } from './mail/worker.ts'
 import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
 import { createSubscriberService } from './subscribers/service.ts'
+import { createSuppressionService } from './suppressions/service.ts'
 import { traceEvents } from './tracing/events.ts'
 import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { startWakeUps } from './wake-ups.ts'
@@ -78,6 +81,8 @@ export type AppOptions = {
 const firstPlan = 'scale'
 /** Woken when another process has appended to the outbox. */
 const outboxChannel = 'postern_outbox'
+/** Woken when another process has put emails into the queue. */
+const emailsChannel = 'postern_emails'
 
 /**
  * Builds the service from its parts and starts it; the one place that knows them all. What was
@@ -139,17 +144,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     isCaptured: config.mail.transport === 'capture',
   }
   const capturing = config.mail.transport === 'capture'
-  if (capturing && config.roles.worker) {
-    const sink = await startCaptureSink({
-      db: workerDb,
-      port: config.mail.capturePort,
-      clock,
-      logger,
-      readReturnPath: mailTokens.readReturnPath,
-    })
-    starting.defer(() => sink.close(lastMessagesMs))
-  }
-
+  let mail: MailWorker | null = null
   const registry = createRegistry()
   const metrics = createDeliveryMetrics(registry, { db, queue })
   const workers = config.roles.worker
@@ -178,6 +173,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     onError: reportIn('the connection for wake-ups'),
     on: {
       [outboxChannel]: () => workers?.wakeFanOut(),
+      [emailsChannel]: () => mail?.wake(),
       [keysChannel]: (keyId) => (keyId === '' ? keyCache.clear() : keyCache.invalidate(keyId)),
     },
   })
@@ -214,6 +210,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     logger,
   })
   starting.defer(() => http.close(0))
+  // Last, since its messages say where this service is reached.
+  if (config.roles.worker) {
+    mail = await startSending(config.http.publicUrl ?? http.url)
+    starting.defer(() => mail?.stop(0))
+  }
 
   const running = starting.move()
   let stopped: Promise<void> | undefined
@@ -230,6 +231,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 
   function api(): ApiOptions {
+    const contacts = createContactService({ clock, outbox })
+    const suppressions = createSuppressionService({ clock })
     return {
       services: {
         webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy }),
@@ -237,7 +240,17 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         events: createEventService({ clock }),
         subscribers: createSubscriberService({ clock, outbox }),
         audiences: createAudienceService({ clock, outbox }),
-        contacts: createContactService({ clock, outbox }),
+        contacts,
+        emails: createEmailService({
+          clock,
+          outbox,
+          queue: queue.emails,
+          wake: () => (config.roles.worker ? mail?.wake() : wakeUps.notify(emailsChannel)),
+          findSendingDomain,
+          findSuppressed: suppressions.find,
+          findUnsubscribed: contacts.unsubscribed,
+        }),
+        suppressions,
         capturedMessages: createCapturedMessageService(),
         inboundMessages: createInboundMessageService(),
         domains: createDomainService({ ...domainChecks, clock, outbox, secretBox }),
@@ -256,6 +269,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       capturing,
       document: publishedDocument(config.http.publicUrl === null ? {} : { serverUrl: config.http.publicUrl }),
       maxBodyBytes: config.http.maxBodyBytes,
+      maxEmailBodyBytes: config.http.maxEmailBodyBytes,
     }
   }
 
@@ -273,10 +287,28 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   async function closeAll(deadlineMs: number): Promise<void> {
     // Side by side, since each may take until the deadline; the rest has nothing left to wait for.
     try {
-      await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs)])
+      await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs), mail?.stop(deadlineMs)])
     } finally {
       await Promise.all([tracer.stop(), running.disposeAsync()])
     }
+  }
+
+  function startSending(publicUrl: string): Promise<MailWorker> {
+    return startMail({
+      db: pool('postern mail', mailConnections),
+      queue,
+      clock,
+      logger,
+      outbox,
+      secretBox,
+      registry,
+      tokens: mailTokens,
+      config: config.mail,
+      wayOut: wayOutOf(config.mail),
+      successNotifications: config.mail.inbound !== null,
+      publicUrl: () => publicUrl,
+      ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
+    })
   }
 
   async function openDatabase(): Promise<string> {
@@ -302,8 +334,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
-/** For messages that come in as the service stops. Milliseconds. */
-const lastMessagesMs = 1_000
+/** What the sending of email has for itself: its loops, and what the sink of the capture keeps. */
+const mailConnections = 6
 /** What closing takes at most beyond the deadline, with a database that answers. Milliseconds. */
 const closingMs = 4_500
 

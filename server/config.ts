@@ -19,6 +19,8 @@ export type Config = {
     /** How clients reach the service, without a slash at the end; null: at the address it listens on. */
     readonly publicUrl: string | null
     readonly maxBodyBytes: number
+    /** Of a request with emails. */
+    readonly maxEmailBodyBytes: number
     /** How many proxies in front of the service are believed in what they say of the client's address. */
     readonly trustProxy: number
     /** Per client address. */
@@ -41,6 +43,13 @@ export type Config = {
   }
   readonly mail: {
     readonly transport: SettingValues['MAIL_TRANSPORT']
+    /** Null: none is named, which only the relay transport needs. */
+    readonly relay: SettingValues['SMTP_URL']
+    readonly concurrency: number
+    readonly connectionsPerHost: number
+    readonly messagesPerConnection: number
+    /** Whether mail servers may have addresses that are not public. */
+    readonly allowPrivateNetworks: boolean
     /** What the service calls itself to mail servers. */
     readonly hostname: string
     /** Whose SPF record sending domains include; null: theirs allow `hostname`. */
@@ -77,7 +86,7 @@ type Env = Readonly<Record<string, string | undefined>>
  * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
  */
 export function readConfig(env: Env = process.env): Config {
-  const values = parse(settingsSchema, env, [...missingKeyOf(env), ...missingPairOf(env)])
+  const values = parse(settingsSchema, env, [...missingKeyOf(env), ...missingRelayOf(env), ...missingPairOf(env)])
   const isEmbedded = values.DATABASE_URL === null
   return {
     http: {
@@ -85,6 +94,7 @@ export function readConfig(env: Env = process.env): Config {
       port: values.PORT,
       publicUrl: values.PUBLIC_URL,
       maxBodyBytes: values.MAX_BODY_BYTES,
+      maxEmailBodyBytes: values.MAX_EMAIL_BODY_BYTES,
       trustProxy: values.TRUST_PROXY,
       authFailuresPerMinute: values.AUTH_FAILURES_PER_MINUTE,
     },
@@ -103,6 +113,11 @@ export function readConfig(env: Env = process.env): Config {
     },
     mail: {
       transport: values.MAIL_TRANSPORT,
+      relay: values.SMTP_URL,
+      concurrency: values.MAIL_CONCURRENCY,
+      connectionsPerHost: values.MAIL_CONNECTIONS_PER_HOST,
+      messagesPerConnection: values.MAIL_MESSAGES_PER_CONNECTION,
+      allowPrivateNetworks: values.MAIL_ALLOW_PRIVATE_NETWORKS,
       hostname: values.MAIL_HOSTNAME ?? hostname().toLowerCase(),
       spfInclude: values.MAIL_SPF_INCLUDE,
       dnsServers: values.MAIL_DNS_SERVERS,
@@ -151,6 +166,11 @@ function databaseOf(values: Pick<SettingValues, 'DATABASE_URL' | 'DATA_DIR' | 'D
     : { kind: 'external', url: values.DATABASE_URL, poolSize }
 }
 
+function missingRelayOf(env: Env): string[] {
+  if (env.MAIL_TRANSPORT !== 'relay' || env.SMTP_URL) return []
+  return ['SMTP_URL is needed with MAIL_TRANSPORT=relay: the relay, such as smtp://user:password@relay.example.com:587']
+}
+
 function missingKeyOf(env: Env): string[] {
   if (!env.DATABASE_URL || env.ENCRYPTION_KEY) return []
   return [
@@ -167,6 +187,7 @@ function missingPairOf(env: Env): string[] {
 const secretSettings: readonly string[] = [
   'ENCRYPTION_KEY',
   'DATABASE_URL',
+  'SMTP_URL',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
   'OTEL_EXPORTER_OTLP_HEADERS',

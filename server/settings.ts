@@ -175,6 +175,13 @@ export const settingsSchema = z.object({
     max: 104_857_600,
     meaning: 'The largest request body that is read.',
   }),
+  MAX_EMAIL_BODY_BYTES: numberSetting({
+    unit: 'bytes',
+    default: 62_914_560,
+    min: 1024,
+    max: 209_715_200,
+    meaning: 'The same for a request with emails, which may hold files. Twice as much is kept in memory at once.',
+  }),
   RETENTION_DAYS: setting(
     {
       unit: 'days',

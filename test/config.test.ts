@@ -24,6 +24,7 @@ describe('an empty environment', () => {
         port: 3000,
         publicUrl: null,
         maxBodyBytes: 1_048_576,
+        maxEmailBodyBytes: 62_914_560,
         trustProxy: 0,
         authFailuresPerMinute: 60,
       },

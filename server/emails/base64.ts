@@ -17,7 +17,12 @@ export function decodeBase64(text: string): Buffer | null {
   // The decoder passes over what it does not know, and takes the alphabet of URLs too.
   if (text.includes('-') || text.includes('_')) return null
   const bytes = Buffer.from(text, 'base64')
-  return bytes.length === (text.length / 4) * 3 - padding ? bytes : null
+  return bytes.length === sizeOfBase64(text) ? bytes : null
+}
+
+/** How many bytes base64 text stands for, if it is that. */
+export function sizeOfBase64(text: string): number {
+  return Math.ceil((text.length * 3) / 4) - paddingOf(text)
 }
 
 function paddingOf(text: string): 0 | 1 | 2 {

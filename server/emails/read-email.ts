@@ -2,7 +2,7 @@ import { emailLimits } from '../../contract/email-content.ts'
 import type { SendEmail } from '../../contract/emails.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { addressKey } from '../subscribers/address.ts'
-import { decodeBase64 } from './base64.ts'
+import { decodeBase64, sizeOfBase64 } from './base64.ts'
 import { faultsOfHeaders } from './headers.ts'
 import { type Mailbox, readMailbox, writeMailbox } from './mailbox.ts'
 import { mediaTypeOf } from './media-type.ts'
@@ -103,9 +103,9 @@ export function readEmail(
       subject: email.subject,
       html,
       text,
-      headers,
+      headers: storable(headers),
       attachments,
-      tags: [...new Set(email.tags)],
+      tags: [...new Set(email.tags?.map((tag) => tag.toWellFormed()))],
       audienceId: email.audienceId ?? null,
       trackOpens: email.trackOpens ?? false,
       trackClicks: email.trackClicks ?? false,
@@ -113,6 +113,11 @@ export function readEmail(
     },
     faults: null,
   }
+}
+
+/** Halves of characters cannot be stored in JSON; elsewhere the driver replaces them too. */
+function storable(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.toWellFormed()]))
 }
 
 /** What is wrong with a time to send at; null when nothing is. */
@@ -139,8 +144,8 @@ function readAttachments(
   fault: (field: string, message: string) => void,
 ): DecodedAttachment[] {
   // Before any is decoded: that takes as much memory again.
-  const bytes = given.reduce((sum, { content }) => sum + Math.floor((content.length * 3) / 4), 0)
-  if (bytes > emailLimits.attachmentBytes + 2 * given.length) {
+  const bytes = given.reduce((sum, { content }) => sum + sizeOfBase64(content), 0)
+  if (bytes > emailLimits.attachmentBytes) {
     fault('attachments', `must be at most ${emailLimits.attachmentBytes} bytes in all`)
     return []
   }

@@ -7,7 +7,8 @@ import { DomainError } from '../errors.ts'
 import type { MailLinks } from '../mail/tracking.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { logRequests } from './access-log.ts'
-import { readJsonBody } from './body.ts'
+import { type LargeBodies, readJsonBody } from './body.ts'
+import { createBodyRoom } from './body-room.ts'
 import { serveCaptured } from './captured/serve.ts'
 import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
@@ -35,6 +36,8 @@ export type ApiOptions = {
   capturing: boolean
   /** Of one request body. */
   maxBodyBytes: number
+  /** Of one that may hold the files of emails. */
+  maxEmailBodyBytes: number
 }
 
 export type HttpAppOptions = {
@@ -78,14 +81,21 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** The routes of the contract and the pages beside them. Answers the paths of the latter. */
 function serveApi(app: Express, options: ApiOptions): string[] {
-  const { services, endpoint, gates, document, maxBodyBytes, capturing } = options
+  const { services, endpoint, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
+  // `/v1/emails/batch` is of the form `/v1/emails/:id` too, but has none of its methods.
+  for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
   createExpressEndpoints(contract, createRoutes(services, endpoint), app, {
     logInitialization: false,
-    globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes)],
+    globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes, largeBodies(maxEmailBodyBytes))],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
-  for (const [path, methods] of pathsOf(contract)) refuseOtherMethods(app, path, methods)
+  for (const [path, methods] of pathsOf(contract)) if (path.includes(':')) refuseOtherMethods(app, path, methods)
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
+}
+
+/** Two of the largest at once, or many smaller ones. */
+function largeBodies(maxBytes: number): LargeBodies {
+  return { maxBytes, room: createBodyRoom(2 * maxBytes) }
 }
 
 const begin: RequestHandler = (_req, res, next) => {

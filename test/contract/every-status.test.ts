@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { type Answer, createTestClient, type SendOptions, type TestClient } from '../support/client.ts'
 import { createTestTime } from '../support/clock.ts'
-import { createFixtures, deadUrl, type Fixtures, pathOf, unknownParameters } from '../support/fixtures.ts'
+import { createFixtures, deadUrl, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'
 import { type Operation, operationById, operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -36,8 +36,13 @@ function call(
   }: SendOptions & { path?: string; fixtures: Fixtures },
 ): Promise<Answer> {
   const json = options.raw === undefined ? (options.json ?? options.fixtures.bodyFor(operation)) : undefined
-  const { fixtures: _, ...rest } = options
-  return client.send(operation.method, path, { ...rest, ...(json === undefined ? {} : { json }) })
+  const { fixtures, ...rest } = options
+  const key = fixtures.keyFor(operation)
+  return client.send(operation.method, path, {
+    ...(key === undefined ? {} : { key }),
+    ...rest,
+    ...(json === undefined ? {} : { json }),
+  })
 }
 
 describe('on a service that is well', () => {
@@ -118,11 +123,20 @@ describe('on a service that is well', () => {
     'listSubscribers',
     'listAudiences',
     'listDomains',
+    'listEmails',
+    'listSuppressions',
     'listCapturedMessages',
     'listInboundMessages',
   ])('%s shows nothing of another account', async (id) => {
     await fixtures.parametersFor(operationById('addContact'))
-    for (const get of ['getWebhook', 'getDomain', 'getCapturedMessage', 'getInboundMessage']) {
+    for (const get of [
+      'getWebhook',
+      'getDomain',
+      'getEmail',
+      'deleteSuppression',
+      'getCapturedMessage',
+      'getInboundMessage',
+    ]) {
       await fixtures.parametersFor(operationById(get))
     }
     const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
@@ -193,6 +207,14 @@ describe('on a service that is well', () => {
         },
       ],
       [
+        'createSuppression',
+        async () => {
+          const address = fixtures.newEmail()
+          await client.succeed(contract.suppressions.create, { body: { address } })
+          return client.send('POST', '/v1/suppressions', { json: { address: address.toUpperCase() } })
+        },
+      ],
+      [
         'createDomain',
         async () => {
           const { name } = Object(fixtures.bodyFor(operationById('createDomain')))
@@ -210,6 +232,14 @@ describe('on a service that is well', () => {
   describe('what is well-formed but not possible now answers 422', () => {
     const disableWebhook = (id: string) =>
       client.succeed(contract.webhooks.update, { params: { id }, body: { url: deadUrl, status: 'disabled' } })
+    const cancelEmail = (id: string) => client.succeed(contract.emails.cancel, { params: { id }, body: {} })
+    const toNobody = {
+      from: 'hello@example.com',
+      to: 'ada@example.com',
+      subject: 'Nobody is there',
+      text: 'Hello',
+      audienceId: String(unknownParameters(operationById('getAudience')).id),
+    }
     const cases: Record<string, { forbid: (parameters: Record<string, string>) => Promise<unknown>; json: object }> = {
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
@@ -218,6 +248,10 @@ describe('on a service that is well', () => {
           client.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} }),
         json: { status: 'active' },
       },
+      sendEmail: { forbid: async () => undefined, json: toNobody },
+      sendEmailBatch: { forbid: async () => undefined, json: { emails: [toNobody] } },
+      updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
+      cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
     }
 
     test.each(declaring(422))('%s', async (id, operation) => {
@@ -249,6 +283,8 @@ describe('on a service with a fault', () => {
       'audiences',
       'contacts',
       'domains',
+      'emails',
+      'suppressions',
       'captured_messages',
       'inbound_messages',
     ]) {

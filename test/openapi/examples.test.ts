@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
 import { publishedDocument } from '../../openapi/published.ts'
+import { mailboxFormat } from '../support/published-spec.ts'
 import { readDomainName } from '../../server/domains/name.ts'
 import { objectsOf, resolve } from './walk.ts'
 
@@ -9,6 +10,7 @@ const document = publishedDocument()
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === null)
+ajv.addFormat('mailbox', mailboxFormat)
 ajv.addSchema(document, 'document')
 
 /** What is wrong with `example` by the schema at `pointer`; an empty list when nothing is. */

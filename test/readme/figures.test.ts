@@ -1,6 +1,7 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
 import { maxDomainLength } from '../../contract/domains.ts'
+import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
@@ -139,6 +140,15 @@ test('pages are as long as the contract lets them be', () => {
 test('the limits', () => {
   expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
+    'body of a request with emails': `${written(defaults.http.maxEmailBodyBytes)} bytes (\`MAX_EMAIL_BODY_BYTES\`)`,
+    'emails in a batch': String(emailLimits.batch),
+    'recipients of an email': `${emailLimits.recipients}, in \`to\`, \`cc\` and \`bcc\` together`,
+    'subject of an email': `${emailLimits.subjectOctets} octets`,
+    'HTML and text of an email': `${emailLimits.contentBytes / 2 ** 20} MiB each`,
+    'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,
+    'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
+    'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
+    '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'entries on a page': String(pageSize.max),
     'name of a sending domain': `${maxDomainLength} characters`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),

@@ -4,7 +4,11 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import schemathesis
+from hypothesis import strategies
 from schemathesis import GenerationMode
+
+# As the spec calls what is more than a pattern can say.
+schemathesis.openapi.format("mailbox", strategies.emails(domains=strategies.just("example.com")))
 
 # Nothing listens there, so that no stranger gets requests and nobody waits for a name to be found.
 NOWHERE = "127.0.0.1:9"

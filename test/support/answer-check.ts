@@ -1,7 +1,14 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { readDomainName } from '../../server/domains/name.ts'
-import { type DeclaredAnswer, type Operation, operationsAt, publishedSpec, type Schema } from './published-spec.ts'
+import {
+  type DeclaredAnswer,
+  mailboxFormat,
+  type Operation,
+  operationsAt,
+  publishedSpec,
+  type Schema,
+} from './published-spec.ts'
 
 /** One request and its answer, as they went over the wire. */
 export type Exchange = {
@@ -36,6 +43,7 @@ export function checkAnswer(exchange: Exchange): Verdict {
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === null)
+ajv.addFormat('mailbox', mailboxFormat)
 const specUri = 'https://postern.invalid/openapi.json'
 ajv.addSchema({ $id: specUri, components: closed(publishedSpec.components) })
 

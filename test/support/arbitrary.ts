@@ -103,6 +103,7 @@ const strange: readonly unknown[] = [
 function text({ format, pattern, minLength = 0, maxLength }: SchemaObject): fc.Arbitrary<string> {
   if (format === 'uri') return fc.webUrl({ validSchemes: ['http', 'https'], withQueryParameters: true })
   if (format === 'email') return fc.emailAddress()
+  if (format === 'mailbox') return mailbox()
   if (format === 'idn-hostname') return fc.domain()
   if (format === 'date-time') return moment()
   if (pattern !== undefined && !pattern.startsWith('^[^')) return fc.stringMatching(new RegExp(pattern, 'u'))
@@ -114,6 +115,15 @@ function text({ format, pattern, minLength = 0, maxLength }: SchemaObject): fc.A
   if (maxLength === undefined) return usual
   const longest = fc.string({ minLength: maxLength, maxLength, unit: fc.constantFrom('a', 'é', '😀') })
   return fc.oneof({ weight: 5, arbitrary: usual }, { weight: 1, arbitrary: longest })
+}
+
+function mailbox(): fc.Arbitrary<string> {
+  const address = fc.emailAddress().filter((value) => value.length <= 254)
+  const name = fc.string({ maxLength: 20 }).map((value) => `"${value.replaceAll(/["\\]/g, '\\$&')}"`)
+  return fc.oneof(
+    address,
+    fc.tuple(name, address).map(([quoted, bare]) => `${quoted} <${bare}>`),
+  )
 }
 
 function moment(): fc.Arbitrary<string> {

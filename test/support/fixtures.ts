@@ -13,6 +13,8 @@ export type Fixtures = {
   parametersFor(operation: Operation): Promise<PathParameters>
   /** The example of the published spec, with an address nobody has yet. Undefined: takes no body. */
   bodyFor(operation: Operation): unknown
+  /** The key it succeeds with, if not that of the client: one for tests sends from any domain. */
+  keyFor(operation: Operation): string | undefined
   /** An address nobody has yet. */
   newEmail(): string
 }
@@ -21,10 +23,10 @@ export type Fixtures = {
 export const deadUrl = 'http://127.0.0.1:9/hooks'
 
 /** Where fixtures are made: a test service. */
-type World = { client: TestClient; database: Pick<TestDatabase, 'db'>; accountId: string }
+type World = { client: TestClient; database: Pick<TestDatabase, 'db'>; accountId: string; keys: { test: string } }
 
 /** Makes everything as a client does; what only the service itself makes, in its database. */
-export function createFixtures({ client, database, accountId }: World): Fixtures {
+export function createFixtures({ client, database, accountId, keys }: World): Fixtures {
   let counter = 0
   const newEmail = () => `person-${++counter}@example.com`
 
@@ -53,6 +55,25 @@ export function createFixtures({ client, database, accountId }: World): Fixtures
     return id
   }
 
+  /** Waits for its time. */
+  async function email(): Promise<string> {
+    const { id } = await client.as(keys.test).succeed(contract.emails.send, {
+      body: {
+        from: 'hello@example.com',
+        to: 'delivered@simulator.test',
+        subject: `Email ${++counter}`,
+        text: 'Hello',
+        scheduledAt: tomorrow(),
+      },
+    })
+    return id
+  }
+
+  async function suppression(): Promise<string> {
+    const { address } = await client.succeed(contract.suppressions.create, { body: { address: newEmail() } })
+    return address
+  }
+
   async function event(): Promise<string> {
     await subscriber()
     const { data } = await client.succeed(contract.events.list, { query: { limit: 1 } })
@@ -74,9 +95,11 @@ export function createFixtures({ client, database, accountId }: World): Fixtures
 
   return {
     newEmail,
+    keyFor: ({ permission }) => (permission === 'emails:send' ? keys.test : undefined),
     async parametersFor({ template }) {
       if (template.includes('{deliveryId}')) return delivery()
       if (template.includes('{subscriberId}')) return contact()
+      if (template.includes('{address}')) return { address: await suppression() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (!template.includes('{')) return {}
       const make = {
@@ -84,6 +107,7 @@ export function createFixtures({ client, database, accountId }: World): Fixtures
         events: event,
         subscribers: subscriber,
         audiences: audience,
+        emails: email,
         domains: domain,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
         'inbound-messages': () => insertInboundMessage(database, { accountId }),
@@ -96,9 +120,19 @@ export function createFixtures({ client, database, accountId }: World): Fixtures
       if (id === 'createDomain') return { name: newDomain() }
       const { examples = [{}] } = dereference<SchemaObject>(body.schema)
       const example = Object(examples[0])
-      return 'email' in example ? { ...example, email: newEmail() } : example
+      return {
+        ...example,
+        ...('email' in example && { email: newEmail() }),
+        ...('address' in example && { address: newEmail() }),
+        ...('scheduledAt' in example && { scheduledAt: tomorrow() }),
+      }
     },
   }
+}
+
+/** A time an email may be scheduled for. */
+export function tomorrow(): string {
+  return new Date(Date.now() + 24 * 3_600_000).toISOString()
 }
 
 /** Identifiers of the right form that name nothing. */

@@ -50,6 +50,7 @@ export type TestServiceOptions = {
   /** Whether it is the point of the test that the service fails. Default: no. */
   expectErrors?: boolean
   maxBodyBytes?: number
+  maxEmailBodyBytes?: number
   authFailuresPerMinute?: number
   /** Default: nothing is traced. */
   tracing?: Config['tracing']
@@ -103,6 +104,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
       port: 0,
       publicUrl: null,
       maxBodyBytes: options.maxBodyBytes ?? bodyLimit,
+      maxEmailBodyBytes: options.maxEmailBodyBytes ?? bodyLimit,
       trustProxy: 0,
       authFailuresPerMinute: options.authFailuresPerMinute ?? 1_000_000,
     },

@@ -4,18 +4,22 @@ import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
 import type { DeliveryService } from '../../delivery/service.ts'
 import type { DomainService } from '../../domains/service.ts'
+import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../mail/mailbox/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
+import type { SuppressionService } from '../../suppressions/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { audienceRoutes } from './audiences.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
+import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
+import { suppressionRoutes } from './suppressions.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 export type Services = {
@@ -25,9 +29,11 @@ export type Services = {
   subscribers: SubscriberService
   audiences: AudienceService
   contacts: ContactService
+  domains: DomainService
+  emails: EmailService
+  suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
-  domains: DomainService
 }
 
 /** The whole contract, each route one call of a service. */
@@ -39,8 +45,10 @@ export function createRoutes(services: Services, endpoint: Endpoint) {
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
+    domains: domainRoutes(services.domains, endpoint),
+    emails: emailRoutes(services.emails, endpoint),
+    suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
-    domains: domainRoutes(services.domains, endpoint),
   })
 }
