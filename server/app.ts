@@ -304,7 +304,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       registry,
       tokens: mailTokens,
       config: config.mail,
-      wayOut: wayOutOf(config.mail),
       successNotifications: config.mail.inbound !== null,
       publicUrl: () => publicUrl,
       ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),

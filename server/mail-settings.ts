@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { list, numberSetting, optionalSetting, setting, wholeNumber } from './setting-kinds.ts'
+import { parseRelayUrl, type RelayConfig } from './mail/smtp/relay-url.ts'
+import { list, numberSetting, optionalSetting, setting, wholeNumber, yesOrNo } from './setting-kinds.ts'
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/
 
@@ -23,6 +24,21 @@ export const mailSettings = {
       allowed: '"relay", "direct" or "capture"',
     },
     z.enum(['relay', 'direct', 'capture']),
+  ),
+  SMTP_URL: optionalSetting(
+    {
+      unit: 'URL',
+      default: null,
+      meaning:
+        'The relay, for `MAIL_TRANSPORT=relay`. A password goes over TLS only. `smtps:` is TLS from the first byte, `?tls=required` STARTTLS with a valid certificate.',
+      allowed: 'a URL such as smtp://user:password@relay.example.com:587 or smtps://relay.example.com',
+    },
+    z.string().transform((value, context): RelayConfig => {
+      const relay = parseRelayUrl(value)
+      if (relay !== null) return relay
+      context.addIssue('no relay')
+      return z.NEVER
+    }),
   ),
   MAIL_HOSTNAME: optionalSetting(
     {
@@ -51,6 +67,37 @@ export const mailSettings = {
       allowed: 'addresses such as 127.0.0.1:5353,[::1]:5353,192.0.2.1',
     },
     list.pipe(z.array(dnsServer)),
+  ),
+  MAIL_CONCURRENCY: numberSetting({
+    unit: 'connections',
+    default: 50,
+    min: 1,
+    max: 1_000,
+    meaning: 'Connections to mail servers that this process has at most.',
+  }),
+  MAIL_CONNECTIONS_PER_HOST: numberSetting({
+    unit: 'connections',
+    default: 5,
+    min: 1,
+    max: 1_000,
+    meaning: 'Connections to one mail server at most; fewer while it asks for less.',
+  }),
+  MAIL_MESSAGES_PER_CONNECTION: numberSetting({
+    unit: 'messages',
+    default: 100,
+    min: 1,
+    max: 10_000,
+    meaning: 'Messages sent over one connection, which is then closed.',
+  }),
+  MAIL_ALLOW_PRIVATE_NETWORKS: setting(
+    {
+      unit: 'yes or no',
+      default: 'false',
+      meaning:
+        'Whether `MAIL_TRANSPORT=direct` sends to mail servers with addresses that are not public: `true` or `false`.',
+      allowed: '"true" or "false"',
+    },
+    yesOrNo,
   ),
   CAPTURE_SMTP_PORT: numberSetting({
     unit: 'port',

@@ -37,6 +37,11 @@ describe('an empty environment', () => {
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
       mail: {
         transport: 'capture',
+        relay: null,
+        concurrency: 50,
+        connectionsPerHost: 5,
+        messagesPerConnection: 100,
+        allowPrivateNetworks: false,
         hostname: hostname().toLowerCase(),
         spfInclude: null,
         dnsServers: null,

@@ -1,19 +1,31 @@
+import { Resolver } from 'node:dns/promises'
 import type { Registry } from 'prom-client'
+import { OperatorError } from '../errors.ts'
 import type { SecretBox } from '../secrets.ts'
 import { startCaptureSink } from './capture/sink.ts'
 import { createComposer } from './message/compose.ts'
 import type { MailTokens } from './message/tokens.ts'
 import { createMailMetrics } from './metrics.ts'
 import { createSigners } from './signers.ts'
+import type { RelayConfig } from './smtp/relay-url.ts'
 import { createTransport, type TransportConfig, type TransportKind } from './smtp/transports.ts'
 import { type MailWorker, type MailWorkerOptions, startMailWorker } from './worker.ts'
 
-/** How email leaves. `capture`: not at all; it is kept, by a sink on this port of 127.0.0.1, 0 for any. */
-export type WayOut = Exclude<TransportKind, { kind: 'capture' }> | { kind: 'capture'; port: number }
+/** How email leaves, as the settings say it. */
+export type MailConfig = TransportConfig & {
+  transport: 'relay' | 'direct' | 'capture'
+  /** Needed for `relay`. */
+  relay: RelayConfig | null
+  /** Of the sink on 127.0.0.1 that keeps what does not leave; 0: any free port. */
+  capturePort: number
+  /** As `node:dns` takes them; null: those of the system. */
+  dnsServers: readonly string[] | null
+  /** Whether mail servers may have addresses that are not public. */
+  allowPrivateNetworks: boolean
+}
 
 export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'logger' | 'outbox' | 'pollIntervalMs'> & {
-  config: TransportConfig
-  wayOut: WayOut
+  config: MailConfig
   tokens: MailTokens
   secretBox: SecretBox
   registry: Registry
@@ -23,6 +35,8 @@ export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'lo
   successNotifications: boolean
 }
 
+/** For an answer of a name server, at first; then once more, twice as long. Milliseconds. */
+const dnsTimeoutMs = 2_500
 /** For messages that are under way to the sink as the service stops. Milliseconds. */
 const lastMessagesMs = 1_000
 
@@ -32,8 +46,8 @@ const lastMessagesMs = 1_000
  */
 export async function startMail(options: MailOptions): Promise<MailWorker> {
   await using starting = new AsyncDisposableStack()
-  const { db, clock, logger, tokens, wayOut } = options
-  const to = await open(wayOut)
+  const { db, clock, logger, tokens, config } = options
+  const to = await wayOut()
   const transport = createTransport({ ...options, to })
   starting.defer(() => transport.close())
   const worker = startMailWorker({
@@ -53,10 +67,28 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
     },
   }
 
-  async function open(way: WayOut): Promise<TransportKind> {
-    if (way.kind !== 'capture') return way
-    const sink = await startCaptureSink({ db, port: way.port, clock, logger, readReturnPath: tokens.readReturnPath })
-    starting.defer(() => sink.close(lastMessagesMs))
-    return { kind: 'capture', port: () => sink.port }
+  async function wayOut(): Promise<TransportKind> {
+    switch (config.transport) {
+      case 'relay':
+        if (config.relay === null) throw new OperatorError('MAIL_TRANSPORT=relay needs SMTP_URL')
+        return { kind: 'relay', relay: config.relay }
+      case 'direct':
+        return {
+          kind: 'direct',
+          direct: { resolver: resolverOf(config), allowPrivateNetworks: config.allowPrivateNetworks },
+        }
+      case 'capture': {
+        const { capturePort: port } = config
+        const sink = await startCaptureSink({ db, port, clock, logger, readReturnPath: tokens.readReturnPath })
+        starting.defer(() => sink.close(lastMessagesMs))
+        return { kind: 'capture', port: () => sink.port }
+      }
+    }
   }
+}
+
+function resolverOf({ dnsServers }: MailConfig): Resolver {
+  const resolver = new Resolver({ timeout: dnsTimeoutMs, tries: 2 })
+  if (dnsServers !== null) resolver.setServers(dnsServers)
+  return resolver
 }

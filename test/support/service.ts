@@ -117,6 +117,11 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
     mail: {
       transport: 'capture',
+      relay: null,
+      concurrency: 10,
+      connectionsPerHost: 5,
+      messagesPerConnection: 100,
+      allowPrivateNetworks: false,
       hostname: 'mail.postern.test',
       spfInclude: null,
       dnsServers: ['127.0.0.1:9'],

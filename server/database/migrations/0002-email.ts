@@ -56,6 +56,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     -- Few among many: without them, a list of them reads everything.
     CREATE INDEX emails_by_campaign ON emails (account_id, campaign_id, id) WHERE campaign_id IS NOT NULL;
     CREATE INDEX emails_by_tag ON emails USING gin (tags) WHERE tags <> '{}';
+    -- What is looked through for lost jobs.
+    CREATE INDEX emails_waiting ON emails (id) WHERE status IN ('scheduled', 'queued', 'sending');
     CREATE INDEX emails_undelivered ON emails (account_id, status, id)
       WHERE status NOT IN ('sent', 'delivered', 'validated');
 
