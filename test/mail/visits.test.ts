@@ -87,6 +87,8 @@ describe('visits', () => {
   test('beyond what may wait are dropped, and counted', async () => {
     const { recorder, batches, dropped } = start()
     for (let count = 0; count < maxWaiting + 7; count++) recorder.add(opened(count))
+    // This one waits already.
+    recorder.add(opened(0))
     await recorder.stop()
 
     expect(batches.flat()).toHaveLength(maxWaiting)
