@@ -119,8 +119,8 @@ export class ScriptedSession {
     const reacted = await this.#react('starttls', '', '220 2.0.0 Go on')
     if (!reacted.goesOn || !reacted.reply.startsWith('220')) return reacted
     const { tls = 'valid' } = this.#scene
-    if (tls === 'broken') this.#wire.write('This is not TLS.\r\n')
-    else await this.#wire.startTls(certificate(tls))
+    if (tls !== 'broken') await this.#wire.startTls(certificate(tls))
+    else if (await this.#wire.readable()) this.#wire.write('This is not TLS.\r\n')
     return reacted
   }
 

@@ -4,12 +4,14 @@ import { TLSSocket, type TlsOptions } from 'node:tls'
 
 /** The server's side of one SMTP connection: lines and messages in, bytes out. */
 export class SmtpWire {
+  readonly #plain: Socket
   #socket: Socket
   #bytes: Buffer = Buffer.alloc(0)
   #isEnded = false
   #wake: (() => void) | null = null
 
   constructor(socket: Socket) {
+    this.#plain = socket
     this.#socket = socket
     this.#listen()
   }
@@ -50,7 +52,9 @@ export class SmtpWire {
   }
 
   reset(): void {
-    this.#socket.resetAndDestroy()
+    // Below TLS, which knows no such thing.
+    if (this.#plain instanceof TLSSocket) this.#plain.destroy()
+    else this.#plain.resetAndDestroy()
   }
 
   async startTls(options: TlsOptions): Promise<void> {

@@ -36,10 +36,11 @@ const mailboxForm = /^(?:[^\s"<>@\p{Cc}]+|"(?:[^"\\\p{Cc}]|\\[\x20-\x7e])*")@[^\
  * (RFC 6531) and the parameters of notifications (RFC 3461), each where it is offered and needed.
  */
 export function envelopeOf(
-  { mailFrom, recipients, message }: Letter,
+  { mailFrom: sender, recipients, message }: Letter,
   extensions: ReadonlyMap<string, string>,
   options: EnvelopeOptions,
 ): Envelope {
+  const mailFrom = asciiDomain(sender)
   const needs = needsOf(mailFrom, message)
   const takesUtf8 = extensions.has('SMTPUTF8')
   const obstacle = obstacleOf(message, needs, extensions)
@@ -49,7 +50,7 @@ export function envelopeOf(
 
   return {
     mail: [
-      `MAIL FROM:<${mailFrom === '' ? '' : asciiDomain(mailFrom)}>`,
+      `MAIL FROM:<${mailFrom}>`,
       ...(extensions.has('SIZE') ? [`SIZE=${message.length}`] : []),
       ...(needs.eightBit && extensions.has('8BITMIME') ? ['BODY=8BITMIME'] : []),
       ...(usesUtf8 ? ['SMTPUTF8'] : []),

@@ -249,12 +249,24 @@ function timedOut(timeoutMs: number): LineError {
   return new LineError('timed-out', `The mail server did not answer within ${timeoutMs / 1000} seconds.`)
 }
 
+const tlsFaults = new Map([
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['CERT_NOT_YET_VALID', 'its certificate is not valid yet'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'its certificate is self-signed'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'its certificate is not of a known authority'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its certificate is not of a known authority'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'its certificate is not of a known authority'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS'],
+])
+
 const tlsCode = /^(ERR_TLS|ERR_SSL|CERT_|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH)/
 
 function errorOfSocket(error: Error): LineError {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (tlsCode.test(code)) {
-    return new LineError('tls', `No secure connection to the mail server: ${code}.`, { cause: error })
+    const why = tlsFaults.get(code) ?? `the handshake failed (${code})`
+    return new LineError('tls', `No secure connection to the mail server: ${why}.`, { cause: error })
   }
   switch (code) {
     case 'ECONNRESET':

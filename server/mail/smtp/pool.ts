@@ -61,14 +61,14 @@ export class Pool {
 
   /**
    * How many conversations with a host may be begun now, beside those that run or wait: twice as many as run
-   * at once, and for a host that is quick as many as it has lately done in a second.
+   * at once, and for a host that is quick, and asks for nothing less, as many as it has lately done in a second.
    */
   roomFor(name: string): number {
     const host = this.#hosts.get(name)
     const enough = 2 * this.#allowed(name)
     if (host === undefined) return enough
-    const load = host.open - host.idle.length + host.waiting
-    return Math.max(0, Math.max(enough, perSecond(host.throughput, this.#options.clock.now())) - load)
+    const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#options.clock.now())
+    return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
   }
 
   /**
@@ -264,14 +264,17 @@ export class Pool {
   #forget(name: string): void {
     const host = this.#hosts.get(name)
     if (host === undefined || host.open > 0 || host.waiting > 0) return
-    const isSlowed = this.#allowed(name) < this.#options.limits.connectionsPerHost
-    if (!isSlowed || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
+    if (!this.#isSlowed(name) || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
   }
 
   /** How many connections a host may have now. */
   #allowed(name: string): number {
     const { limits, clock } = this.#options
     return allowedConnections(this.#hosts.get(name)?.pace ?? null, limits.connectionsPerHost, clock.now())
+  }
+
+  #isSlowed(name: string): boolean {
+    return this.#allowed(name) < this.#options.limits.connectionsPerHost
   }
 
   #slow(name: string, begunAt: Date): void {
