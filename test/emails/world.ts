@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import type { SendEmail } from '../../contract/emails.ts'
+import { createContactService } from '../../server/audiences/contact-service.ts'
+import { createAudienceService } from '../../server/audiences/service.ts'
+import { createDomainService, findSendingDomain } from '../../server/domains/service.ts'
+import { createEmailService } from '../../server/emails/service.ts'
+import { newId } from '../../server/ids.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { startQueue } from '../../server/queue/queue.ts'
+import { secretBox } from '../../server/secrets.ts'
+import { createSubscriberService } from '../../server/subscribers/service.ts'
+import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createTestTime } from '../support/clock.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
+
+export const hourMs = 3_600_000
+
+/** Emails over a database and a queue of their own, with a verified domain, two accounts and a clock that is moved by hand. */
+export async function createEmailWorld() {
+  const time = createTestTime(new Date('2026-03-01T09:30:00.000Z'))
+  const { clock, queueClock, sessionOptions } = time
+  const database = await createTestDatabase({ sessionOptions })
+  const { db, connectionString } = database
+  const queue = await startQueue({
+    connectionString,
+    works: false,
+    clock: queueClock,
+    sessionOptions,
+    onError: (error) => {
+      throw error
+    },
+  })
+  let lastSeen = ''
+  let wakes = 0
+  const outbox = createOutbox({ clock, wake: () => undefined })
+  const suppressions = createSuppressionService({ clock })
+  const contacts = createContactService({ clock, outbox })
+  const domains = createDomainService({
+    sender: { hostname: 'mail.postern.example', spfInclude: null },
+    dns: { servers: null },
+    isCaptured: true,
+    clock,
+    outbox,
+    secretBox: secretBox(Buffer.alloc(32, 3)),
+  })
+  const emails = createEmailService({
+    clock,
+    outbox,
+    queue: queue.emails,
+    wake: () => void wakes++,
+    findSendingDomain,
+    findSuppressed: suppressions.find,
+    findUnsubscribed: contacts.unsubscribed,
+  })
+
+  async function addAccount(name: string): Promise<string> {
+    const id = newId('account', clock.now())
+    await db.insertInto('accounts').values({ id, name, plan: 'scale' }).execute()
+    return id
+  }
+  const account = await addAccount('Ours')
+  const domain = await domains.create(db, account, { name: 'shop.test' })
+
+  return {
+    db,
+    time,
+    queue: queue.emails,
+    account,
+    stranger: await addAccount('Theirs'),
+    /** In whose name live and test keys send. */
+    live: { accountId: account, mode: 'live' as const },
+    test: { accountId: account, mode: 'test' as const },
+    /** Verified. */
+    domainId: domain.id,
+    emails,
+    suppressions,
+    contacts,
+    domains,
+    audiences: createAudienceService({ clock, outbox }),
+    subscribers: createSubscriberService({ clock, outbox }),
+    /** How often a commit has woken the sending. */
+    wakes: () => wakes,
+    /** The emails that are due now, with their claims given up at once. */
+    async due(): Promise<string[]> {
+      const claimed = [...(await queue.emails.claim('fresh', 100)), ...(await queue.emails.claim('due', 100))]
+      await db.transaction().execute((trx) =>
+        queue.emails.remove(
+          trx,
+          claimed.map(({ emailId }) => emailId),
+        ),
+      )
+      return claimed.map(({ emailId }) => emailId).toSorted()
+    },
+    /** The events committed since it was last asked, in order, each as its type and data. */
+    async emitted(): Promise<[type: string, data: unknown][]> {
+      const rows = await db
+        .selectFrom('events')
+        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
+        .where('id', '>', lastSeen)
+        .orderBy('id')
+        .execute()
+      lastSeen = rows.at(-1)?.id ?? lastSeen
+      return rows.map(({ type, body }) => [type, body.data])
+    },
+    async end(): Promise<void> {
+      await queue.stop()
+      await database.drop()
+    },
+  }
+}
+
+/** An email that a live key of the world may send. */
+export const good: SendEmail = {
+  from: 'Shop <hello@shop.test>',
+  to: ['Ada <ada@example.org>'],
+  subject: 'Welcome',
+  text: 'It is good to have you here.',
+}
