@@ -11,15 +11,18 @@ export type Tracking = {
 
 /** Servers and mail programs cut longer addresses; a token makes them a third longer. Characters. */
 const maxLinkLength = 2_000
+/** Nobody writes more; each takes a moment for each recipient, while nothing else is done. */
+const maxLinks = 1_000
 
 /**
- * Has the links of an HTML text lead over this service, and puts the pixel at the end of its body. What is
- * no link to the web stays as it is, and everything else byte for byte.
+ * Has the links of an HTML text lead over this service, the first 1,000, and puts the pixel at the end of its
+ * body. What is no link to the web stays as it is, and everything else byte for byte.
  */
 export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: Tracking): string {
   const { links, bodyEnd } = scanHtml(html)
   const edits = links
     .filter(({ target }) => linkTo !== null && isWebLink(target) && !isBelow(target, ownUrl))
+    .slice(0, maxLinks)
     .map(({ start, end, quoted, target }) => {
       const url = escapeAttribute(linkTo?.(target) ?? target)
       return { start, end, text: quoted ? url : `"${url}"` }

@@ -43,6 +43,13 @@ describe('a link', () => {
     expect(links.map(({ target }) => target)).toEqual([`https://x.example/${meant}`])
   })
 
+  test('is rewritten if it is among the first 1,000', () => {
+    const html = '<a href="https://x.example">'.repeat(1_001)
+
+    expect(marked(html).match(/"\[/g)).toHaveLength(1_000)
+    expect(marked(html).endsWith('"[https://x.example]"><a href="https://x.example">')).toBe(true)
+  })
+
   test('that begins with a character reference is found', () => {
     expect(marked('<a href="&#104;ttps://x.example">')).toBe('<a href="[https://x.example]">')
   })
