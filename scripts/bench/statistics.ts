@@ -18,6 +18,14 @@ export function ratio(subject: readonly number[], baseline: readonly number[]): 
   return median(subject) / median(baseline)
 }
 
+/**
+ * How a subject compares with its baseline, of values measured in pairs, one soon after the other: the median
+ * of the pairs' own ratios. What the machine does beside for longer than a pair takes is in neither of them.
+ */
+export function pairedRatio(subject: readonly number[], baseline: readonly number[]): number {
+  return median(subject.map((value, index) => value / (baseline[index] ?? Number.NaN)))
+}
+
 /** What a measurement must reach. */
 export type Goal = { atLeast: number } | { atMost: number }
 

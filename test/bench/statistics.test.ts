@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isMet, lateGrowth, median, quantile, ratio } from '../../scripts/bench/statistics.ts'
+import { isMet, lateGrowth, median, pairedRatio, quantile, ratio } from '../../scripts/bench/statistics.ts'
 
 test('a median is the middle, or half-way between the two in the middle, whatever the order', () => {
   expect(median([9, 1, 5])).toBe(5)
@@ -19,6 +19,11 @@ test('of nothing there is no quantile', () => {
 
 test('a ratio is that of the medians: one bad round does not decide', () => {
   expect(ratio([40, 1, 44], [100, 110, 9_000])).toBeCloseTo(40 / 110)
+})
+
+test('a ratio of pairs is not moved by what befalls both halves of some', () => {
+  expect(pairedRatio([90, 45, 9, 180], [100, 50, 10, 200])).toBeCloseTo(0.9)
+  expect(pairedRatio([90, 90, 10], [100, 100, 100])).toBeCloseTo(0.9)
 })
 
 test('a goal is met at its bound', () => {
