@@ -8,6 +8,7 @@ import { Answer, type AnswerEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
 import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
 import { parseRetryAfter } from './retry-after.ts'
+import { whenAborted } from './when-aborted.ts'
 
 /** One HTTP exchange with a customer's endpoint. */
 export type ExchangeRequest = {
@@ -96,10 +97,10 @@ export function createExchange(options: ExchangeOptions): Exchange {
     return new Promise((resolve) => {
       const stopTimer = startTimer(() => answer.giveUp(timedOut(timeoutMs, answer.stage)), timeoutMs)
       const breakOff = () => answer.giveUp(brokenOff)
-      signal?.addEventListener('abort', breakOff)
+      const forget = signal === undefined ? undefined : whenAborted(signal, breakOff)
       const finish = (end: AnswerEnd) => {
         stopTimer()
-        signal?.removeEventListener('abort', breakOff)
+        forget?.()
         resolve(end)
       }
       let answer = new Answer(connections, connections.take(origin), (end) => {

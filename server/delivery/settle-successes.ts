@@ -23,7 +23,7 @@ export async function settleSuccesses(
         ${ids}::text[],
         ${ids.map(uuidOf)}::uuid[],
         ${settlements.map(({ delivery }) => delivery.attemptCount + 1)}::int[],
-        ${settlements.map(({ outcome }) => outcome.startedAt)}::timestamptz[],
+        ${settlements.map(({ outcome }) => outcome.startedAt.toISOString())}::timestamptz[],
         ${settlements.map(({ outcome }) => Math.round(outcome.durationMs))}::int[],
         ${answers.map((answer) => answer?.status ?? null)}::int[],
         ${answers.map((answer) => answer?.body ?? null)}::text[]
