@@ -21,12 +21,14 @@ const maxLinks = 1_000
 export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: Tracking): string {
   const { links, bodyEnd } = scanHtml(html)
   const edits = links
+    .values()
     .filter(({ target }) => linkTo !== null && isWebLink(target) && !isBelow(target, ownUrl))
-    .slice(0, maxLinks)
+    .take(maxLinks)
     .map(({ start, end, quoted, target }) => {
       const url = escapeAttribute(linkTo?.(target) ?? target)
       return { start, end, text: quoted ? url : `"${url}"` }
     })
+    .toArray()
   if (pixelUrl !== null) edits.push({ start: bodyEnd, end: bodyEnd, text: pixel(pixelUrl) })
   return applied(html, edits)
 }
