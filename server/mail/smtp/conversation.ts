@@ -80,7 +80,8 @@ class Transaction {
   #dataReply: Reply | null = null
   #finalReply: Reply | null = null
   #isWhole = false
-  #lastReply: Reply | null = null
+  /** The last 421: the server is closing. */
+  #farewell: Reply | null = null
 
   constructor(session: Session, letter: Letter, options: ConversationOptions) {
     const envelope = envelopeOf(letter, session.extensions, options)
@@ -111,7 +112,7 @@ class Transaction {
     }
     return {
       answers: this.#answers(),
-      isReusable: line.error === null && this.#lastReply?.code !== 421,
+      isReusable: line.error === null && this.#farewell === null,
       isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && line.error !== null),
     }
   }
@@ -162,7 +163,7 @@ class Transaction {
   /** Ends a transaction that was begun and did not end by itself, so that another can begin. */
   async #reset(): Promise<void> {
     if (this.#mailReply === null || !isPositive(this.#mailReply) || this.#finalReply !== null) return
-    if (this.#lastReply?.code === 421) return
+    if (this.#farewell !== null) return
     this.#session.line.send('RSET\r\n')
     const reply = await this.#session.line.reply(commandTimeoutMs)
     if (!isPositive(reply)) this.#fail('It answered RSET wrongly.')
@@ -175,8 +176,9 @@ class Transaction {
   }
 
   async #reply(timeoutMs: number): Promise<Reply> {
-    this.#lastReply = await this.#session.line.reply(timeoutMs)
-    return this.#lastReply
+    const reply = await this.#session.line.reply(timeoutMs)
+    if (reply.code === 421) this.#farewell = reply
+    return reply
   }
 
   #answers(): Answer[] {
@@ -206,7 +208,7 @@ class Transaction {
 
   #broken(stage: ConversationStage): Answer {
     // That the server is closing says more than that it did.
-    if (this.#lastReply?.code === 421) return { kind: 'refused', stage, reply: this.#lastReply }
+    if (this.#farewell !== null) return { kind: 'refused', stage, reply: this.#farewell }
     return { kind: 'broken', stage, error: this.#session.line.error ?? brokenOff(), isWhole: this.#isWhole }
   }
 }
