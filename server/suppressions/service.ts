@@ -63,7 +63,7 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
       // What cannot be an address cannot be there either; nor could the database look for it.
       const isStorable = !address.includes('\u0000')
       if (isStorable && (await deleteSuppression(handle, accountId, addressKey(address)))) return
-      throw new DomainError('not_found', `"${address}" is not on the suppression list of this account.`)
+      throw new DomainError('not_found', 'The address is not on the suppression list of this account.')
     },
     async find(handle, accountId, addressKeys) {
       if (addressKeys.length === 0) return new Map()
