@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Domain } from '../../contract/domains.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { claimDomains } from '../../server/domains/queries.ts'
 import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
 
 const minuteMs = 60_000
@@ -101,6 +103,18 @@ test('all that are due are checked, however many; each by one of several process
   expect(counts.reduce((sum, count) => sum + count)).toBe(45)
   const rows = await world.db.selectFrom('domains').select(['check_count', 'last_checked_at']).execute()
   expect(rows).toEqual(Array(added.length).fill({ check_count: 1, last_checked_at: world.clock.now() }))
+})
+
+test('what another process is taking at that moment is passed over, not waited for', async () => {
+  for (let i = 0; i < 3; i++) await addRow()
+  world.moveClock(minuteMs)
+  const at = world.clock.now()
+  await inTransaction(world.db, async (trx) => {
+    const taken = await claimDomains(trx, { at, leasedUntil: new Date(at.getTime() + minuteMs), limit: 1 })
+    expect(taken).toHaveLength(1)
+    expect(await world.runDueChecks()).toBe(2)
+  })
+  expect(await world.runDueChecks()).toBe(0)
 })
 
 test('what a process had taken when it ended is checked five minutes later', async () => {

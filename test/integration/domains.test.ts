@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { publish, statusesOf } from '../domains/world.ts'
+import { createTestTime, type TestTime } from '../support/clock.ts'
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/* Sending domains as a client sees them: over HTTP, with a name server that is asked and a webhook that is told. */
+
+let dns: DnsServer
+let receiver: Receiver
+let time: TestTime
+let service: TestService
+
+beforeAll(async () => {
+  dns = await startDnsServer()
+  receiver = await startReceiver()
+  time = createTestTime()
+  service = await startTestService({ time, mail: { dnsServers: [dns.address] } })
+})
+afterAll(async () => {
+  await service.stop()
+  await receiver.stop()
+  await dns.stop()
+})
+
+/** What the webhook was told, as types and domains. */
+function told(): [type: unknown, domain: unknown][] {
+  return receiver.requests.map(({ body }) => {
+    const event = JSON.parse(body.toString())
+    return [event.type, event.data.domain]
+  })
+}
+
+test('a domain is found by itself once its records are published, and each step is told', async () => {
+  const { client } = service
+  const events = ['domain.created', 'domain.verified', 'domain.deleted'] as const
+  await client.succeed(contract.webhooks.create, { body: { url: receiver.url, events: [...events] } })
+  const domain = await client.succeed(contract.domains.create, { body: { name: 'Shop.example' } })
+  const params = { id: domain.id }
+  expect(statusesOf(await client.succeed(contract.domains.verify, { params, body: {} }))).toMatchObject({
+    spf: 'missing',
+  })
+
+  publish(dns, domain)
+  await expect
+    .poll(
+      async () => {
+        await time.queueClock.tick(15_000)
+        return (await client.succeed(contract.domains.get, { params })).status
+      },
+      { timeout: 15_000 },
+    )
+    .toBe('verified')
+  await client.succeed(contract.domains.delete, { params })
+
+  await receiver.received(3)
+  const expected = events.map((type) => [type, 'shop.example'])
+  expect(told().toSorted()).toEqual(expected.toSorted())
+})
+
+test('a check that is asked for twice with one key is made once', async () => {
+  const { client } = service
+  const { id } = await client.succeed(contract.domains.create, { body: { name: 'once.example' } })
+  const check = () => client.send('POST', `/v1/domains/${id}/verify`, { json: {}, idempotencyKey: 'one check' })
+  const first = await check()
+  const asked = dns.queries.length
+  const second = await check()
+  expect(second.body).toEqual(first.body)
+  expect(dns.queries).toHaveLength(asked)
+})
+
+test('keys may read or write by their permissions', async () => {
+  const { client, keys } = service
+  const json = { name: 'permitted.example' }
+  expect(await client.send('POST', '/v1/domains', { json, key: keys.read })).toMatchObject({ status: 401 })
+  expect(await client.send('GET', '/v1/domains', { key: keys.read })).toMatchObject({ status: 200 })
+  expect(await client.send('POST', '/v1/domains', { json, key: keys.only['domains:write'] })).toMatchObject({
+    status: 201,
+  })
+  expect(await client.send('GET', '/v1/domains', { key: keys.only['domains:write'] })).toMatchObject({ status: 401 })
+})
