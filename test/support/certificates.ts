@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What `tls/make.sh` makes: for hook.test and 127.0.0.1, but for what its name says. */
+/** What `tls/make.sh` makes: for hook.test, mx.receiver.test, mta-sts.receiver.test and 127.0.0.1, but for what its name says. */
 export type CertificateName = 'valid' | 'expired' | 'other-name' | 'self-signed'
 
 /** A certificate with its key, as a server takes it. */

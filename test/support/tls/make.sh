@@ -34,7 +34,7 @@ certify() {
   openssl ca -batch -notext -config "$work/ca.cnf" -startdate "$from" -enddate "$to" \
     -in "$work/$file.csr" -out "$file.pem" "$@"
 }
-names='subjectAltName=DNS:hook.test,IP:127.0.0.1'
+names='subjectAltName=DNS:hook.test,DNS:mx.receiver.test,DNS:mta-sts.receiver.test,IP:127.0.0.1'
 past=20200101000000Z future=21200101000000Z
 
 certify authority 'basicConstraints=critical,CA:TRUE' $past $future -selfsign -keyfile "$work/authority.key"
