@@ -2,6 +2,7 @@ import type { Benchmark } from './benchmark.ts'
 import { api } from './benchmarks/api.ts'
 import { backlog } from './benchmarks/backlog.ts'
 import { drain } from './benchmarks/drain.ts'
+import { email } from './benchmarks/email.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
 import { latency } from './benchmarks/latency.ts'
@@ -19,6 +20,7 @@ export const benchmarks: readonly Benchmark[] = [
   backlog,
   fanOut,
   api,
+  email,
   rateLimit,
   scale,
   soak,

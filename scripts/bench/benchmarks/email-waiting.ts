@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BenchmarkContext, Measurement, Target } from '../benchmark.ts'
+import { type Cluster, type Service, startService } from '../lab.ts'
+import { addSender, addSendingDomain, batchSize, type MailSink, sendingRequest } from '../mail.ts'
+import type { Tenant } from '../seed.ts'
+
+/* How much memory the service has while messages wait, since their mail server answers nothing. */
+
+const fewWaiting = 10_000
+const manyWaiting = 100_000
+/** Batches in flight. */
+const connections = 4
+/** How long the memory is looked at once all wait. */
+const watchMs = 5_000
+const samplingMs = 100
+const side = 'service, mail waiting'
+
+export type Waiting = {
+  measurements: readonly Measurement[]
+  targets: readonly Target[]
+  notes: readonly string[]
+}
+
+export type WaitingMeans = {
+  cluster: Cluster
+  sink: MailSink
+  /** Settings of the service. */
+  env: Record<string, string>
+}
+
+/** Fills a service whose mail server answers nothing, then has it answer. */
+export async function measureWaiting(
+  { processes, seconds, size, progress }: BenchmarkContext,
+  { cluster, sink, env }: WaitingMeans,
+): Promise<Waiting> {
+  await using world = await cluster.create('waiting')
+  const tenant = await addSender(world)
+  await using service = await startService(processes, world, { name: side, env })
+  await addSendingDomain(world, service, tenant)
+  await sink.reset()
+  await sink.hold()
+  let waiting = 0
+
+  /** The greatest memory until so many wait, and for a while after. */
+  async function peakUntil(count: number): Promise<number> {
+    progress(`until ${count.toLocaleString('en')} wait`)
+    const more = count - waiting
+    waiting = count
+    return peakDuring(service, async () => {
+      await fill(service, tenant, Math.ceil(more / batchSize))
+      await delay(watchMs)
+    })
+  }
+  const few = await peakUntil(Math.ceil(fewWaiting * size))
+  const many = await peakUntil(Math.ceil(manyWaiting * size))
+  await sink.release()
+  const working = await peakDuring(service, () => delay(seconds * 1000))
+  const rate = (await sink.count()) / seconds
+  progress(`${[few, many, working].map((bytes) => Math.round(bytes / 2 ** 20)).join(', ')} MiB`)
+
+  const memory = (figure: string, bytes: number) => ({ side, figure, unit: 'MiB', values: [bytes / 2 ** 20] })
+  return {
+    measurements: [
+      memory('memory until 10,000 wait', few),
+      memory('memory until 100,000 wait', many),
+      memory('memory as they are sent', working),
+      { side, figure: 'sent then', unit: '/s', values: [rate] },
+    ],
+    targets: [{ figure: 'memory, 100,000 waiting to 10,000', value: many / few, goal: { atMost: 1.2 } }],
+    notes: [
+      'Messages wait for a mail server that takes connections and answers no message; they come in by batches. Then it answers all.',
+    ],
+  }
+}
+
+async function peakDuring(service: Service, work: () => Promise<void>): Promise<number> {
+  let isDone = false
+  const working = work().finally(() => {
+    isDone = true
+  })
+  let peak = 0
+  while (!isDone) {
+    peak = Math.max(peak, await service.memory())
+    await Promise.race([working, delay(samplingMs)])
+  }
+  await working
+  return peak
+}
+
+async function fill({ url }: Service, tenant: Tenant, batches: number): Promise<void> {
+  const { method, path, headers, body } = sendingRequest(tenant, batchSize)
+  let next = 0
+  const loop = async () => {
+    while (next < batches) {
+      const mine = next++
+      const answer = await fetch(url + path, { method, headers, body: body.replaceAll('{n}', String(mine)) })
+      if (answer.status !== 202) throw new Error(`a batch was answered ${answer.status}: ${await answer.text()}`)
+      await answer.arrayBuffer()
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, loop))
+}
