@@ -6,7 +6,7 @@ export type Pace = {
 }
 
 /** After each of these one connection more is tried. Milliseconds. */
-export const recoveryStepMs = 60_000
+const recoveryStepMs = 60_000
 
 /** How many connections a host is given at `now`. Null: it never asked for fewer. */
 export function allowedConnections(pace: Pace | null, max: number, now: Date): number {
