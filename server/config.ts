@@ -174,7 +174,7 @@ function missingRelayOf(env: Env): string[] {
 function missingKeyOf(env: Env): string[] {
   if (!env.DATABASE_URL || env.ENCRYPTION_KEY) return []
   return [
-    'ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32" and keep it, since the secrets of the webhooks cannot be read without it',
+    'ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32" and keep it, since the secrets of the webhooks and the keys of the domains cannot be read without it',
   ]
 }
 

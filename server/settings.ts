@@ -128,7 +128,7 @@ export const settingsSchema = z.object({
     {
       unit: 'base64 of 32 bytes',
       default: 'made and kept in DATA_DIR',
-      meaning: "Encrypts the webhooks' secrets in the database. Needed with DATABASE_URL.",
+      meaning: "Encrypts the webhooks' secrets and the domains' private keys in the database. Needed with DATABASE_URL.",
       allowed: '32 bytes in base64, as "openssl rand -base64 32" makes them',
     },
     encryptionKey,

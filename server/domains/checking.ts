@@ -57,7 +57,7 @@ function progressOf({ status, pending_since, check_count, next_check_at, verifie
 }
 
 /** Domains looked up at the same time. */
-const batchSize = 20
+const batchSize = 50
 /** Domains checked by one run; the rest is for the next. Bounds how long it takes: some minutes. */
 const runSize = 1_000
 /** Longer than a batch ever takes. Milliseconds. */

@@ -126,7 +126,7 @@ export async function deleteDomain(trx: Trx, accountId: string, id: string): Pro
 }
 
 /** Of the names, the domain of the account that is verified, if any is; and the longest among several. */
-export async function findLongest(handle: Handle, accountId: string, names: readonly string[]) {
+export async function findCovering(handle: Handle, accountId: string, names: readonly string[]) {
   return handle
     .selectFrom('domains')
     .select(['id', 'name', 'status'])

@@ -15,8 +15,8 @@ import { beginning } from './progress.ts'
 import {
   type DomainRow,
   deleteDomain,
+  findCovering,
   findDomain,
-  findLongest,
   hasDomain,
   insertDomain,
   type NewDomain,
@@ -142,7 +142,7 @@ export async function findSendingDomain(
 ): Promise<SendingDomain | null> {
   const labels = domainName.split('.')
   const covering = labels.slice(0, -1).map((_, index) => labels.slice(index).join('.'))
-  return (await findLongest(handle, accountId, covering)) ?? null
+  return (await findCovering(handle, accountId, covering)) ?? null
 }
 
 function alreadyThere(name: string): DomainError {
