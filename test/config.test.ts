@@ -168,6 +168,10 @@ describe('what is given', () => {
     ['MAIL_SPF_INCLUDE', 'include:spf.example.com'],
     ['MAIL_DNS_SERVERS', 'dns.example.com'],
     ['MAIL_DNS_SERVERS', '127.0.0.1:70000'],
+    ['MAIL_CONCURRENCY', '0'],
+    ['MAIL_CONNECTIONS_PER_HOST', '0'],
+    ['MAIL_MESSAGES_PER_CONNECTION', 'all'],
+    ['MAIL_ALLOW_PRIVATE_NETWORKS', 'yes'],
     ['CAPTURE_SMTP_PORT', '65536'],
     ['INBOUND_SMTP_PORT', 'smtp'],
     ['INBOUND_SMTP_HOST', 'two words'],
@@ -196,6 +200,28 @@ describe('what is given', () => {
     expect(fault).toContain('ENCRYPTION_KEY must be 32 bytes in base64')
     expect(fault).not.toMatch(/hush|c2hvcnQ/)
   })
+})
+
+describe('a relay', () => {
+  test('is read from its URL', () => {
+    const { mail } = readConfig({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example' })
+    expect(mail).toMatchObject({
+      transport: 'relay',
+      relay: { host: 'relay.example', port: 587, tls: 'verified', credentials: { user: 'ann', password: 'hush' } },
+    })
+  })
+
+  test('is needed to send over one', () => {
+    expect(faultOf({ MAIL_TRANSPORT: 'relay' })).toMatch(/^SMTP_URL is needed with MAIL_TRANSPORT=relay: /)
+  })
+
+  test.each(['relay.example:hush', 'http://ann:hush@relay.example', 'smtp://ann:hush@relay.example?tls=opportunistic'])(
+    'is refused with the URL %s, which is not told',
+    (url) => {
+      const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
+      expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
+    },
+  )
 })
 
 describe('traces', () => {
