@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { type Fetch, isAutomated } from './automated.ts'
 import type { Fact, Visitor } from './facts.ts'
 import { isWebLink } from './message/links.ts'
-import type { MailTokens, RecipientRef } from './message/tokens.ts'
+import type { MailTokens, UnsubscribeRef } from './message/tokens.ts'
 
 /** That somebody looked at an email or followed a link in it. */
 export type Visit = Extract<Fact, { kind: 'opened' | 'clicked' }>
@@ -18,7 +18,7 @@ export type MailLinks = {
   clicked(token: string, asking: Asking): string | null
   /** Whether an unsubscribe link is ours. Changes nothing. */
   isUnsubscribe(token: string): boolean
-  /** Unsubscribes whom the link was made for, once. False: the token is not ours, or its email is gone. */
+  /** Unsubscribes whom the link was made for, once. False: the token is not ours, or its account is gone. */
   unsubscribe(token: string): Promise<boolean>
 }
 
@@ -27,8 +27,8 @@ export type MailLinksOptions = {
   clock: Clock
   /** Takes a visit to be recorded later, and returns at once. */
   record: (visit: Visit) => void
-  /** Unsubscribes the person; nothing for one who is. False: there is no such recipient any more. */
-  unsubscribe: (recipient: RecipientRef) => Promise<boolean>
+  /** Unsubscribes a person; nothing for one who is. False: there is no such account any more. */
+  unsubscribe: (from: UnsubscribeRef) => Promise<boolean>
 }
 
 /** Of what a browser says of itself. Characters. */
@@ -50,8 +50,8 @@ export function createMailLinks({ tokens, clock, record, unsubscribe }: MailLink
     },
     isUnsubscribe: (token) => tokens.readUnsubscribe(token) !== null,
     async unsubscribe(token) {
-      const recipient = tokens.readUnsubscribe(token)
-      return recipient !== null && (await unsubscribe(recipient))
+      const from = tokens.readUnsubscribe(token)
+      return from !== null && (await unsubscribe(from))
     },
   }
 }

@@ -34,6 +34,29 @@ export async function insertSuppression(
     .executeTakeFirst()
 }
 
+/** Puts the address of somebody who unsubscribed on the list, unless it is there. False: there is no such account. */
+export async function insertUnsubscribed(
+  trx: Trx,
+  { id, accountId, address, addressKey, at, emailId }: NewSuppression & { emailId: string },
+): Promise<boolean> {
+  const account = await trx.selectFrom('accounts').select('id').where('id', '=', accountId).executeTakeFirst()
+  if (account === undefined) return false
+  await trx
+    .insertInto('suppressions')
+    .values({
+      id,
+      account_id: accountId,
+      address,
+      address_key: addressKey,
+      reason: 'unsubscribe',
+      email_id: emailId,
+      created_at: at,
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+    .execute()
+  return true
+}
+
 export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }
 
 /** @param page.before The entry the page begins behind, newest first. */

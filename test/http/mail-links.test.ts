@@ -4,19 +4,20 @@ import { createHttpApp } from '../../server/http/app.ts'
 import { type HttpServer, listen } from '../../server/http/server.ts'
 import { newId } from '../../server/ids.ts'
 import { createLogger } from '../../server/logging.ts'
-import { createMailTokens, type RecipientRef } from '../../server/mail/message/tokens.ts'
+import { createMailTokens, type UnsubscribeRef } from '../../server/mail/message/tokens.ts'
 import { createMailLinks, type Visit } from '../../server/mail/tracking.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 const tokens = createMailTokens(Buffer.alloc(32, 7))
 const recipient = { emailId: newId('email', at), position: 1 }
-const gone = { emailId: newId('email', at), position: 0 }
+const leaving = { ...recipient, accountId: newId('account', at), address: 'ann@example.org' }
+const gone = { ...leaving, accountId: newId('account', at) }
 const link = 'https://shop.example/sale?a=1&b=ü#top'
 const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0'
 
 let server: HttpServer
 let visits: Visit[] = []
-let unsubscribed: RecipientRef[] = []
+let unsubscribed: UnsubscribeRef[] = []
 
 beforeAll(async () => {
   const mailLinks = createMailLinks({
@@ -24,7 +25,7 @@ beforeAll(async () => {
     clock: { now: () => at },
     record: (visit) => visits.push(visit),
     unsubscribe: async (one) => {
-      if (one.emailId === gone.emailId) return false
+      if (one.accountId === gone.accountId) return false
       unsubscribed.push(one)
       return true
     },
@@ -138,7 +139,7 @@ describe('a link', () => {
 })
 
 describe('to unsubscribe', () => {
-  const path = `/u/${tokens.unsubscribe(recipient)}`
+  const path = `/u/${tokens.unsubscribe(leaving)}`
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
   test('a page asks, which changes nothing and may do nothing but that', async () => {
@@ -167,7 +168,7 @@ describe('to unsubscribe', () => {
 
     expect(answer.status).toBe(200)
     expect(await answer.text()).toContain('You are unsubscribed')
-    expect(unsubscribed).toEqual([recipient])
+    expect(unsubscribed).toEqual([leaving])
   })
 
   test('again is no error', async () => {
@@ -186,7 +187,7 @@ describe('to unsubscribe', () => {
     expect(unsubscribed).toEqual([])
   })
 
-  test('is not possible any more once the email is gone', async () => {
+  test('is not possible any more once the account is gone', async () => {
     const answer = await send(`/u/${tokens.unsubscribe(gone)}`, { method: 'POST' })
 
     expect(answer.status).toBe(404)
@@ -210,7 +211,7 @@ test('a service without links has none', async () => {
   const app = createHttpApp({ api: null, registry: new Registry(), checks: {}, logger, trustProxy: 0 })
   const bare = await listen({ app, host: '127.0.0.1', port: 0, logger })
 
-  const answer = await fetch(`${bare.url}/u/${tokens.unsubscribe(recipient)}`)
+  const answer = await fetch(`${bare.url}/u/${tokens.unsubscribe(leaving)}`)
   await bare.close(0)
 
   expect(answer.status).toBe(404)

@@ -22,6 +22,7 @@ import type { MailTokens } from './tokens.ts'
 export type MessageParts = {
   email: {
     id: string
+    accountId: string
     /** With its angle brackets. */
     messageId: string
     /** The From header, as given. */
@@ -78,9 +79,11 @@ export function isPersonal(email: Pick<MessageParts['email'], 'audienceId' | 'tr
 }
 
 export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): Composer {
-  function unsubscribeUrl({ email }: MessageParts, position: number): string | null {
-    if (email.audienceId === null) return null
-    return `${publicUrl()}/u/${tokens.unsubscribe({ emailId: email.id, position })}`
+  function unsubscribeUrl({ email, recipients }: MessageParts, position: number): string | null {
+    const address = recipients.find((recipient) => recipient.position === position)?.address
+    if (email.audienceId === null || address === undefined) return null
+    const { id: emailId, accountId } = email
+    return `${publicUrl()}/u/${tokens.unsubscribe({ emailId, position, accountId, address })}`
   }
 
   function personalHtml({ email, content }: MessageParts, position: number): string {

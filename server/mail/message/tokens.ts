@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { idPattern, idPrefixes } from '../../../contract/ids.ts'
+import { type IdKind, idPattern, idPrefixes } from '../../../contract/ids.ts'
 import { idOfUuid, uuidOf } from '../../ids.ts'
 import { deriveKey } from '../../secrets.ts'
 
@@ -12,6 +12,9 @@ export type RecipientRef = {
 
 /** A link of an email, as it was written there, and whose copy it was in. */
 export type LinkRef = RecipientRef & { link: string }
+
+/** Who unsubscribes from whom, and by which email: all that is needed when the email is long deleted. */
+export type UnsubscribeRef = RecipientRef & { accountId: string; address: string }
 
 /**
  * Makes and reads what comes back from outside: only what was made here, with the same key and for the
@@ -30,8 +33,8 @@ export type MailTokens = {
   readPixel(token: string): RecipientRef | null
   click(link: LinkRef): string
   readClick(token: string): LinkRef | null
-  unsubscribe(recipient: RecipientRef): string
-  readUnsubscribe(token: string): RecipientRef | null
+  unsubscribe(from: UnsubscribeRef): string
+  readUnsubscribe(token: string): UnsubscribeRef | null
 }
 
 /** In front of the token in a return path. */
@@ -76,15 +79,24 @@ export function createMailTokens(key: Buffer): MailTokens {
     emailId: emailToken,
     readEmailId,
     pixel: (recipient) => pixels.seal(packRecipient(recipient)),
-    readPixel: (token) => readRecipient(pixels, token),
+    readPixel(token) {
+      const payload = pixels.open(token)
+      return payload === null ? null : unpackRecipient(payload)
+    },
     click: (link) => clicks.seal(Buffer.concat([packRecipient(link), Buffer.from(link.link)])),
     readClick(token) {
       const payload = clicks.open(token)
       if (payload === null) return null
       return { ...unpackRecipient(payload), link: payload.toString('utf8', recipientLength) }
     },
-    unsubscribe: (recipient) => unsubscribes.seal(packRecipient(recipient)),
-    readUnsubscribe: (token) => readRecipient(unsubscribes, token),
+    unsubscribe: (from) =>
+      unsubscribes.seal(Buffer.concat([packRecipient(from), packId(from.accountId), Buffer.from(from.address)])),
+    readUnsubscribe(token) {
+      const payload = unsubscribes.open(token)
+      if (payload === null) return null
+      const accountId = unpackId('account', payload.subarray(recipientLength))
+      return { ...unpackRecipient(payload), accountId, address: payload.toString('utf8', recipientLength + idLength) }
+    },
   }
 }
 
@@ -120,20 +132,22 @@ function createSealer(key: KeyObject): Sealer {
   }
 }
 
-function readRecipient(sealer: Sealer, token: string): RecipientRef | null {
-  const payload = sealer.open(token)
-  return payload === null ? null : unpackRecipient(payload)
-}
-
 function packRecipient({ emailId, position }: RecipientRef): Buffer {
-  const bytes = Buffer.alloc(recipientLength)
-  bytes.write(uuidOf(emailId).replaceAll('-', ''), 'hex')
-  bytes.writeUInt16BE(position, idLength)
-  return bytes
+  const bytes = Buffer.alloc(positionLength)
+  bytes.writeUInt16BE(position)
+  return Buffer.concat([packId(emailId), bytes])
 }
 
 function unpackRecipient(bytes: Buffer): RecipientRef {
+  return { emailId: unpackId('email', bytes), position: bytes.readUInt16BE(idLength) }
+}
+
+function packId(id: string): Buffer {
+  return Buffer.from(uuidOf(id).replaceAll('-', ''), 'hex')
+}
+
+/** @param bytes Begin with the identifier. */
+function unpackId(kind: IdKind, bytes: Buffer): string {
   const hex = bytes.toString('hex', 0, idLength)
-  const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  return { emailId: idOfUuid('email', uuid), position: bytes.readUInt16BE(idLength) }
+  return idOfUuid(kind, hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))
 }

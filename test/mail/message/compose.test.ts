@@ -262,7 +262,8 @@ describe('an email to an audience', () => {
       headers.get('list-unsubscribe')?.[0]?.match(/^<https:\/\/post\.example\.com\/u\/([\w-]+)>$/) ?? []
 
     expect(await verified(message)).toEqual(bothPass)
-    expect(tokens.readUnsubscribe(token)).toEqual({ emailId: parts.email.id, position: 0 })
+    const { id: emailId, accountId } = parts.email
+    expect(tokens.readUnsubscribe(token)).toEqual({ emailId, position: 0, accountId, address: 'ann@example.org' })
     expect(headers.get('list-unsubscribe')).toHaveLength(1)
     expect(headers.get('list-unsubscribe-post')).toEqual(['List-Unsubscribe=One-Click'])
     for (const signature of headers.get('dkim-signature') ?? []) {

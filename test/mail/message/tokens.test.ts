@@ -10,6 +10,9 @@ const other = createMailTokens(Buffer.alloc(32, 8))
 
 const emailIds = fc.uuid().map((uuid) => idOfUuid('email', uuid))
 const positions = fc.nat({ max: 65_535 })
+const accountIds = fc.uuid().map((uuid) => idOfUuid('account', uuid))
+const addresses = fc.oneof(fc.emailAddress(), fc.constantFrom('jürgen@münchen.example', '"a b"@example.com'))
+const leaving = fc.record({ emailId: emailIds, position: positions, accountId: accountIds, address: addresses })
 const recipients = fc.record({ emailId: emailIds, position: positions })
 const links = fc.record({
   emailId: emailIds,
@@ -76,16 +79,20 @@ describe('the token of a link', () => {
         expect(emailId).toMatch(idPattern('email'))
         expect(tokens.readClick(tokens.click({ emailId, position, link }))).toEqual({ emailId, position, link })
         expect(tokens.readPixel(tokens.pixel({ emailId, position }))).toEqual({ emailId, position })
-        expect(tokens.readUnsubscribe(tokens.unsubscribe({ emailId, position }))).toEqual({ emailId, position })
+      }),
+    )
+    fc.assert(
+      fc.property(leaving, (from) => {
+        expect(tokens.readUnsubscribe(tokens.unsubscribe(from))).toEqual(from)
       }),
     )
   })
 
   test('is of one purpose and of one key', () => {
     fc.assert(
-      fc.property(recipients, (recipient) => {
+      fc.property(recipients, leaving, (recipient, from) => {
         const pixel = tokens.pixel(recipient)
-        const unsubscribe = tokens.unsubscribe(recipient)
+        const unsubscribe = tokens.unsubscribe(from)
         const click = tokens.click({ ...recipient, link: '' })
 
         expect([tokens.readUnsubscribe(pixel), tokens.readClick(pixel), other.readPixel(pixel)]).toEqual([

@@ -71,6 +71,7 @@ export function partsOf({ email, content, ...others }: Changes = {}): MessagePar
   return {
     email: {
       id: newId('email', createdAt),
+      accountId: newId('account', createdAt),
       messageId: '<one@example.com>',
       sender: 'Postern <hello@example.com>',
       subject: 'Hello',

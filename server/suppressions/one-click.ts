@@ -1,0 +1,40 @@
+import type { Clock } from '../clock.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import { DomainError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { UnsubscribeRef } from '../mail/message/tokens.ts'
+import { addressKey } from '../subscribers/address.ts'
+import type { SubscriberService } from '../subscribers/service.ts'
+import { insertUnsubscribed } from './queries.ts'
+
+export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
+
+/**
+ * What the unsubscribe link of an email does, however old the email is: the person, if the account has one of
+ * that address, is unsubscribed from everything as over the API, and no email to an audience goes to the
+ * address any more. Once more, it changes nothing. False: the account is gone.
+ *
+ * Source: RFC 8058 §3.2.
+ */
+export async function unsubscribeByLink(
+  handle: Handle,
+  { clock, subscribers }: OneClickMeans,
+  { accountId, address, emailId }: UnsubscribeRef,
+): Promise<boolean> {
+  return inTransaction(handle, async (trx) => {
+    const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
+    for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, accountId, id))
+    const at = clock.now()
+    const id = newId('suppression', at)
+    return insertUnsubscribed(trx, { id, accountId, address, addressKey: addressKey(address), at, emailId })
+  })
+}
+
+/** Who was deleted just now gets no more email either. */
+async function unlessGone(unsubscribing: Promise<unknown>): Promise<void> {
+  try {
+    await unsubscribing
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code !== 'not_found') throw error
+  }
+}
