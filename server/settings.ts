@@ -186,7 +186,7 @@ export const settingsSchema = z.object({
     {
       unit: 'days',
       default: '30',
-      meaning: 'Events and attempts older than this are deleted. Fractions are allowed.',
+      meaning: 'Events, attempts and emails older than this are deleted. Fractions are allowed.',
       allowed: 'a number of days above 0, up to 36,500, such as 30 or 0.5',
     },
     z

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../server/ids.ts'
+import { play, simulatorDomain, stories } from '../../server/mail/simulator.ts'
+import { type RecipientState, transition } from '../../server/mail/transition.ts'
+import { readDocument } from './document.ts'
+
+const at = new Date('2026-03-01T09:30:00.000Z')
+const queued: RecipientState = {
+  status: 'queued',
+  attemptCount: 1,
+  firstAttemptAt: at,
+  nextAttemptAt: null,
+  reason: null,
+  delayedAt: null,
+  acceptedAt: null,
+  deliveredAt: null,
+  openedAt: null,
+  clickedAt: null,
+  complainedAt: null,
+}
+
+/** The events of a recipient's story, in order. */
+function eventsOf(address: string): string[] {
+  const emailId = newId('email', at)
+  const recipient = { emailId, address, domain: simulatorDomain, subject: '' }
+  let state = queued
+  return play({ emailId, position: 0, address }, at).flatMap((fact) => {
+    const next = transition(recipient, state, fact, 0)
+    if (next === null) throw new Error(`${fact.kind} changes nothing`)
+    state = next.state
+    expect(next.suppress).toBeNull()
+    return next.events.map(({ type }) => `\`${type}\``)
+  })
+}
+
+test('the table of the simulator tells every story, and what really happens', () => {
+  const rows = [...readDocument('README.md').text.matchAll(/^\| `(.+)@simulator\.test` \| (.+) \| (.+) \|$/gm)]
+  const told = rows.map(([, name = '', meaning, events]) => ({ name, meaning, events }))
+  const played = Object.entries(stories).map(([name, { meaning }]) => ({
+    name,
+    meaning,
+    events: eventsOf(`${name}+anything@simulator.test`).join(', '),
+  }))
+  expect(told).toEqual(played)
+})
