@@ -5,6 +5,9 @@ import { initClient } from '@ts-rest/core'
 import { z } from 'zod'
 import { contract } from '../../contract/index.ts'
 
+/** How long something may take before it is wrong. Milliseconds. */
+export const patienceMs = 15_000
+
 /** A reason the demonstration cannot go on, told in one line. */
 export class DemoError extends Error {
   override name = 'DemoError'
@@ -29,20 +32,22 @@ export async function assertRunning(baseUrl: string): Promise<void> {
   }
 }
 
-export type DemoKey = AsyncDisposable & { key: string }
-
 const created = z.object({ id: z.string(), key: z.string() })
 
-/** A key made on the command line, as an operator would, and revoked in the end. */
-export async function makeKey(): Promise<DemoKey> {
-  const output = await postern(['keys', 'create', '--mode', 'test', '--name', 'npm run demo', '--json'])
-  const { id, key } = created.parse(JSON.parse(output))
-  return {
-    key,
-    async [Symbol.asyncDispose]() {
-      await postern(['keys', 'revoke', id])
-    },
+/** The key of POSTERN_API_KEY, or one made on the command line, as an operator would, and revoked by `undo`. */
+export async function keyFor(
+  mode: 'test' | 'live',
+  { POSTERN_API_KEY: given }: NodeJS.ProcessEnv,
+  undo: AsyncDisposableStack,
+): Promise<string> {
+  if (given) {
+    if (mode === 'live' && !given.startsWith('postern_live_')) throw new DemoError('POSTERN_API_KEY must be a live key')
+    return given
   }
+  const output = await postern(['keys', 'create', '--mode', mode, '--name', 'npm run demo', '--json'])
+  const { id, key } = created.parse(JSON.parse(output))
+  undo.defer(async () => void (await postern(['keys', 'revoke', id])))
+  return key
 }
 
 async function postern(args: string[]): Promise<string> {

@@ -37,6 +37,33 @@ describe('npm run demo', () => {
     expect(keys.find(({ name }) => name === 'npm run demo')?.revokedAt).toEqual(expect.any(String))
   })
 
+  test('email shows it captured and signed, its timeline and signed events, and takes away what it made', async () => {
+    const demo = await runNode(['scripts/demo.ts', 'email'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
+    expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
+    for (const algorithm of ['rsa-sha256', 'ed25519-sha256']) {
+      expect(demo.stdout).toMatch(new RegExp(`DKIM-Signature +a=${algorithm}; d=demo-\\w{8}\\.test; s=\\S+; …`))
+    }
+    expect(demo.stdout).toMatch(/return path +b\.\w{42}@send\.demo-\w{8}\.test/)
+    expect(demo.stdout).toMatch(/Z {2}delivered {2}ada@example\.org {2}250 /)
+    expect(demo.stdout).toMatch(/Z {2}bounced {4}bounced@simulator\.test {2}550 5\.1\.1 No such user/)
+    expect(demo.stdout.match(/✓ email\.\w+ of \S+ arrived as evt_\w{26}, and its signature is right/g)).toHaveLength(5)
+    expect(demo.stdout).toMatch(/"type": "email.delivered"/)
+
+    const [key] = /postern_live_\w+/.exec(service.greeting) ?? []
+    for (const things of ['webhooks', 'domains']) {
+      const response = await fetch(`${service.url}/v1/${things}`, { headers: { authorization: `Bearer ${key}` } })
+      expect(await response.json()).toEqual({ data: [], nextCursor: null })
+    }
+  })
+
+  test.each([
+    ['a name it does not know', ['emial'], {}, 'there is no "emial"; there are webhooks, email'],
+    ['a test key for email', ['email'], { POSTERN_API_KEY: 'postern_test_x' }, 'POSTERN_API_KEY must be a live key'],
+  ])('refuses %s', async (_, args, env, reason) => {
+    const demo = await runNode(['scripts/demo.ts', ...args], { POSTERN_URL: service.url, ...env })
+    expect(demo).toEqual({ stdout: '', stderr: `demo: ${reason}\n`, exitCode: 1 })
+  })
+
   test('says so when no service runs', async () => {
     const demo = await runNode(['scripts/demo.ts'], { POSTERN_URL: 'http://127.0.0.1:1' })
     expect(demo).toEqual({

@@ -35,7 +35,8 @@ const naming = [
   /postern_(?:test|live)_\w{43}/,
   /whsec_[A-Za-z0-9+/]{43}=/,
   /127\.0\.0\.1:\d+/,
-  /(?:wh|dlv|evt|aud|sub|acc|key)_[0-9a-z]{26}/,
+  /(?:wh|dlv|evt|aud|sub|acc|key|dom|email|cap)_[0-9a-z]{26}/,
+  /(?<=demo-)[0-9a-f]{8}/,
 ]
 const measured = [
   /(?<=")[0-9a-z]{26}(?=")/,
@@ -48,6 +49,10 @@ const measured = [
   /(?<=x-service-signature +)[0-9a-f]{64}/,
   /v1,[A-Za-z0-9+/]{43}=/,
   /(?<=ada-)[0-9a-f]{8}/,
+  /(?<= b\.)[0-9a-z]{42}(?=@)/,
+  /(?<=<)[0-9a-z]{26}(?=@)/,
+  /(?<=s=(?:rsa|ed25519)-)[0-9a-z]{10}/,
+  /\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000/,
 ]
 const name = new RegExp(naming.map(({ source }) => source).join('|'), 'g')
 const variable = new RegExp([...naming, ...measured].map(({ source }) => source).join('|'), 'g')
