@@ -32,11 +32,13 @@ import { createLogger } from './logging.ts'
 import { createCapturedMessageService, createInboundMessageService } from './mail/mailbox/service.ts'
 import { createMailTokens } from './mail/message/tokens.ts'
 import { startMail } from './mail/start.ts'
+import { startTracking, type Tracking } from './mail/start-tracking.ts'
 import type { MailWorker } from './mail/worker.ts'
 import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
 import { createSubscriberService } from './subscribers/service.ts'
+import { unsubscribeByLink } from './suppressions/one-click.ts'
 import { createSuppressionService } from './suppressions/service.ts'
 import { traceEvents } from './tracing/events.ts'
 import { noTracer, type Tracer } from './tracing/tracer.ts'
@@ -192,6 +194,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     wake: () => workers?.wakeDelivery(),
     tracer,
   })
+  const tracking = config.roles.api ? startLinks() : null
   const http = await listen({
     app: createHttpApp({
       api: config.roles.api ? api() : null,
@@ -203,6 +206,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       },
       logger,
       trustProxy: config.http.trustProxy,
+      ...(tracking !== null && { mailLinks: tracking.links }),
       tracer,
     }),
     host: config.http.host,
@@ -291,6 +295,21 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     } finally {
       await Promise.all([tracer.stop(), running.disposeAsync()])
     }
+  }
+
+  function startLinks(): Tracking {
+    const means = { clock, subscribers: createSubscriberService({ clock, outbox }) }
+    const started = startTracking({
+      db,
+      clock,
+      outbox,
+      logger,
+      tokens: mailTokens,
+      unsubscribe: (from) => unsubscribeByLink(db, means, from),
+      ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
+    })
+    starting.defer(() => started.stop())
+    return started
   }
 
   function startSending(publicUrl: string): Promise<MailWorker> {

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../clock.ts'
+import type { Db } from '../database/connection.ts'
+import type { Outbox } from '../outbox/append.ts'
+import type { MailTokens } from './message/tokens.ts'
+import { recordFacts } from './record.ts'
+import { createMailLinks, type MailLinks, type MailLinksOptions } from './tracking.ts'
+import { startVisitRecorder } from './visits.ts'
+
+export type TrackingOptions = {
+  db: Db
+  clock: Clock
+  outbox: Outbox
+  logger: Logger
+  tokens: MailTokens
+  unsubscribe: MailLinksOptions['unsubscribe']
+  /** Milliseconds between batches of opens and clicks. Default 1,000. */
+  pollIntervalMs?: number
+}
+
+export type Tracking = {
+  links: MailLinks
+  /** Writes down the opens and clicks that wait. */
+  stop(): Promise<void>
+}
+
+/** Has the links of emails work in this process. */
+export function startTracking(options: TrackingOptions): Tracking {
+  const { db, clock, outbox, logger, tokens, unsubscribe, pollIntervalMs } = options
+  const visits = startVisitRecorder({
+    db,
+    record: (facts) => recordFacts(db, { outbox }, facts),
+    onError: (error) => logger.error({ err: error }, 'the recording of opens and clicks failed'),
+    onDropped: (count) => logger.warn({ count }, 'opens and clicks were not recorded: more came than can be written'),
+    ...(pollIntervalMs === undefined ? {} : { intervalMs: pollIntervalMs }),
+  })
+  return {
+    links: createMailLinks({ tokens, clock, unsubscribe, record: (visit) => visits.add(visit) }),
+    stop: () => visits.stop(),
+  }
+}
