@@ -90,5 +90,3 @@ export const newAttachment = z
     description: 'A file to go with an email.',
     example: { filename: 'terms.pdf', content: 'JVBERi0xLjcK' },
   })
-
-export type NewAttachment = z.infer<typeof newAttachment>

@@ -17,7 +17,7 @@ const anyNumber = (description: string, max: number) =>
 
 const tag = line(emailLimits.tagCharacters).min(1)
 
-export const emailStatus = z
+const emailStatus = z
   .enum([
     'validated',
     'scheduled',
@@ -192,7 +192,9 @@ const recipient = z
     kind: z.enum(['to', 'cc', 'bcc']),
     status: recipientStatus,
     attemptCount: z.int().min(0),
-    nextAttemptAt: timestamp.nullable().meta({ description: 'When it is tried again; null unless it is deferred.' }),
+    nextAttemptAt: timestamp
+      .nullable()
+      .meta({ description: 'When it is sent to, if it is scheduled, or tried again, if it is deferred; else null.' }),
     reason: z.string().nullable().meta({ description: 'Why it is deferred, bounced, failed or suppressed.' }),
   })
   .meta({ id: 'EmailRecipient', description: 'One recipient, and how far it is there.', example: recipientExample })

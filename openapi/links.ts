@@ -45,6 +45,8 @@ const sources: readonly Source[] = [
   { from: 'resendDelivery', parameters: { id: '$request.path.id', deliveryId: own }, to: deliveryOperations },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
+  { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage'] },
+  { from: 'listInboundMessages', parameters: { id: first }, to: ['getInboundMessage'] },
   { from: 'sendEmail', parameters: { id: own }, to: emailOperations },
   { from: 'createSuppression', parameters: { address: '$response.body#/address' }, to: ['deleteSuppression'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
