@@ -1,0 +1,74 @@
+import type { Fact } from '../facts.ts'
+import type { RecipientReport } from './delivery-status.ts'
+import { judgeFailure, replyTextOf } from './judge.ts'
+import type { Notification } from './read.ts'
+
+/** An email that a notification is about. */
+export type NotifiedEmail = {
+  id: string
+  recipients: readonly { position: number; addressKey: string }[]
+}
+
+export type FactOptions = {
+  at: Date
+  /** What makes two addresses the same. */
+  keyOf: (address: string) => string
+  /** Whose copy came back, where that is known for sure. */
+  position: number | null
+}
+
+/** Reports that are no complaint: that it is no spam after all, or of how it was signed. RFC 6650 §5, RFC 6591. */
+const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
+
+/**
+ * What a notification tells of the recipients of an email. What it says of others is left out; an email
+ * with one recipient has nobody else to speak of.
+ */
+export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): Fact[] {
+  switch (notification.kind) {
+    case 'dsn':
+      return notification.recipients.flatMap((report) => {
+        const position = positionOf(report.addresses, email, options)
+        return position === null ? [] : [{ emailId: email.id, position, at: options.at, ...factOf(report) }]
+      })
+    case 'arf': {
+      const { feedbackType, recipients } = notification
+      if (noComplaints.includes(feedbackType)) return []
+      const position = options.position ?? positionOf(recipients, email, options)
+      if (position === null) return []
+      return [{ emailId: email.id, position, at: options.at, kind: 'complained', feedbackType }]
+    }
+    default:
+      return []
+  }
+}
+
+/** Whether nothing has to be done for a notification, though it was understood. */
+export function saysNothing(notification: Notification): boolean {
+  return (
+    notification.kind === 'auto-reply' ||
+    (notification.kind === 'arf' && noComplaints.includes(notification.feedbackType))
+  )
+}
+
+function factOf(report: RecipientReport) {
+  const { host } = report
+  switch (report.action) {
+    case 'failed':
+      return { kind: 'bounced', ...judgeFailure(report), host } as const
+    case 'delayed':
+      return { kind: 'delayed', reason: 'A mail server is late.', reply: replyTextOf(report), host } as const
+    // Relayed: to a server that tells nothing, which is the recipient's more often than not. Expanded: to a list.
+    case 'delivered':
+    case 'relayed':
+    case 'expanded':
+      return { kind: 'delivered', reply: replyTextOf(report), host } as const
+  }
+}
+
+function positionOf(addresses: readonly string[], { recipients }: NotifiedEmail, { keyOf, position }: FactOptions) {
+  const keys = addresses.map(keyOf)
+  const named = recipients.find(({ addressKey }) => keys.includes(addressKey))
+  const [only] = recipients
+  return named?.position ?? position ?? (recipients.length === 1 && only !== undefined ? only.position : null)
+}

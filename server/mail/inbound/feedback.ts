@@ -1,0 +1,21 @@
+import { readTypedAddress } from './delivery-status.ts'
+import { headerOf, readFields } from './headers.ts'
+
+/** What a feedback report says: somebody has marked a message, mostly as spam. */
+export type Feedback = {
+  /** Lower case, such as `abuse`. */
+  feedbackType: string
+  /** Who may have done so, as far as it is told. */
+  recipients: readonly string[]
+}
+
+/** The text of a feedback report. Null: it is none. Source: RFC 5965 §3. */
+export function readFeedback(text: string): Feedback | null {
+  const fields = readFields(text)
+  const feedbackType = /^[\w-]{1,50}/.exec(headerOf(fields, 'feedback-type') ?? '')?.[0].toLowerCase()
+  if (feedbackType === undefined) return null
+  const recipients = fields
+    .filter(({ name }) => name === 'original-rcpt-to' || name === 'removal-recipient')
+    .flatMap(({ value }) => readTypedAddress(value))
+  return { feedbackType, recipients }
+}

@@ -1,0 +1,46 @@
+import { type Reply, textOfReply } from '../smtp/reply.ts'
+import { judgeReply } from '../smtp/reply-rules.ts'
+import type { RecipientReport } from './delivery-status.ts'
+
+/** What a report says of a failure, in the words of an SMTP conversation. */
+export type Failure = { bounceType: 'hard' | 'soft'; reason: string; reply: string | null }
+
+const code = /(?<![\d.])([45]\d\d)(?:[ -]|$)/
+const enhancedCode = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
+const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?/g
+
+/**
+ * What a report of a failure means: judged by the rules for replies, as if its server had refused the
+ * recipient itself. What would have been tried again there was given up elsewhere, which is nothing to
+ * hold against the address.
+ */
+export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnostic'>): Failure {
+  const reply = replyOf(report)
+  const { verdict, reason } = judgeReply(reply, 'rcpt')
+  const text = report.status === null && report.diagnostic === null ? null : textOfReply(reply)
+  if (verdict.kind === 'bounced') return { bounceType: verdict.bounceType, reason, reply: text }
+  return { bounceType: 'soft', reason: `A mail server gave up. The last it was told: ${reason}`, reply: text }
+}
+
+/** The text of the reply a report tells of; null: it tells of none. */
+export function replyTextOf(report: Pick<RecipientReport, 'status' | 'diagnostic'>): string | null {
+  return report.status === null && report.diagnostic === null ? null : textOfReply(replyOf(report))
+}
+
+function replyOf({ status, diagnostic }: Pick<RecipientReport, 'status' | 'diagnostic'>): Reply {
+  const said = diagnostic ?? ''
+  const enhanced = enhancedCode.exec(said)?.[1] ?? (isTelling(status) ? status : null)
+  const given = code.exec(said)?.[1]
+  const text = said.replace(bothCodes, ' ').replace(/\s+/g, ' ').trim()
+  return { code: given === undefined ? codeOf(enhanced ?? status) : Number(given), enhanced, lines: [text] }
+}
+
+/** `5.0.0` says nothing that the class does not. */
+function isTelling(status: string | null): boolean {
+  return status !== null && !status.endsWith('.0.0')
+}
+
+function codeOf(status: string | null): number {
+  if (status?.startsWith('2')) return 250
+  return status?.startsWith('4') ? 450 : 550
+}

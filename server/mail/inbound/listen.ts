@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { messageOf } from '../../errno.ts'
+import { OperatorError } from '../../errors.ts'
+import { listenSmtp, type SmtpListener } from '../receiving/listener.ts'
+import { createReceiver, type ReceiveOptions } from './receive.ts'
+
+export type InboundListenerOptions = ReceiveOptions & {
+  host: string
+  /** 0: any free port. */
+  port: number
+  /** Files, PEM; null: no STARTTLS. */
+  tls: { readonly certFile: string; readonly keyFile: string } | null
+  /** What it calls itself. */
+  hostname: string
+  logger: Logger
+}
+
+/** Notifications are small; some carry the message back whole. */
+const maxMessageBytes = 10 * 1_048_576
+const maxRecipients = 10
+const maxConnections = 200
+/** Large providers send from few addresses. */
+const door = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
+const lifetimeMs = 10 * 60_000
+
+/**
+ * Listens for what comes back to the return path of emails: it takes messages to the signed addresses that
+ * this service made, and nothing else. A message is answered 250 once what it says is committed.
+ *
+ * Throws OperatorError when the address cannot be had, or a file cannot be read.
+ */
+export async function startInboundListener(options: InboundListenerOptions): Promise<SmtpListener> {
+  const { host, port, hostname, clock, logger, tokens } = options
+  return listenSmtp({
+    host,
+    port,
+    portSetting: 'INBOUND_SMTP_PORT',
+    name: hostname,
+    tls: options.tls === null ? null : await readTls(options.tls),
+    maxMessageBytes,
+    maxRecipients,
+    maxConnections,
+    lifetimeMs,
+    door,
+    acceptsRecipient: (address) => tokens.readReturnPath(address) !== null,
+    onMessage: createReceiver(options),
+    clock,
+    logger,
+  })
+}
+
+async function readTls({ certFile, keyFile }: { certFile: string; keyFile: string }) {
+  return {
+    cert: await readSetting('INBOUND_SMTP_TLS_CERT', certFile),
+    key: await readSetting('INBOUND_SMTP_TLS_KEY', keyFile),
+  }
+}
+
+async function readSetting(name: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new OperatorError(`${name}: the file cannot be read (${messageOf(error)}); give one that can`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import type { Db } from '../../database/connection.ts'
+import { newId } from '../../ids.ts'
+import type { ReceivedMessage } from '../receiving/listener.ts'
+import type { NotifiedEmail } from './facts.ts'
+
+/** An email with what its notifications are compared with. Undefined: it is gone. */
+export async function findEmail(db: Db, id: string): Promise<(NotifiedEmail & { accountId: string }) | undefined> {
+  const rows = await db
+    .selectFrom('emails')
+    .innerJoin('email_recipients', 'email_recipients.email_id', 'emails.id')
+    .select([
+      'emails.account_id as accountId',
+      'email_recipients.position',
+      'email_recipients.address_key as addressKey',
+    ])
+    .where('emails.id', '=', id)
+    .orderBy('email_recipients.position')
+    .execute()
+  const [first] = rows
+  return first === undefined ? undefined : { id, accountId: first.accountId, recipients: rows }
+}
+
+export type KeptMessage = { accountId: string; emailId: string; reason: string; message: ReceivedMessage; at: Date }
+
+/** Keeps a message for a person to see, but for what is beyond `maxBytes`. */
+export async function insertInbound(db: Db, kept: KeptMessage, maxBytes: number): Promise<void> {
+  const { accountId, emailId, reason, message, at } = kept
+  await db
+    .insertInto('inbound_messages')
+    .values({
+      id: newId('inboundMessage', at),
+      account_id: accountId,
+      email_id: emailId,
+      mail_from: message.mailFrom,
+      recipients: sql`${message.recipients}::text[]`,
+      reason,
+      content: message.content.subarray(0, maxBytes),
+      created_at: at,
+    })
+    .execute()
+}

@@ -1,0 +1,78 @@
+import type { Clock } from '../../clock.ts'
+import type { Db } from '../../database/connection.ts'
+import type { Fact } from '../facts.ts'
+import { deleteOlderMessages } from '../mailbox/queries.ts'
+import type { MailTokens } from '../message/tokens.ts'
+import type { ReceivedMessage } from '../receiving/listener.ts'
+import { factsOf, saysNothing } from './facts.ts'
+import type { InboundKind } from './metrics.ts'
+import { findEmail, insertInbound } from './queries.ts'
+import { type Notification, type OriginalMessage, readNotification } from './read.ts'
+
+export type ReceiveOptions = {
+  db: Db
+  clock: Clock
+  tokens: Pick<MailTokens, 'readReturnPath' | 'readEmailId' | 'readUnsubscribe'>
+  /** What makes two addresses the same. */
+  keyOf: (address: string) => string
+  /** Writes down what was learned; resolves when it is committed. */
+  record: (facts: readonly Fact[]) => Promise<void>
+  onMessage: (kind: InboundKind) => void
+}
+
+/** Messages that were not understood, kept of each account. */
+const keptPerAccount = 1_000
+/** What is kept of one. */
+const keptBytes = 1_048_576
+
+/**
+ * Answers a function that takes a message to a return path, and resolves when all that follows from it is
+ * committed. Nothing comes twice of a message that comes twice.
+ */
+export function createReceiver(options: ReceiveOptions): (message: ReceivedMessage) => Promise<void> {
+  const { db, clock, tokens, onMessage } = options
+
+  return async (message) => {
+    const notification = readNotification(message.content)
+    if (saysNothing(notification)) return onMessage('auto-reply')
+    const original = 'original' in notification ? notification.original : noOriginal
+    for (const emailId of emailsOf(message, original)) await take(message, notification, emailId)
+  }
+
+  /** What the message that came back says is more than where it came back to: it can have been forwarded. */
+  function emailsOf({ recipients }: ReceivedMessage, { emailToken }: OriginalMessage): string[] {
+    const inside = emailToken === null ? null : tokens.readEmailId(emailToken)
+    if (inside !== null) return [inside]
+    return [...new Set(recipients.map(tokens.readReturnPath).filter((emailId) => emailId !== null))]
+  }
+
+  async function take(message: ReceivedMessage, notification: Notification, emailId: string): Promise<void> {
+    const email = await findEmail(db, emailId)
+    if (email === undefined) return onMessage('gone')
+    const at = clock.now()
+    const keep = async (reason: string) => {
+      await insertInbound(db, { accountId: email.accountId, emailId, reason, message, at }, keptBytes)
+      await deleteOlderMessages(db, 'inbound_messages', email.accountId, keptPerAccount)
+    }
+    if (notification.kind === 'unreadable') {
+      await keep(notification.reason)
+      return onMessage('unreadable')
+    }
+    const facts = factsOf(notification, email, { at, keyOf: options.keyOf, position: copyOf(notification, emailId) })
+    if (facts.length === 0) {
+      await keep('It names none of the recipients of the email.')
+      return onMessage('unmatched')
+    }
+    await options.record(facts)
+    onMessage(notification.kind)
+  }
+
+  /** Whose copy came back, where each recipient had one. */
+  function copyOf(notification: Notification, emailId: string): number | null {
+    if (!('original' in notification) || notification.original.unsubscribeToken === null) return null
+    const recipient = tokens.readUnsubscribe(notification.original.unsubscribeToken)
+    return recipient?.emailId === emailId ? recipient.position : null
+  }
+}
+
+const noOriginal: OriginalMessage = { emailToken: null, unsubscribeToken: null }
