@@ -128,7 +128,8 @@ export const settingsSchema = z.object({
     {
       unit: 'base64 of 32 bytes',
       default: 'made and kept in DATA_DIR',
-      meaning: "Encrypts the webhooks' secrets and the domains' private keys in the database. Needed with DATABASE_URL.",
+      meaning:
+        "Encrypts the webhooks' secrets and the domains' private keys in the database. Needed with DATABASE_URL.",
       allowed: '32 bytes in base64, as "openssl rand -base64 32" makes them',
     },
     encryptionKey,
@@ -180,7 +181,7 @@ export const settingsSchema = z.object({
     default: 62_914_560,
     min: 1024,
     max: 209_715_200,
-    meaning: 'The same for a request with emails, which may hold files. Twice as much is kept in memory at once.',
+    meaning: 'The same for a request with emails, which may hold files. While twice as much is under way, others wait.',
   }),
   RETENTION_DAYS: setting(
     {

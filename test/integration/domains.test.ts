@@ -47,7 +47,7 @@ test('a domain is found by itself once its records are published, and each step 
   await expect
     .poll(
       async () => {
-        await time.queueClock.tick(15_000)
+        await time.queueClock.tick(30_000)
         return (await client.succeed(contract.domains.get, { params })).status
       },
       { timeout: 15_000 },

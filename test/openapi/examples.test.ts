@@ -2,8 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
 import { publishedDocument } from '../../openapi/published.ts'
-import { mailboxFormat } from '../support/published-spec.ts'
 import { readDomainName } from '../../server/domains/name.ts'
+import { mailboxFormat } from '../support/published-spec.ts'
 import { objectsOf, resolve } from './walk.ts'
 
 const document = publishedDocument()
