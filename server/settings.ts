@@ -101,7 +101,8 @@ export const settingsSchema = z.object({
     {
       unit: 'URL',
       default: 'the address that was asked',
-      meaning: 'How clients reach the service; stands in the published spec.',
+      meaning:
+        'How clients reach the service; stands in the published spec, and in the links of emails, where it is the address listened on by default.',
       allowed: 'a URL such as https://mail.example.com',
     },
     publicUrl,

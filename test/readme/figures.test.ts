@@ -11,6 +11,8 @@ import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../
 import { saturationMs } from '../../server/delivery/slow-lane.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
 import { dailyMs, firstPauseMs, longestPauseMs, missesUntilFailed, patienceMs } from '../../server/domains/progress.ts'
+import { minReadingMs } from '../../server/mail/automated.ts'
+import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { turnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
@@ -37,6 +39,13 @@ test('the configuration table is that of the settings', () => {
   expect(tableOf(readme.section('Configuration'))).toEqual(
     settingsTable.map(({ name, unit, default: value, meaning }) => [`\`${name}\``, unit, value ?? 'none', meaning]),
   )
+})
+
+test('tracking has the limits it has', () => {
+  const section = readme.section('Opens, clicks and unsubscribing')
+  expect(section).toContain(`the first ${written(maxLinks)} links`)
+  expect(section).toContain(`up to ${written(maxLinkLength)} characters`)
+  expect(section).toContain(`within ${minReadingMs / 1000} seconds of the delivery`)
 })
 
 test('the error codes stand with their statuses', () => {
@@ -154,6 +163,6 @@ test('the limits', () => {
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,
-    'events and attempts': `kept for ${defaults.retentionDays} days (\`RETENTION_DAYS\`)`,
+    'events, attempts and emails': `kept for ${defaults.retentionDays} days (\`RETENTION_DAYS\`)`,
   })
 })

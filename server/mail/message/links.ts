@@ -10,9 +10,9 @@ export type Tracking = {
 }
 
 /** Servers and mail programs cut longer addresses; a token makes them a third longer. Characters. */
-const maxLinkLength = 2_000
+export const maxLinkLength = 2_000
 /** Nobody writes more; each takes a moment for each recipient, while nothing else is done. */
-const maxLinks = 1_000
+export const maxLinks = 1_000
 
 /**
  * Has the links of an HTML text lead over this service, the first 1,000, and puts the pixel at the end of its
