@@ -3,6 +3,7 @@ import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import { DomainError } from '../errors.ts'
 import type { BodyRoom } from './body-room.ts'
+import { structuralBytes } from './json-structure.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
 const noBody = Buffer.alloc(0)
@@ -110,14 +111,14 @@ async function collect(req: Request, maxBytes: number, onData?: (length: number)
   })
 }
 
-/** The same; beyond `usualBytes` nothing is read before there is room for it. */
+/** The same; beyond `usualBytes` there may be strings only, and nothing is read before there is room for it. */
 async function collectLarge(
   req: Request,
   res: Response,
   { maxBytes, usualBytes, room }: LargeBodies & { usualBytes: number },
 ): Promise<Buffer> {
   let isAsking = false
-  return collect(req, maxBytes, (length) => {
+  const bytes = await collect(req, maxBytes, (length) => {
     if (isAsking || length <= usualBytes || length > maxBytes) return
     isAsking = true
     req.pause()
@@ -128,6 +129,14 @@ async function collectLarge(
       req.resume()
     })
   })
+  // What makes it large has to be texts: of anything else the parser makes many times as much.
+  if (bytes.length > usualBytes && structuralBytes(bytes, usualBytes + 1) > usualBytes) {
+    throw new DomainError(
+      'payload_too_large',
+      `The body has more than ${usualBytes} bytes that are not in its strings: send less at once.`,
+    )
+  }
+  return bytes
 }
 
 function tooLarge(maxBytes: number): DomainError {

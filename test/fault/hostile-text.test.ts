@@ -89,6 +89,7 @@ describe('what a refusal repeats of a request', () => {
   const long = 'x\u009b\u202e<b>'.repeat(1_000)
   const inUrl = encodeURIComponent(long)
   const post = (json: unknown): SendOptions => ({ json })
+  const email = { from: 'a@example.com', to: 'b@example.com', subject: 'Hi', text: 'Hello' }
 
   it.each<[string, string, string, SendOptions]>([
     ['an unknown path', 'GET', `/v1/${inUrl.slice(0, 8_000)}`, {}],
@@ -114,6 +115,22 @@ describe('what a refusal repeats of a request', () => {
       '/v1/webhooks',
       post({ url: `http://${'x'.repeat(5_000)}/`, events: ['contact.created'] }),
     ],
+    ['a recipient', 'POST', '/v1/emails', post({ ...email, to: long })],
+    [
+      'fifty recipients',
+      'POST',
+      '/v1/emails',
+      post({ ...email, to: Array.from({ length: 50 }, () => `${long.slice(0, 400)}@`) }),
+    ],
+    ['the name of a header', 'POST', '/v1/emails', post({ ...email, headers: { [long.slice(0, 900)]: 'x' } })],
+    ['the domain of a sender', 'POST', '/v1/emails', post({ ...email, from: `a@${'x.'.repeat(120)}example` })],
+    [
+      'a hundred emails',
+      'POST',
+      '/v1/emails/batch',
+      post({ emails: Array.from({ length: 100 }, () => ({ [long.slice(0, 300)]: 1 })) }),
+    ],
+    ['a suppressed address', 'DELETE', `/v1/suppressions/${inUrl.slice(0, 8_000)}`, {}],
     ['an event type', 'POST', '/v1/webhooks', post({ url: 'http://127.0.0.1:9/', events: [long] })],
     [
       'ten thousand event types',
