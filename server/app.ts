@@ -29,14 +29,17 @@ import { deleteExpiredIdempotencyKeys } from './http/idempotency-keys.ts'
 import { createRateLimiter, limitRate } from './http/rate-limit.ts'
 import { listen } from './http/server.ts'
 import { createLogger } from './logging.ts'
+import { startInboundListener } from './mail/inbound/listen.ts'
 import { createCapturedMessageService, createInboundMessageService } from './mail/mailbox/service.ts'
 import { createMailTokens } from './mail/message/tokens.ts'
+import type { SmtpListener } from './mail/receiving/listener.ts'
 import { startMail } from './mail/start.ts'
 import { startTracking, type Tracking } from './mail/start-tracking.ts'
 import type { MailWorker } from './mail/worker.ts'
 import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
+import { addressKey } from './subscribers/address.ts'
 import { createSubscriberService } from './subscribers/service.ts'
 import { unsubscribeByLink } from './suppressions/one-click.ts'
 import { createSuppressionService } from './suppressions/service.ts'
@@ -50,6 +53,8 @@ import { startWorkers } from './workers.ts'
 export type App = AsyncDisposable & {
   /** Where it listens. */
   url: string
+  /** Where it takes notifications about email by SMTP; null: nowhere. */
+  inboundPort: number | null
   /**
    * Makes an account with its keys if there is none yet. Called once everything runs, since the keys
    * are shown then and never again. Null where there is one, and in a process that is no API.
@@ -220,6 +225,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     starting.defer(() => mail?.stop(0))
   }
 
+  const inbound = config.roles.worker ? await startInbound() : null
+
   const running = starting.move()
   let stopped: Promise<void> | undefined
   const stop = () => {
@@ -228,6 +235,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
   return {
     url: http.url,
+    inboundPort: inbound?.port ?? null,
     ensureFirstAccount: async () => (config.roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
     failed: failure.promise,
     stop,
@@ -291,7 +299,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   async function closeAll(deadlineMs: number): Promise<void> {
     // Side by side, since each may take until the deadline; the rest has nothing left to wait for.
     try {
-      await Promise.all([http.close(deadlineMs), workers?.stop(deadlineMs), mail?.stop(deadlineMs)])
+      await Promise.all([
+        http.close(deadlineMs),
+        workers?.stop(deadlineMs),
+        mail?.stop(deadlineMs),
+        inbound?.close(deadlineMs),
+      ])
     } finally {
       await Promise.all([tracer.stop(), running.disposeAsync()])
     }
@@ -327,6 +340,15 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       publicUrl: () => publicUrl,
       ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
     })
+  }
+
+  async function startInbound(): Promise<SmtpListener | null> {
+    const { inbound: address, hostname } = config.mail
+    if (address === null) return null
+    const means = { db: workerDb, clock, logger, outbox, registry, tokens: mailTokens, keyOf: addressKey }
+    const listener = await startInboundListener({ ...address, ...means, hostname })
+    starting.defer(() => listener.close(0))
+    return listener
   }
 
   async function openDatabase(): Promise<string> {

@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { messageOf } from '../../errno.ts'
 import { OperatorError } from '../../errors.ts'
+import type { Outbox } from '../../outbox/append.ts'
 import { listenSmtp, type SmtpListener } from '../receiving/listener.ts'
+import { recordFacts } from '../record.ts'
+import { createInboundMetrics } from './metrics.ts'
 import { createReceiver, type ReceiveOptions } from './receive.ts'
 
-export type InboundListenerOptions = ReceiveOptions & {
+export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'> & {
   host: string
   /** 0: any free port. */
   port: number
@@ -13,6 +17,8 @@ export type InboundListenerOptions = ReceiveOptions & {
   tls: { readonly certFile: string; readonly keyFile: string } | null
   /** What it calls itself. */
   hostname: string
+  outbox: Outbox
+  registry: Registry
   logger: Logger
 }
 
@@ -31,7 +37,14 @@ const lifetimeMs = 10 * 60_000
  * Throws OperatorError when the address cannot be had, or a file cannot be read.
  */
 export async function startInboundListener(options: InboundListenerOptions): Promise<SmtpListener> {
-  const { host, port, hostname, clock, logger, tokens } = options
+  const { db, host, port, hostname, clock, logger, tokens, outbox } = options
+  const receive = createReceiver({
+    ...options,
+    record: async (facts) => {
+      await recordFacts(db, { outbox }, facts)
+    },
+    onMessage: createInboundMetrics(options.registry),
+  })
   return listenSmtp({
     host,
     port,
@@ -44,7 +57,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     lifetimeMs,
     door,
     acceptsRecipient: (address) => tokens.readReturnPath(address) !== null,
-    onMessage: createReceiver(options),
+    onMessage: receive,
     clock,
     logger,
   })
