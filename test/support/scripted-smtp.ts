@@ -35,8 +35,10 @@ export type ScriptedSmtp = AsyncDisposable & {
   at(stage: SmtpStage, script: SmtpScript | SmtpReaction): void
   /** Resolves when it has been at a stage so many times in all. Default: once. */
   reached(stage: SmtpStage, times?: number): Promise<void>
-  /** Says something on all connections that are open, if anything, and closes them. */
-  dropAll(farewell?: string): void
+  /** Says something that nobody asked for on all connections that are open. */
+  say(text: string): void
+  /** Closes all connections that are open. */
+  dropAll(): void
   stop(): Promise<void>
 }
 
@@ -127,11 +129,11 @@ export async function startScriptedSmtp(options: ScriptedSmtpOptions = {}): Prom
         waiting.add(look)
         look()
       }),
-    dropAll(farewell) {
-      for (const wire of wires) {
-        if (farewell !== undefined) wire.write(`${farewell}\r\n`)
-        wire.drop()
-      }
+    say(text) {
+      for (const wire of wires) wire.write(`${text}\r\n`)
+    },
+    dropAll() {
+      for (const wire of wires) wire.drop()
     },
     stop,
     [Symbol.asyncDispose]: stop,

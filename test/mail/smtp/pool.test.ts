@@ -79,19 +79,28 @@ describe('connections', () => {
     expect(server.messages.map(({ connection }) => connection)).toEqual([0, 0, 1])
   })
 
-  test.each([undefined, '421 4.4.2 Idle for too long'])(
-    'that the server has closed meanwhile (%s) cost no message',
-    async (farewell) => {
-      await using server = await startScriptedSmtp()
-      const transport = relayTo(server)
-      await transport.send(conversation(), never)
-      server.dropAll(farewell)
+  test('that the server has closed meanwhile cost no message', async () => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    await transport.send(conversation(), never)
+    server.dropAll()
 
-      expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted' }])
-      expect(server.messages.map(({ connection }) => connection)).toEqual([0, 1])
-      await transport.close()
-    },
-  )
+    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted' }])
+    expect(server.messages.map(({ connection }) => connection)).toEqual([0, 1])
+    await transport.close()
+  })
+
+  test('that the server says something on, unasked, are closed', async () => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    await transport.send(conversation(), never)
+    server.say('421 4.4.2 Idle for too long')
+    await server.reached('quit')
+
+    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted' }])
+    expect(server.messages.map(({ connection }) => connection)).toEqual([0, 1])
+    await transport.close()
+  })
 
   test.each(['drop', 'reset'] as const)('that the server ends at the next message (%s) cost none', async (next) => {
     await using server = await startScriptedSmtp()
@@ -164,6 +173,16 @@ describe('a host that asks for less', () => {
     await transport.close()
     expect(server.connections).toBe(connections + 1)
     expect(server.messages).toHaveLength(4)
+  })
+
+  test('is given half as many connections when it cannot be talked to at all', async () => {
+    const server = await startScriptedSmtp()
+    await server.stop()
+    const transport = relayTo(server, { config: limited({ connectionsPerHost: 4 }) })
+    expect(transport.roomFor('relay')).toBe(8)
+    await transport.send(conversation(), never)
+    expect(transport.roomFor('relay')).toBe(4)
+    await transport.close()
   })
 
   test('is slowed once by what was begun together', () => {
