@@ -35,6 +35,9 @@ export type MailLinksOptions = {
 const maxUserAgentLength = 500
 
 export function createMailLinks({ tokens, clock, record, unsubscribe }: MailLinksOptions): MailLinks {
+  /** By token. Asked for a thousand times at once, a link has one of them done, and all hear of it. */
+  const underWay = new Map<string, Promise<boolean>>()
+
   return {
     opened(token, asking) {
       const recipient = tokens.readPixel(token)
@@ -49,9 +52,12 @@ export function createMailLinks({ tokens, clock, record, unsubscribe }: MailLink
       return click.link
     },
     isUnsubscribe: (token) => tokens.readUnsubscribe(token) !== null,
-    async unsubscribe(token) {
+    unsubscribe(token) {
       const from = tokens.readUnsubscribe(token)
-      return from !== null && (await unsubscribe(from))
+      if (from === null) return Promise.resolve(false)
+      const doing = underWay.get(token) ?? unsubscribe(from).finally(() => underWay.delete(token))
+      underWay.set(token, doing)
+      return doing
     },
   }
 }

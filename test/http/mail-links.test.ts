@@ -177,6 +177,28 @@ describe('to unsubscribe', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
   })
 
+  test('many times at once is done once, and later again', async () => {
+    const held = Promise.withResolvers<boolean>()
+    const done: UnsubscribeRef[] = []
+    const links = createMailLinks({
+      tokens,
+      clock: { now: () => at },
+      record: () => undefined,
+      unsubscribe: (one) => {
+        done.push(one)
+        return held.promise
+      },
+    })
+    const token = tokens.unsubscribe(leaving)
+    const asked = [links.unsubscribe(token), links.unsubscribe(token), links.unsubscribe(token)]
+    held.resolve(true)
+
+    expect(await Promise.all(asked)).toEqual([true, true, true])
+    expect(done).toEqual([leaving])
+    expect(await links.unsubscribe(token)).toBe(true)
+    expect(done).toHaveLength(2)
+  })
+
   test.each([
     ['a token that is none', '/u/x'],
     ['a token of another purpose', `/u/${tokens.pixel(recipient)}`],
