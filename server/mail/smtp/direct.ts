@@ -1,11 +1,13 @@
 import type { Outcome } from '../transport.ts'
 import { type DeliverMeans, deliver } from './deliver.ts'
 import type { Destination, Destinations } from './destinations.ts'
+import { brokenOff, LineError } from './line.ts'
 import { addressesOfHost, inTurn, type MailHost, type MailResolver } from './mx.ts'
 import { bounced, deferred, isForGood, outcomeOfSession } from './outcome.ts'
 import type { PoolTarget } from './pool.ts'
 import type { Route } from './route.ts'
 import { SessionError } from './session.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 export type DirectOptions = {
   destinations: Destinations
@@ -40,7 +42,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
     },
     async send(domain, letter, signal) {
       const all = (outcome: Outcome) => letter.recipients.map(() => outcome)
-      const destination = await destinations.of(domain)
+      const destination = await unlessAborted(destinations.of(domain), signal, brokenOff).catch(unknownOf)
       if (destination.kind === 'none') return all(bounced(destination.bounceType, destination.reason))
       if (destination.kind === 'unknown') return all(deferred(destination.reason))
       const errors: SessionError[] = []
@@ -56,6 +58,12 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       return all(outcomeOfHosts(errors))
     },
   }
+}
+
+/** For a destination that was not waited for. */
+function unknownOf(error: unknown): Destination {
+  if (!(error instanceof LineError)) throw error
+  return { kind: 'unknown', reason: error.message, mustVerify: false }
 }
 
 /** As long as one host may do later, the message waits for it. */

@@ -5,6 +5,7 @@ import { allowedConnections, type Pace, slowedPace } from './pace.ts'
 import { openSession, type Session, SessionError, type SessionMeans, type SessionTarget } from './session.ts'
 import { countOne, perSecond, type Throughput } from './throughput.ts'
 import { quitTimeoutMs } from './time-limits.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** Milliseconds that a connection is kept without use. */
 const idleTimeoutMs = 10_000
@@ -37,7 +38,7 @@ export type Held = {
 
 type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
 
-type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void }
+type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(): void }
 
 type Host = { open: number; waiting: number; idle: Kept[]; pace: Pace | null; throughput: Throughput }
 
@@ -90,9 +91,10 @@ export class Pool {
     }
   }
 
-  /** Takes leave of all servers; who waits is told at once that the service stops. */
+  /** Takes leave of all servers; who waits is told that the service stops. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const waiting of this.#queue) waiting.refuse()
     for (const host of this.#hosts.values()) {
       for (const kept of [...host.idle]) this.#dismiss(kept)
     }
@@ -103,29 +105,29 @@ export class Pool {
   #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
     const host = this.#hostOf(target.name)
-    const refuse = () => {
+    const leave = () => {
+      signal.removeEventListener('abort', waiting.refuse)
       this.#queue.delete(waiting)
       host.waiting -= 1
-      this.#forget(target.name)
-      reject(stopped(target.name))
     }
     const waiting: Waiting = {
       target,
       fresh,
-      serve: (kept) => {
-        signal.removeEventListener('abort', refuse)
-        host.waiting -= 1
+      serve(kept) {
+        leave()
         resolve(kept)
+      },
+      refuse: () => {
+        leave()
+        this.#forget(target.name)
+        reject(stopped(target.name))
       },
     }
     host.waiting += 1
-    if (signal.aborted || this.#isClosed) {
-      refuse()
-      return promise
-    }
-    signal.addEventListener('abort', refuse, { once: true })
     this.#queue.add(waiting)
-    this.#serve()
+    signal.addEventListener('abort', waiting.refuse)
+    if (signal.aborted || this.#isClosed) waiting.refuse()
+    else this.#serve()
     return promise
   }
 
@@ -139,9 +141,7 @@ export class Pool {
       this.#mustServe = false
       for (const waiting of this.#queue) {
         const place = this.#placeFor(waiting)
-        if (place === 'none') continue
-        this.#queue.delete(waiting)
-        waiting.serve(place)
+        if (place !== 'none') waiting.serve(place)
       }
     }
     this.#isServing = false
@@ -168,7 +168,7 @@ export class Pool {
 
   async #openAny(target: PoolTarget, signal: AbortSignal): Promise<Session> {
     const { addresses: addressesOf, ...rest } = target
-    const addresses = await addressesOf()
+    const addresses = await unlessAborted(addressesOf(), signal, () => stopped(target.name))
     let last = new SessionError({
       stage: 'connect',
       reply: null,

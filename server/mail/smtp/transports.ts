@@ -65,12 +65,25 @@ export function createTransport(options: TransportOptions): Transport {
   const pool = new Pool({ limits, means: session, clock, startTimer })
   const route = routeOf(options, pool, startTimer)
   const maxBegun = config.concurrency * begunPerConnection
+  /** How many are begun to each destination, and in all. */
+  const under = new Map<string, number>()
   let begun = 0
 
   function roomFor(destination: string): number {
     const hosts = route.hostsOf(destination)
-    const room = hosts.reduce((sum, host) => sum + pool.roomFor(host), 0)
-    return Math.min(hosts.length === 0 ? config.connectionsPerHost : room, Math.max(0, maxBegun - begun))
+    // Until it is known where a destination leads to, it is given little.
+    const room =
+      hosts.length === 0
+        ? config.connectionsPerHost - (under.get(destination) ?? 0)
+        : hosts.reduce((sum, host) => sum + pool.roomFor(host), 0)
+    return Math.max(0, Math.min(room, maxBegun - begun))
+  }
+
+  function count(destination: string, change: 1 | -1): void {
+    begun += change
+    const left = (under.get(destination) ?? 0) + change
+    if (left === 0) under.delete(destination)
+    else under.set(destination, left)
   }
 
   return {
@@ -80,11 +93,11 @@ export function createTransport(options: TransportOptions): Transport {
     async send({ destination, ...letter }, signal) {
       // Twice what there is room for by any count: whoever begins so many does not ask.
       if (begun >= 2 * maxBegun) return letter.recipients.map(() => deferred('The service has too much to send.'))
-      begun += 1
+      count(destination, 1)
       try {
         return await route.send(destination, letter, signal)
       } finally {
-        begun -= 1
+        count(destination, -1)
       }
     },
     close: () => pool.close(),

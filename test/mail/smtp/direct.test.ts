@@ -218,3 +218,25 @@ test('hosts of one preference get their turns by chance, others by preference', 
   )
   expect(orders).toEqual(new Set(['bcad', 'cbad']))
 })
+
+describe('a domain whose name servers say nothing', () => {
+  test('is given room for a few conversations, and keeps none that is broken off', async () => {
+    await using dns = await startDnsServer()
+    dns.set('receiver.test', 'silence')
+    const transport = directTo({ dns, port: 1 })
+    const breaking = new AbortController()
+    expect(transport.roomFor('receiver.test')).toBe(5)
+    const sending = [transport.send(toReceiver, breaking.signal), transport.send(toReceiver, breaking.signal)]
+    expect(transport.roomFor('receiver.test')).toBe(3)
+    expect(transport.roomFor('other.test')).toBe(5)
+    breaking.abort()
+
+    const reason = 'The service stopped before the conversation ended.'
+    expect((await Promise.all(sending)).flat()).toMatchObject([
+      { kind: 'deferred', reason },
+      { kind: 'deferred', reason },
+    ])
+    expect(transport.roomFor('receiver.test')).toBe(5)
+    await transport.close()
+  })
+})

@@ -139,6 +139,20 @@ describe('connections', () => {
   })
 })
 
+test('who waits for a connection when the transport is closed is told so', async () => {
+  await using server = await startScriptedSmtp()
+  const open = gateOf(server)
+  const transport = relayTo(server, { config: limited({ connectionsPerHost: 1 }) })
+  const sending = [transport.send(conversation(), never), transport.send(conversation(), never)]
+  await server.reached('message')
+  await transport.close()
+
+  expect(await sending[1]).toMatchObject([{ kind: 'deferred', unknown: false }])
+  open()
+  expect(await sending[0]).toMatchObject([{ kind: 'accepted' }])
+  expect(server.connections).toBe(1)
+})
+
 describe('a host that asks for less', () => {
   test('is given half as many connections, and one more each minute', async () => {
     await using server = await startScriptedSmtp()
