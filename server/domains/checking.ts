@@ -74,7 +74,7 @@ export type DueChecksMeans = CheckOptions & {
 
 /** Checks the domains whose time has come. Answers how many. */
 export async function runDueChecks(means: DueChecksMeans): Promise<number> {
-  const { db, clock, signal } = means
+  const { db, clock, logger, signal } = means
   let checked = 0
   while (checked < runSize && !signal.aborted) {
     const at = clock.now()
@@ -82,7 +82,10 @@ export async function runDueChecks(means: DueChecksMeans): Promise<number> {
     const dns = { ...means.dns, signal }
     const looks = domains.map(async (domain) => ({ domain, findings: await check(domain, { ...means, dns }) }))
     for (const { domain, findings } of await Promise.all(looks)) {
-      if (!signal.aborted) await settleDue(domain, findings, means)
+      if (signal.aborted) break
+      await settleDue(domain, findings, means).catch((error: unknown) => {
+        logger.error({ err: error, domainId: domain.id }, 'the check of a domain was not written down; made again soon')
+      })
     }
     checked += domains.length
     if (domains.length < batchSize) break

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Domain } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
@@ -133,6 +134,23 @@ test('what a process had taken when it ended is checked five minutes later', asy
   world.moveClock(1)
   expect(await world.runDueChecks()).toBe(1)
   expect((await read(domain)).lastCheckedAt).toBe(world.clock.now().toISOString())
+})
+
+test('one whose check cannot be written down keeps no other from being checked', async () => {
+  const broken = await addRow()
+  for (let i = 0; i < 3; i++) await addRow()
+  await sql`ALTER TABLE domains ADD CONSTRAINT broken CHECK (id <> ${sql.lit(broken)} OR last_checked_at IS NULL)`.execute(
+    world.db,
+  )
+  world.moveClock(minuteMs)
+  expect(await world.runDueChecks()).toBe(4)
+  const checked = await world.db.selectFrom('domains').select('id').where('last_checked_at', 'is not', null).execute()
+  expect(checked).toHaveLength(3)
+  await sql`ALTER TABLE domains DROP CONSTRAINT broken`.execute(world.db)
+  world.moveClock(5 * minuteMs)
+  await world.runDueChecks()
+  const row = await world.db.selectFrom('domains').select('last_checked_at').where('id', '=', broken).executeTakeFirst()
+  expect(row?.last_checked_at).toEqual(world.clock.now())
 })
 
 /** A domain like any other, without the time its keys take. */
