@@ -1,6 +1,7 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
 import type { SuppressionsTable } from '../database/tables/emails.ts'
 
 export type SuppressionRow = Selectable<SuppressionsTable>
@@ -77,18 +78,18 @@ export async function selectSuppressions(
   return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
-/** The entries of these addresses. */
-export async function findSuppressions(
-  handle: Handle,
-  accountId: string,
-  addressKeys: readonly string[],
-): Promise<SuppressionRow[]> {
-  return handle
-    .selectFrom('suppressions')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('address_key', '=', sql<string>`ANY(${addressKeys}::text[])`)
-    .execute()
+type Found = Pick<SuppressionRow, 'address_key' | 'reason' | 'created_at'>
+
+const selectFound = prepare<{ accountId: string; addressKeys: readonly string[] }, Found>({
+  name: 'find_suppressions',
+})`
+  SELECT address_key, reason, created_at FROM suppressions
+  WHERE account_id = ${'accountId'} AND address_key = ANY(${'addressKeys'}::text[])
+`
+
+/** What is known of these addresses, those of them that are on the list. */
+export function findSuppressions(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Found[]> {
+  return selectFound(handle, { accountId, addressKeys })
 }
 
 export async function deleteSuppression(handle: Handle, accountId: string, addressKey: string): Promise<boolean> {
