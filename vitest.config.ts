@@ -5,6 +5,8 @@ import { ExercisedReporter } from './test/support/exercised-reporter.ts'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // They need a Postfix: `npm run test:postfix`.
+    exclude: ['test/postfix/**'],
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter()],

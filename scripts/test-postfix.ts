@@ -1,0 +1,17 @@
+import { skipWithout } from './support/optional-tool.ts'
+import { isPostfixThere } from './support/postfix.ts'
+import { run } from './support/run.ts'
+
+/*
+ * Sends through a real Postfix, which delivers, refuses, delays and bounces. It runs in a directory of its own,
+ * on loopback: the one of this machine, if it has one, is not touched.
+ */
+
+if (!(await isPostfixThere())) skipWithout('Postfix, with root or sudo to start it,')
+else {
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.postfix.config.ts', 'test/postfix']
+  await run(process.execPath, vitest).catch((error: Error) => {
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+  })
+}

@@ -1,0 +1,119 @@
+import { createHmac } from 'node:crypto'
+import { z } from 'zod'
+import type { DomainRecord } from '../../contract/domains.ts'
+import type { EmailDetails } from '../../contract/emails.ts'
+import { type EventTypeName, eventType, eventTypeNames } from '../../contract/event-types.ts'
+import { contract } from '../../contract/index.ts'
+import type { DnsRecords } from '../support/dns-packets.ts'
+import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { freePort, type Postfix, startPostfix } from './postfix.ts'
+import { type RecipientsServer, startRecipientsServer } from './recipients-server.ts'
+
+const senderDomain = 'sender.test'
+/** Its addresses are those of the mail server of the recipients. */
+export const recipientsDomain = 'recipients.test'
+/** Its addresses have a mailbox of Postfix itself. */
+export const mailboxDomain = 'mailbox.test'
+/** Postfix knows that there is no such domain. */
+export const goneDomain = 'gone.test'
+
+/** The service with Postfix as its relay, which brings back to it what becomes of messages. */
+export type World = AsyncDisposable & {
+  service: TestService
+  postfix: Postfix
+  recipients: RecipientsServer
+  /** Where the records of the sending domain are. */
+  dnsServer: string
+  /** The event of this type about this recipient, once it has arrived, with its signature verified. */
+  event(type: EventTypeName, to: string): Promise<Record<string, unknown>>
+  send(to: string[]): Promise<string>
+  email(id: string): Promise<EmailDetails>
+}
+
+export async function startWorld(): Promise<World> {
+  await using starting = new AsyncDisposableStack()
+  const dns = starting.use(await startDnsServer())
+  const recipients = starting.use(await startRecipientsServer())
+  const inboundPort = await freePort()
+  const postfix = starting.use(
+    await startPostfix({
+      transports: {
+        [`send.${senderDomain}`]: `smtp:[127.0.0.1]:${inboundPort}`,
+        [recipientsDomain]: `smtp:[127.0.0.1]:${recipients.port}`,
+        [mailboxDomain]: 'virtual:',
+        [goneDomain]: 'error:5.1.2 There is no such domain',
+      },
+      retryMs: 1_000,
+    }),
+  )
+  const service = starting.use(
+    await startTestService({
+      mail: {
+        transport: 'relay',
+        relay: { host: '127.0.0.1', port: postfix.port, tls: 'opportunistic', credentials: null },
+        dnsServers: [dns.address],
+        inbound: { host: '127.0.0.1', port: inboundPort, tls: null },
+      },
+    }),
+  )
+  const { client } = service
+  const receiver = starting.use(await startReceiver())
+  const events = eventTypeNames.filter((name) => name.startsWith('email.'))
+  const { secret } = await client.succeed(contract.webhooks.create, { body: { url: receiver.url, events } })
+  await verifyDomain(service, dns)
+  const running = starting.move()
+
+  function received() {
+    return receiver.requests.map(({ headers, body }) => {
+      const signature = createHmac('sha256', secret).update(body).digest('hex')
+      if (headers['x-service-signature'] !== signature) throw new Error('the signature of an event is not right')
+      return anyEvent.parse(JSON.parse(body.toString()))
+    })
+  }
+
+  return {
+    service,
+    postfix,
+    recipients,
+    dnsServer: dns.address,
+    async event(type, to) {
+      for (;;) {
+        const found = received().find((event) => event.type === type && event.data.to === to)
+        if (found !== undefined) return eventType(type).body.parse(found).data as Record<string, unknown>
+        await receiver.received(receiver.requests.length + 1).catch(async (error: Error) => {
+          const logged = (await postfix.log()).split('\n').slice(-30).join('\n')
+          throw new Error(`no ${type} about ${to}: ${error.message}; Postfix logged last:\n${logged}`)
+        })
+      }
+    },
+    async send(to) {
+      const body = { from: `Ada <ada@${senderDomain}>`, to, subject: 'Grüße', text: 'It is good to have you here.' }
+      return (await client.succeed(contract.emails.send, { body })).id
+    },
+    email: (id) => client.succeed(contract.emails.get, { params: { id } }),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+const anyEvent = z.looseObject({ type: z.string(), data: z.looseObject({ to: z.string() }) })
+
+/** Publishes what the service asks for, and has it looked up. */
+async function verifyDomain({ client }: TestService, dns: DnsServer): Promise<void> {
+  const { id, records } = await client.succeed(contract.domains.create, { body: { name: senderDomain } })
+  for (const name of new Set(records.map((record) => record.name))) {
+    dns.set(name, dnsRecords(records.filter((record) => record.name === name)))
+  }
+  const { status } = await client.succeed(contract.domains.verify, { params: { id }, body: {} })
+  if (status !== 'verified') throw new Error(`the domain is ${status}`)
+}
+
+function dnsRecords(records: readonly DomainRecord[]): DnsRecords {
+  return {
+    TXT: records.filter(({ type }) => type === 'TXT').map(({ value }) => value),
+    MX: records
+      .filter(({ type }) => type === 'MX')
+      .map(({ value, priority }) => ({ exchange: value, priority: priority ?? 0 })),
+  }
+}
