@@ -21,7 +21,7 @@ export type OriginalMessage = {
 }
 
 const emailTokenForm = /^x-postern-id[ \t]*:[ \t]*([\w-]{1,100})/im
-const unsubscribeForm = /^list-unsubscribe[ \t]*:\s*<[^<>\s]{1,500}\/u\/([\w-]{1,200})>/im
+const unsubscribeForm = /^list-unsubscribe[ \t]*:\s*<[^<>\s]{1,500}\/u\/([\w-]{1,1000})>/im
 
 /** How what came back is tried to be read, in order: the more it says of itself, the sooner. */
 const readers: readonly ((message: Message) => Notification | null)[] = [

@@ -2,27 +2,28 @@ import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { createTransport, type Transporter } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createApiKeyService } from '../../../server/api-keys/service.ts'
 import { systemClock } from '../../../server/clock.ts'
 import { connect } from '../../../server/database/connection.ts'
 import { OperatorError } from '../../../server/errors.ts'
 import { createLogger } from '../../../server/logging.ts'
 import { type CaptureSink, startCaptureSink } from '../../../server/mail/capture/sink.ts'
+import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { seedAccount, seedEmail } from '../../support/emails.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
-import { insertEmail, readReturnPath, returnPathOf } from './world.ts'
 
 let database: TestDatabase
 let sink: CaptureSink
 let transport: Transporter
 let accountId: string
 
+const { readReturnPath, returnPath } = createMailTokens(Buffer.alloc(32, 7))
+const returnPathOf = (emailId: string) => returnPath(emailId, 'send.example.com')
 const logger = createLogger({ level: 'silent' })
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  accountId = (await createApiKeyService({ clock: systemClock }).createAccount(database.db, { name: 'A', plan: 'x' }))
-    .id
+  accountId = await seedAccount(database.db, new Date())
   sink = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
   transport = createTransport({ host: sink.host, port: sink.port, pool: true, maxConnections: 5 })
 })
@@ -41,7 +42,7 @@ function send(message: { from: string; to: string[]; raw: string | Buffer }) {
 
 describe('a message', () => {
   test('is kept byte for byte, for the email and the account of its return path', async () => {
-    const emailId = await insertEmail(database.db, accountId)
+    const emailId = await seedEmail(database.db, { accountId, at: new Date(), to: ['ada@example.org'] })
     const content = Buffer.from('Subject: Grüße\r\n\r\n.a dot\r\n..two\r\nNUL \0 and \xff\r\n', 'latin1')
     await send({ from: returnPathOf(emailId), to: ['ada@example.org', '"o,b"@example.org'], raw: content })
     expect(await captured()).toMatchObject([
@@ -73,7 +74,9 @@ describe('a message', () => {
 })
 
 test('many at once are all kept, each with its own bytes', async () => {
-  const emailIds = await Promise.all(Array.from({ length: 3 }, () => insertEmail(database.db, accountId)))
+  const emailIds = await Promise.all(
+    Array.from({ length: 3 }, () => seedEmail(database.db, { accountId, at: new Date(), to: ['ada@example.org'] })),
+  )
   const bodies = Array.from({ length: 200 }, (_, index) => `Subject: ${index}\r\n\r\n${'x'.repeat(index * 7)}\r\n`)
   await Promise.all(
     bodies.map((raw, index) => send({ from: returnPathOf(emailIds[index % 3] ?? ''), to: ['a@example.org'], raw })),

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApiKeyService } from '../../../server/api-keys/service.ts'
 import { systemClock } from '../../../server/clock.ts'
 import { createCaptureStore } from '../../../server/mail/capture/store.ts'
+import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { insertEmail, readReturnPath, returnPathOf } from './world.ts'
+import { seedAccount, seedEmail } from '../../support/emails.ts'
+
+const { readReturnPath, returnPath } = createMailTokens(Buffer.alloc(32, 7))
 
 let database: TestDatabase
 
@@ -14,11 +16,10 @@ afterAll(() => database.drop())
 
 test('keeps the newest of each account, and leaves the others alone', async () => {
   const { db } = database
-  const accounts = createApiKeyService({ clock: systemClock })
-  const [busy, quiet] = await Promise.all(
-    ['busy', 'quiet'].map((name) => accounts.createAccount(db, { name, plan: 'x' })),
-  )
-  const [busyEmail, quietEmail] = await Promise.all([busy, quiet].map((account) => insertEmail(db, account?.id ?? '')))
+  const at = new Date()
+  const [busy, quiet] = [await seedAccount(db, at), await seedAccount(db, at)]
+  const busyEmail = await seedEmail(db, { accountId: busy, at, to: ['ada@example.org'] })
+  const quietEmail = await seedEmail(db, { accountId: quiet, at, to: ['ada@example.org'] })
   const errors: unknown[] = []
   const store = createCaptureStore({
     db,
@@ -27,15 +28,19 @@ test('keeps the newest of each account, and leaves the others alone', async () =
     keep: 5,
     onError: (error) => errors.push(error),
   })
-  const add = (emailId: string | undefined, text: string) =>
-    store.add({ mailFrom: returnPathOf(emailId ?? ''), recipients: ['a@example.org'], content: Buffer.from(text) })
+  const add = (emailId: string, text: string) =>
+    store.add({
+      mailFrom: returnPath(emailId, 'send.example.com'),
+      recipients: ['a@example.org'],
+      content: Buffer.from(text),
+    })
 
   await add(quietEmail, 'quiet')
   for (let number = 1; number <= 250; number++) await add(busyEmail, String(number))
 
   const kept = async () => {
     const rows = await db.selectFrom('captured_messages').select(['account_id', 'content']).orderBy('id').execute()
-    return rows.map((row) => `${row.account_id === busy?.id ? 'busy' : 'quiet'} ${row.content.toString()}`)
+    return rows.map((row) => `${row.account_id === busy ? 'busy' : 'quiet'} ${row.content.toString()}`)
   }
   await expect.poll(async () => (await kept()).length).toBeLessThan(200)
   const rest = await kept()
