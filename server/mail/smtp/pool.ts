@@ -40,7 +40,15 @@ type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer:
 
 type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(): void }
 
-type Host = { open: number; waiting: number; idle: Kept[]; pace: Pace | null; throughput: Throughput }
+type Host = {
+  open: number
+  waiting: number
+  idle: Kept[]
+  pace: Pace | null
+  throughput: Throughput
+  /** Whether the last attempt to reach it failed. */
+  isAway: boolean
+}
 
 /**
  * The connections to all hosts: some for each host, fewer while it asks for less, so many messages on each,
@@ -82,10 +90,11 @@ export class Pool {
     const begunAt = this.#options.clock.now()
     try {
       const session = await this.#openAny(target, signal)
+      this.#hostOf(target.name).isAway = false
       return this.#held({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
-      // Who cannot be reached, or sends everybody away, is tried with less.
-      if (!signal.aborted) this.#slow(target.name, begunAt)
+      if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
+      else if (!signal.aborted) this.#hostOf(target.name).isAway = true
       this.#freePlace(target.name)
       throw error
     }
@@ -260,7 +269,7 @@ export class Pool {
     this.#serve()
   }
 
-  /** Forgets a host that nothing is under way to, unless it asked for less and that still counts. */
+  /** Forgets a host that nothing is under way to, unless it is given less than others. */
   #forget(name: string): void {
     const host = this.#hosts.get(name)
     if (host === undefined || host.open > 0 || host.waiting > 0) return
@@ -270,7 +279,10 @@ export class Pool {
   /** How many connections a host may have now. */
   #allowed(name: string): number {
     const { limits, clock } = this.#options
-    return allowedConnections(this.#hosts.get(name)?.pace ?? null, limits.connectionsPerHost, clock.now())
+    const host = this.#hosts.get(name)
+    // One tells whether it is back.
+    if (host?.isAway) return 1
+    return allowedConnections(host?.pace ?? null, limits.connectionsPerHost, clock.now())
   }
 
   #isSlowed(name: string): boolean {
@@ -286,7 +298,14 @@ export class Pool {
   #hostOf(name: string): Host {
     const known = this.#hosts.get(name)
     if (known !== undefined) return known
-    const host: Host = { open: 0, waiting: 0, idle: [], pace: null, throughput: { second: 0, count: 0, before: 0 } }
+    const host: Host = {
+      open: 0,
+      waiting: 0,
+      idle: [],
+      pace: null,
+      throughput: { second: 0, count: 0, before: 0 },
+      isAway: false,
+    }
     this.#hosts.set(name, host)
     return host
   }

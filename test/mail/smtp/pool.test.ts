@@ -189,11 +189,10 @@ describe('a host that asks for less', () => {
     expect(server.messages).toHaveLength(4)
   })
 
-  test('is given half as many connections when it cannot be talked to at all', async () => {
-    const server = await startScriptedSmtp()
-    await server.stop()
+  test('is given half as many when it lets nobody in', async () => {
+    await using server = await startScriptedSmtp()
     const transport = relayTo(server, { config: limited({ connectionsPerHost: 4 }) })
-    expect(transport.roomFor('relay')).toBe(8)
+    server.at('connect', '421 4.3.2 Too many connections')
     await transport.send(conversation(), never)
     expect(transport.roomFor('relay')).toBe(4)
     await transport.close()
@@ -210,6 +209,21 @@ describe('a host that asks for less', () => {
     expect(allowedConnections(third, 8, now(13 + 60 * 6))).toBe(8)
     expect(allowedConnections(third, 8, now(13 + 60 * 600))).toBe(8)
   })
+})
+
+test('a host that cannot be reached is tried over one connection, until it is back', async () => {
+  const gone = await startScriptedSmtp()
+  const transport = relayTo(gone, { config: limited({ connectionsPerHost: 4 }) })
+  await gone.stop()
+  expect(transport.roomFor('relay')).toBe(8)
+  await transport.send(conversation(), never)
+  expect(transport.roomFor('relay')).toBe(2)
+
+  await using back = await startScriptedSmtp({ port: gone.port })
+  await transport.send(conversation(), never)
+  expect(transport.roomFor('relay')).toBe(8)
+  expect(back.messages).toHaveLength(1)
+  await transport.close()
 })
 
 describe('the room', () => {
