@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { createTransport } from 'nodemailer'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../server/clock.ts'
+import { createLogger } from '../../../server/logging.ts'
+import {
+  listenSmtp,
+  type ReceivedMessage,
+  type SmtpListener,
+  type SmtpListenerOptions,
+} from '../../../server/mail/receiving/listener.ts'
+
+const listeners: SmtpListener[] = []
+afterEach(async () => {
+  for (const listener of listeners.splice(0)) await listener.close(0)
+})
+
+async function start(options: Partial<SmtpListenerOptions> = {}): Promise<SmtpListener> {
+  const listener = await listenSmtp({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'A_PORT',
+    name: 'mail.example.com',
+    tls: null,
+    maxMessageBytes: 10_000_000,
+    maxRecipients: 10,
+    maxConnections: 10,
+    acceptsRecipient: () => true,
+    onMessage: async () => undefined,
+    clock: systemClock,
+    logger: createLogger({ level: 'silent' }),
+    ...options,
+  })
+  listeners.push(listener)
+  return listener
+}
+
+async function greetingOf(listener: SmtpListener): Promise<{ socket: Socket; greeting: string }> {
+  const socket = connect(listener.port, listener.host)
+  const [data] = await once(socket, 'data')
+  return { socket, greeting: String(data) }
+}
+
+/** Says each line when the one before was answered; answers the last answer. */
+async function converse(socket: Socket, lines: readonly string[]): Promise<string> {
+  let answer = ''
+  for (const line of lines) {
+    socket.write(`${line}\r\n`)
+    answer = String((await once(socket, 'data'))[0])
+  }
+  return answer
+}
+
+const untilData = ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<a@example.org>', 'DATA']
+
+describe('connections', () => {
+  test('beyond the limit are told to come again', async () => {
+    const listener = await start({ maxConnections: 2 })
+    const first = [await greetingOf(listener), await greetingOf(listener)]
+    expect(first.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220'])
+    const { greeting, socket } = await greetingOf(listener)
+    expect(greeting).toMatch(/^421 /)
+    await once(socket, 'close')
+  })
+
+  test('of one address beyond its limit are told so, and others are let in again when one is gone', async () => {
+    const listener = await start({ door: { connectionsPerAddress: 1, connectionsPerMinute: 100 } })
+    const { socket } = await greetingOf(listener)
+    expect((await greetingOf(listener)).greeting).toMatch(/^421 4\.7\.0 /)
+    await converse(socket, ['QUIT'])
+    await expect.poll(async () => (await greetingOf(listener)).greeting.slice(0, 3)).toBe('220')
+  })
+
+  test('end when their time is over, however busy they look', async () => {
+    const listener = await start({ lifetimeMs: 300 })
+    const { socket } = await greetingOf(listener)
+    const closed = once(socket, 'close')
+    socket.on('error', () => undefined)
+    // One byte of a command after another, for as long as it is taken.
+    const drip = setInterval(() => socket.write('N'), 20)
+    await closed
+    clearInterval(drip)
+  })
+
+  test('that say too much on one line are closed', async () => {
+    const { socket } = await greetingOf(await start())
+    socket.on('error', () => undefined)
+    const closed = once(socket, 'close')
+    socket.write('A'.repeat(5_000))
+    await closed
+  })
+})
+
+describe('messages', () => {
+  test('that are large wait for one another, and are all taken', async () => {
+    let inHand = 0
+    let most = 0
+    const sizes: number[] = []
+    const listener = await start({
+      async onMessage({ content }: ReceivedMessage) {
+        most = Math.max(most, ++inHand)
+        await new Promise((resolve) => setImmediate(resolve))
+        sizes.push(content.length)
+        inHand -= 1
+      },
+    })
+    const client = createTransport({ host: listener.host, port: listener.port, pool: true, maxConnections: 8 })
+    const raw = Buffer.alloc(3_000_000, `${'x'.repeat(78)}\r\n`)
+    await Promise.all(
+      Array.from({ length: 8 }, () => client.sendMail({ envelope: { from: '', to: 'a@example.org' }, raw })),
+    )
+    client.close()
+    expect(sizes).toEqual(Array(8).fill(raw.length))
+    expect(most).toBeLessThanOrEqual(4)
+  })
+
+  test('that come as the end is called for are taken, and their client is told', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const kept = Promise.withResolvers<void>()
+    const listener = await start({
+      async onMessage() {
+        arrived.resolve()
+        await kept.promise
+      },
+    })
+    const { socket } = await greetingOf(listener)
+    await converse(socket, untilData)
+    socket.write('Subject: Late\r\n\r\n.\r\n')
+    await arrived.promise
+    const closing = listener.close(60_000)
+    kept.resolve()
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^250 /)
+    await closing
+  })
+
+  test('that never end do not hold up the end', async () => {
+    const listener = await start()
+    const { socket } = await greetingOf(listener)
+    await converse(socket, untilData)
+    socket.write('Subject: Endless\r\n\r\n')
+    const closed = once(socket, 'close')
+    await listener.close(50)
+    await closed
+  })
+})
+
+test('what else servers do is not done', async () => {
+  const { socket } = await greetingOf(await start())
+  expect(await converse(socket, ['EHLO client.test'])).not.toMatch(/AUTH|STARTTLS|XCLIENT|VRFY/)
+  for (const command of [
+    'AUTH PLAIN AGEAYg==',
+    'STARTTLS',
+    'VRFY ada',
+    'EXPN list',
+    'XCLIENT ADDR=192.0.2.1',
+    'WIZ x',
+  ]) {
+    expect(await converse(socket, [command])).toMatch(/^5\d\d /)
+  }
+})
