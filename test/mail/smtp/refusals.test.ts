@@ -206,3 +206,45 @@ test('a server that knows only HELO is sent to', async () => {
   expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'accepted' }])
   expect(server.messages).toMatchObject([{ mailParameters: '' }])
 })
+
+describe('what a server cannot take', () => {
+  test('is not sent to it: too many bytes', async () => {
+    await using server = await startScriptedSmtp({ extensions: ['PIPELINING', 'SIZE 20'] })
+
+    expect(await sendOnce(relayTo(server))).toMatchObject([
+      {
+        kind: 'bounced',
+        bounceType: 'soft',
+        reply: expect.stringMatching(/^552 5\.3\.4 The message has \d+ bytes, and the mail server takes 20\.$/),
+        host: '127.0.0.1',
+      },
+    ])
+    expect(server.commands.map(({ line }) => line)).toEqual(['EHLO postern.test', 'QUIT'])
+  })
+
+  test('keeps nothing from the others: addresses beyond ASCII', async () => {
+    await using server = await startScriptedSmtp({ extensions: ['PIPELINING'] })
+    const to = ['grüße@x.test', 'b@x.test']
+
+    expect(await sendOnce(relayTo(server), conversation({ to }))).toMatchObject([
+      { kind: 'bounced', bounceType: 'soft', reply: expect.stringMatching(/^553 5\.6\.7 /) },
+      { kind: 'accepted' },
+    ])
+    expect(server.messages[0]?.recipients.map(({ address }) => address)).toEqual(['b@x.test'])
+  })
+})
+
+describe('a server that means harm', () => {
+  test.each([
+    ['a greeting without an end', 'connect', '220-Hello\n'.repeat(200)],
+    ['endless extensions', 'ehlo', '250-X\n'.repeat(200)],
+    ['a line without an end', 'ehlo', `250-${'x'.repeat(10_000)}`],
+    ['more replies than were asked for', 'mail', '450 4.0.0 Later\n'.repeat(2000)],
+  ] as const)('by %s gets no message and does none', async (_name, stage, reply) => {
+    await using server = await startScriptedSmtp()
+    server.at(stage, reply)
+
+    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', unknown: false }])
+    expect(server.messages).toEqual([])
+  })
+})

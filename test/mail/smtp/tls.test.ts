@@ -149,6 +149,18 @@ describe('a relay that wants to know who sends', () => {
     ])
   })
 
+  test.each<CertificateName | undefined>(['self-signed', undefined])(
+    'is not told over a line that may be anybody’s: %s',
+    async (tls) => {
+      await using server = await startScriptedSmtp({ extensions: ['AUTH PLAIN'], ...(tls !== undefined && { tls }) })
+
+      expect(await sendOnce(relay(server, { tls: 'opportunistic', credentials: login }))).toMatchObject([
+        { kind: 'deferred', reason: 'The password is told over a secure connection only.' },
+      ])
+      expect(server.commands.map(({ line }) => line.split(' ')[0])).not.toContain('AUTH')
+    },
+  )
+
   test('in a way that is not known keeps the message waiting', async () => {
     await using server = await startScriptedSmtp({ tls: 'valid', extensions: ['AUTH GSSAPI'] })
 
