@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { fromKysely, type Job, type PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { freshRange, priorityOf, rangeOfDueRetries } from './lanes.ts'
 import { createTurns } from './turns.ts'
@@ -27,7 +28,7 @@ export type QueuedEmail = {
  * that no two workers are ever at the same email.
  */
 export type EmailQueue = {
-  /** Puts emails in, in the transaction that stores them. Throws if one is in already. */
+  /** Puts emails in, in the transaction that stores them. If one is in already, `trx` fails. */
   put(trx: Trx, emails: readonly QueuedEmail[]): Promise<void>
   /** Takes emails out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, emailIds: readonly string[]): Promise<void>
@@ -83,18 +84,23 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
     async put(trx, emails) {
       if (emails.length === 0) return
       const at = new Date()
-      const inserted = await boss.insert(
-        emailQueue,
-        emails.map((email) => ({
-          id: uuidOf(email.emailId),
-          priority: priority(email, at),
-          ...(email.dueAt === null ? {} : { startAfter: email.dueAt }),
-        })),
-        { db: fromKysely(trx), returnId: true },
-      )
-      if (inserted?.length !== emails.length) {
-        throw new Error(`the queue took ${inserted?.length ?? 0} of ${emails.length} emails: some are in already`)
-      }
+      // What pg-boss's insert would leave, but prepared, and without waiting for it: see test/queue/put-emails.test.ts.
+      const insertion = sql`
+        INSERT INTO ${jobs} (
+          id, name, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
+          retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds
+        )
+        SELECT j.id, q.name, j.priority, coalesce(j.due_at, n.now), n.now,
+          coalesce(j.due_at, n.now) + make_interval(secs => q.retention_seconds), q.expire_seconds, q.deletion_seconds,
+          q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds
+        FROM (SELECT pgboss.job_now() AS now OFFSET 0) n, pgboss.queue q, unnest(
+          ${emails.map(({ emailId }) => uuidOf(emailId))}::uuid[],
+          ${emails.map((email) => priority(email, at))}::int[],
+          ${emails.map(({ dueAt }) => dueAt)}::timestamptz[]
+        ) AS j (id, priority, due_at)
+        WHERE q.name = ${emailQueue}
+      `
+      await executePrepared(trx, { name: 'put_emails', sendsWithNext: true }, insertion)
     },
     async remove(trx, emailIds) {
       if (emailIds.length === 0) return
