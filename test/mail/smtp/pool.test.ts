@@ -90,9 +90,9 @@ describe('connections', () => {
     await transport.close()
   })
 
-  test('that the server says something on, unasked, are closed', async () => {
+  test('that the server says something on, unasked, are closed at once', async () => {
     await using server = await startScriptedSmtp()
-    const transport = relayTo(server)
+    const transport = relayTo(server, { startTimer: createTestTimer().startTimer })
     await transport.send(conversation(), never)
     server.say('421 4.4.2 Idle for too long')
     await server.reached('quit')
