@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import type { DomainsTable } from '../database/tables/domains.ts'
 import type { Findings } from './look-up.ts'
 import type { Progress } from './progress.ts'
@@ -127,7 +128,7 @@ export async function deleteDomain(trx: Trx, accountId: string, id: string): Pro
 
 /** Of the names, the domain of the account that is verified, if any is; and the longest among several. */
 export async function findCovering(handle: Handle, accountId: string, names: readonly string[]) {
-  return handle
+  const statement = handle
     .selectFrom('domains')
     .select(['id', 'name', 'status'])
     .where('account_id', '=', accountId)
@@ -135,7 +136,9 @@ export async function findCovering(handle: Handle, accountId: string, names: rea
     .orderBy(sql`status = 'verified'`, 'desc')
     .orderBy(sql`length(name)`, 'desc')
     .limit(1)
-    .executeTakeFirst()
+  // Every email that is sent asks.
+  const [domain] = await executePrepared(handle, { name: 'find_covering_domain' }, statement)
+  return domain
 }
 
 /**
