@@ -12,6 +12,10 @@ import { saturationMs } from '../../server/delivery/slow-lane.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
 import { dailyMs, firstPauseMs, longestPauseMs, missesUntilFailed, patienceMs } from '../../server/domains/progress.ts'
 import { minReadingMs } from '../../server/mail/automated.ts'
+import { maxCapturedBytes } from '../../server/mail/capture/sink.ts'
+import { keptPerAccount as keptCaptured } from '../../server/mail/capture/store.ts'
+import { maxInboundBytes } from '../../server/mail/inbound/listen.ts'
+import { keptBytes, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { turnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
@@ -148,6 +152,8 @@ test('pages are as long as the contract lets them be', () => {
 
 test('the limits', () => {
   expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
+    'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
+    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each; of those not understood the newest ${written(keptInbound)} of an account are kept, ${keptBytes / 2 ** 20} MiB each`,
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
     'body of a request with emails': `${written(defaults.http.maxEmailBodyBytes)} bytes (\`MAX_EMAIL_BODY_BYTES\`)`,
     'emails in a batch': String(emailLimits.batch),

@@ -19,7 +19,7 @@ export type CaptureSinkOptions = {
 
 /** Nobody else may reach it: it takes whatever it is given. */
 const host = '127.0.0.1'
-const maxMessageBytes = 64 * 1_048_576
+export const maxCapturedBytes = 64 * 2 ** 20
 /** The worker's connections, and some for the programs of whoever develops. */
 const maxConnections = 500
 const maxRecipients = 1_000
@@ -44,7 +44,7 @@ export async function startCaptureSink({
       portSetting: 'CAPTURE_SMTP_PORT',
       name: 'capture.postern.test',
       tls: null,
-      maxMessageBytes,
+      maxMessageBytes: maxCapturedBytes,
       maxRecipients,
       maxConnections,
       acceptsRecipient: () => true,

@@ -8,7 +8,7 @@ import type { ReceivedMessage } from '../receiving/listener.ts'
 import { insertCaptured, type NewCapturedMessage } from './queries.ts'
 
 /** Captured messages that are kept of each account; older ones go, in the background. */
-const keptPerAccount = 1_000
+export const keptPerAccount = 1_000
 
 /** Where captured messages are kept. */
 export type CaptureStore = {

@@ -23,7 +23,7 @@ export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'
 }
 
 /** Notifications are small; some carry the message back whole. */
-const maxMessageBytes = 10 * 1_048_576
+export const maxInboundBytes = 10 * 2 ** 20
 const maxRecipients = 10
 const maxConnections = 200
 /** Large providers send from few addresses. */
@@ -51,7 +51,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     portSetting: 'INBOUND_SMTP_PORT',
     name: hostname,
     tls: options.tls === null ? null : await readTls(options.tls),
-    maxMessageBytes,
+    maxMessageBytes: maxInboundBytes,
     maxRecipients,
     maxConnections,
     lifetimeMs,

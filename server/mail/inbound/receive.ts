@@ -21,9 +21,9 @@ export type ReceiveOptions = {
 }
 
 /** Messages that were not understood, kept of each account. */
-const keptPerAccount = 1_000
+export const keptPerAccount = 1_000
 /** What is kept of one. */
-const keptBytes = 1_048_576
+export const keptBytes = 2 ** 20
 
 /**
  * Answers a function that takes a message to a return path, and resolves when all that follows from it is
