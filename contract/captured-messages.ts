@@ -35,7 +35,7 @@ export const capturedMessages = c.router({
     path: '/v1/captured-messages',
     summary: 'List captured messages',
     description:
-      'Newest first: what `MAIL_TRANSPORT=capture` kept instead of sending, the newest 1,000. One for each recipient of an email that is tracked or belongs to an audience, else one for each domain written to.',
+      'Newest first: what `MAIL_TRANSPORT=capture` kept instead of sending, the newest 1,000. An email that is tracked or belongs to an audience has one for each recipient, any other has one for all.',
     query: storedMessageListQuery,
     ...outcome(
       { operationId: 'listCapturedMessages', tag: 'Captured messages', permission: 'emails:read' },

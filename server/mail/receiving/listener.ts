@@ -102,7 +102,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
     logger: false,
     ...(tls === null ? {} : { ...tls, minVersion: 'TLSv1.2' as const }),
     // The types do not know of these.
-    ...{ maxCommandLength: maxCommandBytes, noDelay: true },
+    ...{ maxCommandLength: maxCommandBytes, noDelay: true, lenientAddressParsing: true },
     onConnect(session, callback) {
       if (door !== null && !door.enter(session.remoteAddress)) {
         return callback(new SmtpReply(421, '4.7.0 Too many connections from your address; try again later'))

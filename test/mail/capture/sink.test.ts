@@ -44,13 +44,17 @@ describe('a message', () => {
   test('is kept byte for byte, for the email and the account of its return path', async () => {
     const emailId = await seedEmail(database.db, { accountId, at: new Date(), to: ['ada@example.org'] })
     const content = Buffer.from('Subject: Grüße\r\n\r\n.a dot\r\n..two\r\nNUL \0 and \xff\r\n', 'latin1')
-    await send({ from: returnPathOf(emailId), to: ['ada@example.org', '"o,b"@example.org'], raw: content })
+    await send({
+      from: returnPathOf(emailId),
+      to: ['ada@example.org', '"o,b"@example.org', '"a..b."@xn--bcher-kva.example'],
+      raw: content,
+    })
     expect(await captured()).toMatchObject([
       {
         account_id: accountId,
         email_id: emailId,
         mail_from: returnPathOf(emailId),
-        recipients: ['ada@example.org', '"o,b"@example.org'],
+        recipients: ['ada@example.org', '"o,b"@example.org', '"a..b."@bücher.example'],
         content,
       },
     ])
