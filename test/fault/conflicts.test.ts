@@ -6,7 +6,7 @@ import { answer, type Behaviour } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { verdict } from './support/evidence.ts'
 import { createLedger, type Ledger } from './support/ledger.ts'
-import { startLoad } from './support/load.ts'
+import { addingSubscribers, startLoad } from './support/load.ts'
 import { type Recorder, startRecorder } from './support/recorder.ts'
 import { rounds, within } from './support/rounds.ts'
 import { connectTester, cutSessions, startHolder } from './support/sessions.ts'
@@ -40,9 +40,8 @@ const load = (writers: number) =>
     ledger,
     url: () => service.url,
     key: service.keys.live,
-    db: tester,
-    accountId: service.accountId,
     writers,
+    ...addingSubscribers({ db: tester, accountId: service.accountId }),
   })
 
 const judged = () => verdict({ db: tester, ledger, recorder })

@@ -5,7 +5,7 @@ import { createLogger } from '../../server/logging.ts'
 import { configOf, startTestService } from '../support/service.ts'
 import { verdict } from './support/evidence.ts'
 import { createLedger } from './support/ledger.ts'
-import { startLoad } from './support/load.ts'
+import { addingSubscribers, startLoad } from './support/load.ts'
 import { startRecorder } from './support/recorder.ts'
 import { rounds, within } from './support/rounds.ts'
 import { connectTester, cutSessions } from './support/sessions.ts'
@@ -30,7 +30,13 @@ test(`a worker is woken again after each of ${cuts} cuts of the connections that
   const key = service.keys.live
   await subscribe({ url: service.url, key, recorder, count: 1 })
   const load = () =>
-    startLoad({ ledger, url: () => service.url, key, db: tester, accountId: service.accountId, writers: 1 })
+    startLoad({
+      ledger,
+      url: () => service.url,
+      key,
+      writers: 1,
+      ...addingSubscribers({ db: tester, accountId: service.accountId }),
+    })
 
   const listening = async () => {
     const { rows } = await sql<{ pid: number }>`

@@ -27,7 +27,8 @@ export async function verdict(trial: Trial, { patienceMs = 60_000 }: { patienceM
   return judge(await gather(trial))
 }
 
-async function isDone(db: Db): Promise<boolean> {
+/** Whether no event awaits its fan-out, and no delivery is to be made. */
+export async function isDone(db: Db): Promise<boolean> {
   const { rows } = await sql<{ left: boolean }>`
     SELECT EXISTS (SELECT FROM outbox) OR EXISTS (SELECT FROM deliveries WHERE status = 'pending') AS left
   `.execute(db)

@@ -16,14 +16,22 @@ export type Load = AsyncDisposable & {
   stop(): Promise<void>
 }
 
+/** A request that writes. */
+export type Operation = {
+  path: string
+  body: (mark: string) => unknown
+  /** The status that acknowledges it. */
+  status: number
+}
+
 export type LoadOptions = {
   ledger: Ledger
   /** Where the service is at this moment. */
   url: () => string
   key: string
-  /** Where the writes that are rolled back are made. */
-  db: Db
-  accountId: string
+  operation: Operation
+  /** Writes something that is then rolled back, beside the requests. Default: nothing. */
+  writeAndRollBack?: (mark: string) => Promise<void>
   /** Writes under way at once. Default: 4. */
   writers?: number
 }
@@ -34,12 +42,10 @@ const paceMs = 10
 const rolledBackEvery = 8
 
 /**
- * Creates subscribers as a careful client does: a request that was not answered, or with 503, is repeated
- * with its idempotency key until it is. Any other answer is an error. Beside that, events are appended in transactions that
- * are then rolled back.
+ * Writes as a careful client does: a request that was not answered, or with 503, is repeated with its
+ * idempotency key until it is. Any other answer is an error.
  */
-export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: LoadOptions): Load {
-  const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+export function startLoad({ ledger, url, key, operation, writeAndRollBack, writers = 4 }: LoadOptions): Load {
   const acknowledged = createCounter()
   const refused = createCounter()
   let stopping = false
@@ -49,7 +55,7 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
     const idempotencyKey = randomUUID()
     for (;;) {
       const status = await post(mark, idempotencyKey)
-      if (status === 201) break
+      if (status === operation.status) break
       // 409: the service still works on the request that was cut off.
       if (status !== null && status !== 409 && status !== 503) throw new Error(`a write was answered ${status}`)
       if (status === 503) refused.add()
@@ -60,16 +66,16 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
     acknowledged.add()
   }
 
-  async function post(email: string, idempotencyKey: string): Promise<number | null> {
+  async function post(mark: string, idempotencyKey: string): Promise<number | null> {
     try {
-      const response = await fetch(`${url()}/v1/subscribers`, {
+      const response = await fetch(`${url()}${operation.path}`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${key}`,
           'content-type': 'application/json',
           'idempotency-key': idempotencyKey,
         },
-        body: JSON.stringify({ email }),
+        body: JSON.stringify(operation.body(mark)),
       })
       await response.arrayBuffer()
       return response.status
@@ -78,21 +84,14 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
     }
   }
 
-  async function writeAndRollBack(mark: string): Promise<void> {
-    ledger.rollBack(mark)
-    const undo = new Error('undone')
-    const data = { subscriberId: newId('subscriber', systemClock.now()), email: mark, status: 'active' } as const
-    await inTransaction(db, async (trx) => {
-      await outbox.append(trx, accountId, [{ type: 'subscriber.added', data }])
-      throw undo
-      // Where the database is away it is not committed either.
-    }).catch(() => undefined)
-  }
-
   async function run(): Promise<void> {
     for (let number = 1; !stopping; number++) {
       const mark = `${randomUUID()}@example.com`
-      await (number % rolledBackEvery === 0 ? writeAndRollBack(mark) : write(mark))
+      if (writeAndRollBack === undefined || number % rolledBackEvery !== 0) await write(mark)
+      else {
+        ledger.rollBack(mark)
+        await writeAndRollBack(mark)
+      }
       await delay(paceMs)
     }
   }
@@ -112,6 +111,29 @@ export function startLoad({ ledger, url, key, db, accountId, writers = 4 }: Load
     stop,
     // What went wrong is told to those who wait or stop; here it would only hide why the test ends.
     [Symbol.asyncDispose]: () => stop().catch(() => undefined),
+  }
+}
+
+/** Adds subscribers, by the mark as address, and appends such events in transactions that are rolled back. */
+export function addingSubscribers({
+  db,
+  accountId,
+}: {
+  db: Db
+  accountId: string
+}): Pick<LoadOptions, 'operation' | 'writeAndRollBack'> {
+  const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+  return {
+    operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
+    async writeAndRollBack(mark) {
+      const undo = new Error('undone')
+      const data = { subscriberId: newId('subscriber', systemClock.now()), email: mark, status: 'active' } as const
+      await inTransaction(db, async (trx) => {
+        await outbox.append(trx, accountId, [{ type: 'subscriber.added', data }])
+        throw undo
+        // Where the database is away it is not committed either.
+      }).catch(() => undefined)
+    },
   }
 }
 

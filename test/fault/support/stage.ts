@@ -1,10 +1,11 @@
+import type { EventTypeName } from '../../../contract/event-types.ts'
 import type { Db } from '../../../server/database/connection.ts'
 import { type Env, type ServiceProcess, startService } from '../../main/service-process.ts'
 import { encryptionKey } from '../../support/service.ts'
 import { claimsOf } from './claims.ts'
 import { verdict } from './evidence.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { type Load, startLoad } from './load.ts'
+import { addingSubscribers, type Load, startLoad } from './load.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 import { connectTester } from './sessions.ts'
 import { subscribe } from './subscribe.ts'
@@ -16,6 +17,8 @@ export type Stage = AsyncDisposable & {
   connectionString: string
   recorder: Recorder
   ledger: Ledger
+  /** May do everything, with live data. */
+  key: string
   /** The process that runs at present. */
   readonly service: ServiceProcess
   /** Starts another process in place of the one that has ended. */
@@ -33,11 +36,14 @@ export type StageOptions = {
   env?: Env
   /** Default: 2. */
   webhooks?: number
+  /** What they are told of. Default: subscribers that are added. */
+  events?: readonly EventTypeName[]
 }
 
 const unlimited = 'scale=1000000000'
 
-export async function setStage({ connectionString, env = {}, webhooks = 2 }: StageOptions): Promise<Stage> {
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const { connectionString, env = {}, webhooks = 2, events } = options
   await using starting = new AsyncDisposableStack()
   const db = connectTester(connectionString)
   starting.defer(() => db.destroy())
@@ -48,7 +54,7 @@ export async function setStage({ connectionString, env = {}, webhooks = 2 }: Sta
   starting.defer(() => service[Symbol.asyncDispose]())
   const [key] = /postern_live_\w+/.exec(service.greeting) ?? []
   if (key === undefined) throw new Error(`the service showed no key: ${service.greeting}`)
-  await subscribe({ url: service.url, key, recorder, count: webhooks })
+  await subscribe({ url: service.url, key, recorder, count: webhooks, ...(events && { events }) })
   const { account_id: accountId } = await db.selectFrom('webhooks').select('account_id').executeTakeFirstOrThrow()
 
   function start(more: Env): Promise<ServiceProcess> {
@@ -69,6 +75,7 @@ export async function setStage({ connectionString, env = {}, webhooks = 2 }: Sta
     connectionString,
     recorder,
     ledger,
+    key,
     get service() {
       return service
     },
@@ -80,7 +87,7 @@ export async function setStage({ connectionString, env = {}, webhooks = 2 }: Sta
       await service.exit
       ledger.lose(await claimsOf(db))
     },
-    startLoad: () => startLoad({ ledger, url: () => service.url, key, db, accountId }),
+    startLoad: () => startLoad({ ledger, url: () => service.url, key, ...addingSubscribers({ db, accountId }) }),
     verdict: (options) => verdict({ db, ledger, recorder }, options),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import { type Load, type Operation, startLoad } from './load.ts'
+import { mailVerdict } from './mail-evidence.ts'
+import { cutSessions } from './sessions.ts'
+import { type Stage, type StageOptions, setStage } from './stage.ts'
+
+/** The service as a process of its own that sends over a scripted mail server, and tells a recorder of it. */
+export type MailStage = AsyncDisposable &
+  Pick<Stage, 'db' | 'connectionString' | 'recorder' | 'ledger' | 'service' | 'restart'> & {
+    server: ScriptedSmtp
+    /** Kills the process at once, and notes whom it was sending to. */
+    kill(): Promise<void>
+    /** Notes whom a process is sending to that will never tell what came of it. */
+    noteLost(): Promise<void>
+    /** Sends an email with three recipients. `bytes`: of a file in it. `scheduledAt`: when; default: now. */
+    send(options?: { bytes?: number; scheduledAt?: Date }): Promise<void>
+    /** Sends emails with three recipients each. */
+    startLoad(): Load
+    /** How many recipients the process that runs has counted as sent to again. */
+    resent(): Promise<number>
+    /** Waits for the recovery and answers what was lost or is wrong. See `judgeMail`. */
+    verdict(options?: { areLossesKnown?: boolean; patienceMs?: number }): Promise<string[]>
+  }
+
+export type MailStageOptions = Pick<StageOptions, 'connectionString' | 'env'> & {
+  /** What the mail server offers. Default: what large ones do. */
+  extensions?: readonly string[]
+}
+
+const sender = 'sender.test'
+
+/** To whom an email with this mark goes. */
+function recipientsOf(mark: string): string[] {
+  return [`to.${mark}`, `cc.${mark}`, `bcc.${mark}`]
+}
+
+const sendEmail = {
+  path: '/v1/emails',
+  body: (mark: string) => {
+    const [to, cc, bcc] = recipientsOf(mark)
+    return { from: `hello@${sender}`, to, cc, bcc, subject: mark, text: 'It is good to have you here.' }
+  },
+  status: 202,
+} satisfies Operation
+
+export async function setMailStage({ connectionString, env, extensions }: MailStageOptions): Promise<MailStage> {
+  await using starting = new AsyncDisposableStack()
+  const server = starting.use(await startScriptedSmtp({ ...(extensions && { extensions }) }))
+  const stage = starting.use(
+    await setStage({
+      connectionString,
+      webhooks: 1,
+      events: ['email.sent', 'email.delivered', 'email.delivery_delayed', 'email.bounced', 'email.failed'],
+      env: {
+        MAIL_TRANSPORT: 'relay',
+        SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+        MAIL_DNS_SERVERS: '127.0.0.1:9',
+        ...env,
+      },
+    }),
+  )
+  const { db, ledger, key, recorder } = stage
+  await post('/v1/domains', { name: sender }, 201)
+  // As if its records had been found.
+  await db.updateTable('domains').set({ status: 'verified', verified_at: new Date(), next_check_at: null }).execute()
+  /** By address, the attempts whose outcome no process knows any more. */
+  const lost = new Map<string, Set<number>>()
+
+  async function post(path: string, body: unknown, status: number): Promise<void> {
+    const response = await fetch(`${stage.service.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    if (response.status !== status) throw new Error(`${path} was answered ${await response.text()}`)
+    await response.arrayBuffer()
+  }
+
+  async function noteLost(): Promise<void> {
+    const rows = await db
+      .selectFrom('email_recipients')
+      .select(['address', 'attempt_count'])
+      .where('status', '=', 'sending')
+      .execute()
+    for (const { address, attempt_count } of rows) {
+      lost.set(address, (lost.get(address) ?? new Set()).add(attempt_count))
+    }
+  }
+
+  const running = starting.move()
+  return {
+    db,
+    connectionString,
+    recorder,
+    ledger,
+    server,
+    get service() {
+      return stage.service
+    },
+    restart: stage.restart,
+    async kill() {
+      await stage.kill()
+      // What it has asked of the database is done or not done from here on.
+      while ((await cutSessions(db)) > 0) await delay(10)
+      await noteLost()
+    },
+    noteLost,
+    async send({ bytes = 0, scheduledAt } = {}) {
+      const mark = `${randomUUID()}@example.com`
+      ledger.begin(mark)
+      const attachments = [{ filename: 'a.bin', content: Buffer.alloc(bytes, 1).toString('base64') }]
+      const email = { ...sendEmail.body(mark), ...(bytes > 0 && { attachments }), ...(scheduledAt && { scheduledAt }) }
+      await post(sendEmail.path, email, sendEmail.status)
+      ledger.acknowledge(mark)
+    },
+    startLoad: () => startLoad({ ledger, url: () => stage.service.url, key, operation: sendEmail }),
+    async resent() {
+      const page = await (await fetch(`${stage.service.url}/metrics`)).text()
+      return Number(/^postern_email_recipients_resent_total (\d+)$/m.exec(page)?.[1] ?? Number.NaN)
+    },
+    verdict({ areLossesKnown = true, patienceMs } = {}) {
+      const messages = server.messages
+      const losses = areLossesKnown ? (address: string) => lost.get(address)?.size ?? 0 : null
+      return mailVerdict({ db, ledger, recipientsOf, recorder, messages, lost: losses }, patienceMs)
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

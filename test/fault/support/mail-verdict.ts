@@ -1,0 +1,94 @@
+import type { Ledger } from './ledger.ts'
+import type { Arrival } from './recorder.ts'
+
+/** All that is known of emails once the fault is over and the service had its time to recover. */
+export type MailEvidence = {
+  /** What was sent over the API; a mark is the subject of its email. */
+  ledger: Ledger
+  /** To whom an email with this mark was sent. */
+  recipientsOf: (mark: string) => readonly string[]
+  emails: readonly { mark: string; status: string; messageId: string; hasJob: boolean }[]
+  /** No two emails have a recipient in common. */
+  recipients: readonly Recipient[]
+  events: readonly { id: string; type: string; to: string }[]
+  /** What a webhook got that is subscribed to all of them. */
+  arrivals: readonly Arrival[]
+  /** Every message the mail server had whole, whether or not its answer reached anybody. */
+  copies: readonly { messageId: string; recipients: readonly string[] }[]
+}
+
+export type Recipient = {
+  mark: string
+  address: string
+  status: string
+  /** How often its history says that it was sent to again because an answer was not known. */
+  resent: number
+  /** How often a process died while it was sending to it; null: not known. */
+  lost: number | null
+}
+
+/**
+ * What is wrong, in words; nothing, when every email that was taken reached all its recipients, a second
+ * time only where an answer had been lost, with the same Message-ID and a note of it, when each was told
+ * of by one event, and nothing is stuck.
+ */
+export function judgeMail(evidence: MailEvidence): string[] {
+  return [...wrongEmails(evidence), ...wrongRecipients(evidence), ...wrongEvents(evidence), ...wrongCopies(evidence)]
+}
+
+function* wrongEmails({ ledger, recipientsOf, emails, recipients }: MailEvidence): Generator<string> {
+  const byMark = Map.groupBy(emails, ({ mark }) => mark)
+  const stored = Map.groupBy(recipients, ({ mark }) => mark)
+  for (const [mark, fate] of ledger.marks) {
+    const count = byMark.get(mark)?.length ?? 0
+    if (fate === 'acknowledged' && count === 0) yield `${mark} was acknowledged, and is lost`
+    if (count > 1) yield `${mark} was stored ${count} times`
+    if (count === 0) continue
+    const addresses = new Set(stored.get(mark)?.map(({ address }) => address))
+    for (const address of recipientsOf(mark)) if (!addresses.has(address)) yield `${mark} has lost ${address}`
+  }
+  for (const { mark, status, hasJob } of emails) {
+    if (!ledger.marks.has(mark)) yield `${mark} was sent by nobody`
+    if (status !== 'sent') yield hasJob ? `${mark} is still ${status}` : `${mark} is ${status} without a job`
+    else if (hasJob) yield `${mark} was sent and still has a job`
+  }
+}
+
+function* wrongRecipients({ recipients, copies }: MailEvidence): Generator<string> {
+  const got = countOf(copies.flatMap((copy) => copy.recipients))
+  for (const { address, status, resent, lost } of recipients) {
+    if (status !== 'accepted') yield `${address} is ${status}`
+    const times = got.get(address) ?? 0
+    if (times === 0) yield `${address} was sent nothing`
+    if (times > 1 + resent) yield `${address} was sent ${times} copies, and ${resent} are told of in its history`
+    if (lost !== null && resent !== lost) {
+      yield `${address} is said to be sent to again ${resent} times, and ${lost} answers were lost`
+    }
+  }
+}
+
+function* wrongEvents({ recipients, events, arrivals }: MailEvidence): Generator<string> {
+  const told = Map.groupBy(events, ({ to }) => to)
+  for (const { address } of recipients) {
+    const types = told.get(address)?.map(({ type }) => type) ?? []
+    if (types.join() !== 'email.sent') yield `${address} is told of by ${types.join(', ') || 'nothing'}`
+  }
+  const taken = new Set(arrivals.filter((arrival) => arrival.taken).map(({ eventId }) => eventId))
+  for (const { id, to } of events) if (!taken.has(id)) yield `${id} of ${to} was not delivered`
+}
+
+function* wrongCopies({ emails, recipients, copies }: MailEvidence): Generator<string> {
+  const messageIds = new Map(emails.map(({ mark, messageId }) => [mark, messageId]))
+  const marks = new Map(recipients.map(({ address, mark }) => [address, mark]))
+  for (const { messageId, recipients: addresses } of copies) {
+    for (const address of addresses) {
+      const mark = marks.get(address)
+      if (mark === undefined) yield `${address} was sent a message that was never taken`
+      else if (messageIds.get(mark) !== messageId) yield `${address} was sent a copy of ${mark} as ${messageId}`
+    }
+  }
+}
+
+function countOf(values: readonly string[]): Map<string, number> {
+  return new Map([...Map.groupBy(values, (value) => value)].map(([value, same]) => [value, same.length]))
+}
