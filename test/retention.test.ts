@@ -104,7 +104,7 @@ describe('what is past its retention', () => {
     await addEvent(40, 'succeeded')
     await addEvent(31, 'failed')
     const young = await addEvent(29, 'succeeded')
-    expect(await expire()).toEqual({ events: 2, deliveries: 2 })
+    expect(await expire()).toEqual({ events: 2, deliveries: 2, emails: 0 })
     expect(await left()).toEqual(only(young))
   })
 
@@ -128,13 +128,13 @@ describe('what is past its retention', () => {
       status: isPending(index) ? ('pending' as const) : ('succeeded' as const),
     }))
     const deliveries = await insertDeliveries(made)
-    expect(await expire()).toEqual({ events: 4_496, deliveries: 4_496 })
+    expect(await expire()).toEqual({ events: 4_496, deliveries: 4_496, emails: 0 })
     expect(await left()).toEqual({
       events: events.filter((_, index) => isPending(index)),
       deliveries: deliveries.filter((_, index) => isPending(index)),
       attempts: deliveries.filter((_, index) => isPending(index)),
     })
-    expect(await expire()).toEqual({ events: 0, deliveries: 0 })
+    expect(await expire()).toEqual({ events: 0, deliveries: 0, emails: 0 })
   })
 })
 
@@ -169,9 +169,9 @@ describe('an event past its retention is kept', () => {
     ['six hours later', 6 * hour],
   ])('while its delivery can be sent again, which was made %s', async (_, lateMs) => {
     const made = await addEvent(30 + lateMs / 2 / day, 'failed', lateMs)
-    expect(await expire()).toEqual({ events: 0, deliveries: 0 })
+    expect(await expire()).toEqual({ events: 0, deliveries: 0, emails: 0 })
     expect(await left()).toEqual(only(made))
-    expect(await expire(1)).toEqual({ events: 1, deliveries: 1 })
+    expect(await expire(1)).toEqual({ events: 1, deliveries: 1, emails: 0 })
   })
 
   it('when its delivery ends after the deliveries were looked through', async () => {
@@ -184,7 +184,7 @@ describe('an event past its retention is kept', () => {
       await untilSomebodyWaits(db)
       await db.updateTable('deliveries').set({ status: 'failed', completed_at: now }).execute()
     })
-    expect(await expiring).toEqual({ events: 0, deliveries: 0 })
+    expect(await expiring).toEqual({ events: 0, deliveries: 0, emails: 0 })
     expect(await left()).toEqual(only(made))
   })
 })
@@ -200,12 +200,12 @@ it('what was kept is looked at again once an hour', async () => {
   const deleteExpired = createRetention({ db, clock, retentionMs })
   await addEvent(45, 'pending')
   const young = await addEvent(30 - 1 / 24, 'succeeded')
-  expect(await runAfter(0)).toEqual({ events: 0, deliveries: 0 })
+  expect(await runAfter(0)).toEqual({ events: 0, deliveries: 0, emails: 0 })
   await db.updateTable('deliveries').set({ status: 'failed', completed_at: now }).execute()
-  expect(await runAfter(hour - 1)).toEqual({ events: 0, deliveries: 0 })
-  expect(await runAfter(1)).toEqual({ events: 1, deliveries: 1 })
+  expect(await runAfter(hour - 1)).toEqual({ events: 0, deliveries: 0, emails: 0 })
+  expect(await runAfter(1)).toEqual({ events: 1, deliveries: 1, emails: 0 })
   expect(await left()).toEqual(only(young))
-  expect(await runAfter(60 * second)).toEqual({ events: 1, deliveries: 1 })
+  expect(await runAfter(60 * second)).toEqual({ events: 1, deliveries: 1, emails: 0 })
 })
 
 describe('what is being sent again', () => {
@@ -236,9 +236,9 @@ describe('what is being sent again', () => {
     const task = { webhookId: targetId, since: since.toISOString(), until: until.toISOString() }
     await recover({ db, queue, wake: () => undefined }, task)
 
-    expect(expired).toEqual([{ events: 0, deliveries: 0 }])
+    expect(expired).toEqual([{ events: 0, deliveries: 0, emails: 0 }])
     expired.push(await createRetention({ db, clock, retentionMs })())
-    expect(expired.at(-1)).toEqual({ events: 0, deliveries: 0 })
+    expect(expired.at(-1)).toEqual({ events: 0, deliveries: 0, emails: 0 })
     const rows = await engine.deliveriesOf(targetId, () => true)
     expect(rows.map(({ event_id, status }) => ({ event_id, status }))).toEqual(
       events.map((event_id) => ({ event_id, status: 'pending' })),

@@ -39,7 +39,7 @@ export type SettlingOptions = RecordMeans & {
 const batchSize = 250
 /** Fewer than these wait a moment for more: a transaction for a handful costs as much as one for a hundred. */
 const fullBatch = 100
-const gatheringMs = 10
+const gatheringMs = 20
 
 /** For how long an email waits that found no room at its destination, or was let go by us. Milliseconds. */
 export const parkMs = 5_000

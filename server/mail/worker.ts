@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { inTransaction } from '../database/connection.ts'
 import { type Loop, startLoop } from '../loop.ts'
@@ -46,7 +47,10 @@ type Held = { claimed: ClaimedEmail; since: number; partsLeft: number }
 
 const batchSize = 200
 const leastBatch = 50
+const gatheringMs = 20
 const keepAliveMs = 5_000
+/** For writing down what came last, as the service stops. Milliseconds. */
+const settlingMs = 1_000
 
 /**
  * Sends: claims emails, says which of their recipients are begun, holds the conversations, and writes down
@@ -90,6 +94,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       intervalMs,
       onError: report(`claiming ${what} emails`),
       async run() {
+        // What is stored in the same moment is claimed together.
+        await pause(gatheringMs)
         if (!hasRoom()) return false
         const limit = Math.min(maxHeld - held.size, places.room(), appetite)
         const claimed = await queue.emails.claim(what, limit)
@@ -131,7 +137,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
     const plans = new Map<string, Plan>()
     const routes = { destinationOf: transport.destinationOf, take: places.take }
-    return inTransaction(db, async (trx) => {
+    let resent = 0
+    const begun = await inTransaction(db, async (trx) => {
       const emails = await lockDue(
         trx,
         claimed.map(({ emailId }) => emailId),
@@ -139,6 +146,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       for (const email of emails) plans.set(email.id, planOf(email, isPersonal(email), routes))
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
+      resent = beginnings.resent.length
       const parkedUntil = new Date(clock.now().getTime() + parkMs)
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
@@ -146,7 +154,6 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         return [{ claimed: one, nextAt: plan === undefined ? null : nextLook(plan, parkedUntil) }]
       })
       await queue.emails.finish(trx, idle)
-      if (beginnings.resent.length > 0) onResent?.(beginnings.resent.length)
       for (const { claimed: one } of idle) held.delete(one.emailId)
       noteClaim(claimed.length, idle.length)
       return [...plans.values()].filter(isBegun)
@@ -154,6 +161,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       for (const { conversations } of plans.values()) for (const { leave } of conversations) leave()
       throw error
     })
+    if (resent > 0) onResent?.(resent)
+    return begun
   }
 
   async function start(plans: readonly Plan[]): Promise<void> {
@@ -178,11 +187,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   function run(one: Held, planned: Planned, draft: Draft): void {
     const ending = conversing
       .converse(planned, draft, breakOff.signal)
-      .then((conversed) => {
-        if (conversed !== 'released') return settle(one, { facts: conversed.facts, released: [] })
-        const { email, recipients } = planned
-        settle(one, { facts: [], released: recipients.map(({ position }) => ({ emailId: email.id, position })) })
-      })
+      .then((conversed) => settle(one, conversed))
       .finally(() => running.delete(ending))
     running.add(ending)
   }
@@ -225,7 +230,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     breakOff.abort()
     await Promise.all(running)
     // Where the database does not let all be settled by then, the claims lapse and another worker finds them.
-    await settling.stop(deadline + 1_000)
+    await settling.stop(performance.now() + settlingMs)
     await keepingAlive.stop()
   }
 
