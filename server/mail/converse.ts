@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
+import type { RecipientKey } from './begin.ts'
 import { type Content, loadContent } from './contents.ts'
 import type { Fact } from './facts.ts'
 import type { Composer } from './message/compose.ts'
@@ -20,8 +21,8 @@ export type ConverseMeans = {
   onError: (error: unknown) => void
 }
 
-/** What became of the recipients, or that nothing was sent because of us, so that it is to be tried again. */
-export type Conversed = { facts: Fact[] } | 'released'
+/** What became of the recipients, and those nothing was sent to because of us: they are tried again soon. */
+export type Conversed = { facts: Fact[]; released: readonly RecipientKey[] }
 
 /** What the conversations of one email share: its content, where it is small, and the message made of it. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
@@ -44,18 +45,27 @@ export function createConversing(means: ConverseMeans): Conversing {
     if (identity === null) return failed(planned, 'The sending domain was deleted before the email was sent.')
     const content = draft.small ?? (await loadContent(db, email.id))
     // Gone meanwhile: there is nothing to be written down either.
-    if (content === undefined) return { facts: [] }
+    if (content === undefined) return { facts: [], released: [] }
     const message = await compose(planned, draft, { content, identity }).catch(onError)
     if (!message) return failed(planned, faultOfOurs)
     const mailFrom = tokens.returnPath(email.id, identity.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
     planned.leave()
     const outcomes = await sending
-    if (signal.aborted && outcomes.every(isUntried)) return 'released'
+    return conversedOf(planned, outcomes, signal.aborted)
+  }
+
+  function conversedOf({ email, recipients }: Planned, outcomes: readonly Outcome[], isStopping: boolean): Conversed {
     const at = clock.now()
-    const { id: emailId } = email
-    const facts = recipients.map(({ position }, index) => ({ ...(outcomes[index] ?? lost), emailId, position, at }))
-    return { facts }
+    const conversed = recipients.map(({ position }, index) => {
+      const key = { emailId: email.id, position }
+      const outcome = outcomes[index] ?? lost
+      return isStopping && isUntried(outcome) ? { released: key } : { fact: { ...outcome, ...key, at } }
+    })
+    return {
+      facts: conversed.flatMap(({ fact }) => fact ?? []),
+      released: conversed.flatMap(({ released }) => released ?? []),
+    }
   }
 
   /** Made once for all conversations of the email, or for each recipient where the copies differ. */
@@ -80,6 +90,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     const at = clock.now()
     return {
       facts: recipients.map(({ position }) => ({ kind: 'failed', reason, emailId: email.id, position, at })),
+      released: [],
     }
   }
 
@@ -90,7 +101,10 @@ export function createConversing(means: ConverseMeans): Conversing {
         return await send(planned, draft, signal)
       } catch (error) {
         onError(error)
-        return 'released'
+        return {
+          facts: [],
+          released: planned.recipients.map(({ position }) => ({ emailId: planned.email.id, position })),
+        }
       } finally {
         planned.leave()
         leave()
@@ -111,6 +125,7 @@ const lost: Outcome = {
   congested: false,
 }
 
+/** Whether a server neither has the message nor has said anything of the recipient. */
 function isUntried(outcome: Outcome): boolean {
-  return outcome.kind === 'deferred' && !outcome.unknown
+  return outcome.kind === 'deferred' && !outcome.unknown && outcome.reply === null
 }

@@ -6,6 +6,7 @@ import {
   startMailEngine,
   startMailServer,
 } from '../support/mail-engine.ts'
+import { startScriptedSmtp } from '../support/scripted-smtp.ts'
 
 async function start(rules: MailServerRules = {}, options: { concurrency?: number; connectionsPerHost?: number } = {}) {
   const server = await startMailServer(rules)
@@ -161,6 +162,24 @@ describe('stopping', () => {
     await engine.advance(6)
     expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [1] })
     expect(engine.resent).toBe(0)
+  })
+
+  test('writes down what was said of some recipients, and puts back the others, of whom nothing is told', async () => {
+    // One command at a time: who asks for DATA has heard of the recipients.
+    const server = await startScriptedSmtp({ extensions: [] })
+    const engine = await startMailEngine({ port: server.port })
+    onTestFinished(async () => {
+      await engine[Symbol.asyncDispose]()
+      await server.stop()
+    })
+    server.at('rcpt', ({ argument }) => (argument.startsWith('nobody') ? '550 5.1.1 No such user' : undefined))
+    server.at('data', { next: 'silence' })
+    const id = await engine.send({ to: ['nobody@example.com', 'ada@example.com'] })
+    await server.reached('data')
+    await engine.stopWorker(0)
+    expect(await engine.statusOf(id, () => true)).toMatchObject({ recipients: ['bounced', 'queued'], attempts: [1, 0] })
+    expect(await engine.eventsOf(id)).toEqual(['email.bounced'])
+    expect(await jobsOf(engine, id)).toBe(true)
   })
 })
 

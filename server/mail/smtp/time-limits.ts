@@ -22,8 +22,8 @@ export const blockTimeoutMs = 180_000
 /** For the answer to the message. As the RFC says, §4.5.3.2.6: who gives up earlier sends it twice. */
 export const finalTimeoutMs = 600_000
 
-/** The same, once the service is to stop. */
-export const finalTimeoutOnStopMs = 5_000
+/** The same, once the service has to stop: a part of the time that closing may take. */
+export const finalTimeoutOnStopMs = 2_000
 
-/** For the answer to QUIT: nothing depends on it. */
-export const quitTimeoutMs = 2_000
+/** For the answer to QUIT: nothing depends on it but the time that closing takes. */
+export const quitTimeoutMs = 1_000

@@ -1,0 +1,68 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type MailStage, setMailStage } from './support/mail-stage.ts'
+import { rounds, within } from './support/rounds.ts'
+
+/*
+ * SIGTERM under load, while the mail server takes its time. Nothing lapses here: what the next process
+ * sends at once was put back.
+ */
+
+let database: TestDatabase
+let stage: MailStage
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+  await database.drop()
+})
+
+const slowAnswerMs = 300
+const timeoutSeconds = 1
+/** Beyond the time-out, for what was sent whole and for closing. */
+const closingMs = 5_000
+const stops = rounds({ short: 1, long: 10 })
+const env = { SHUTDOWN_TIMEOUT_SECONDS: String(timeoutSeconds), MAIL_CONNECTIONS_PER_HOST: '2' }
+
+/** Stops the process. It must end by itself, well, and in time. */
+async function stop(): Promise<void> {
+  const begin = performance.now()
+  stage.service.child.kill('SIGTERM')
+  expect(await stage.service.exit).toEqual({ code: 0, signal: null })
+  expect(performance.now() - begin).toBeLessThan(timeoutSeconds * 1000 + closingMs)
+}
+
+test(`SIGTERM under load, ${stops} times: ends in time, and what was not sent is sent once`, within(20), async () => {
+  stage = await setMailStage({ ...database, env })
+  for (let time = 1; time <= stops; time++) {
+    stage.server.at('message', () => delay(slowAnswerMs, undefined))
+    await using load = stage.startLoad()
+    await load.acknowledged(40)
+    await stop()
+    stage.server.at('message', () => undefined)
+    await stage.restart()
+    await load.acknowledged(1)
+    await load.stop()
+    // It recovers in far less time than a claim needs to lapse.
+    expect(await stage.verdict({ patienceMs: 15_000 })).toEqual([])
+    expect(stage.server.messages).toHaveLength(stage.ledger.marks.size)
+    expect(await stage.resent()).toBe(0)
+  }
+})
+
+test('SIGTERM while the mail server never answers a message: ends in time, and writes down that it may have it', {
+  ...within(1),
+}, async () => {
+  stage = await setMailStage({ ...database, env })
+  stage.server.at('message', { next: 'silence' })
+  await stage.send()
+  await stage.server.reached('message')
+  await stop()
+  const recipients = await stage.db.selectFrom('email_recipients').select(['status', 'reason']).execute()
+  expect(recipients).toEqual(
+    Array(3).fill({ status: 'deferred', reason: expect.stringContaining('may have taken the message') }),
+  )
+})
