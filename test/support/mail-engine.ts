@@ -11,7 +11,7 @@ import type { Fact } from '../../server/mail/facts.ts'
 import { createComposer } from '../../server/mail/message/compose.ts'
 import { createMailTokens, type MailTokens } from '../../server/mail/message/tokens.ts'
 import { createSigners } from '../../server/mail/signers.ts'
-import { createTransport } from '../../server/mail/smtp/transports.ts'
+import { createTransport, type TransportKind } from '../../server/mail/smtp/transports.ts'
 import { type MailWorker, startMailWorker } from '../../server/mail/worker.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { sealPrivateKey } from '../../server/private-keys.ts'
@@ -108,7 +108,13 @@ export type MailEngine = AsyncDisposable & {
 
 export type EmailState = { status: string; recipients: string[]; attempts: number[] }
 
-export type MailEngineOptions = { port: number; concurrency?: number; connectionsPerHost?: number }
+export type MailEngineOptions = {
+  /** Of the mail server everything goes to, unless `to` says otherwise. */
+  port: number
+  to?: TransportKind
+  concurrency?: number
+  connectionsPerHost?: number
+}
 
 /** The way of an email from its job to a mail server on loopback, on a database and a clock of its own. */
 export async function startMailEngine(options: MailEngineOptions): Promise<MailEngine> {
@@ -136,7 +142,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
         connectionsPerHost: options.connectionsPerHost ?? 5,
         messagesPerConnection: 100,
       },
-      to: { kind: 'capture', port: () => options.port },
+      to: options.to ?? { kind: 'capture', port: () => options.port },
       clock,
     })
     transports.push(transport)
