@@ -27,6 +27,8 @@ export type DueRecipient = {
   address: string
   domain: string
   status: RecipientStatus
+  /** How often it was begun so far. */
+  attempts: number
   nextAttemptAt: Date | null
   /** Whether it waits and its time has come. */
   due: boolean
@@ -50,6 +52,7 @@ type Row = {
   address: string
   domain: string
   status: RecipientStatus
+  attempt_count: number
   next_attempt_at: Date | null
   due: boolean
 }
@@ -64,7 +67,8 @@ const earlySeconds = 5
 export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
   const { rows } = await sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
-      e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.next_attempt_at,
+      e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
+      r.next_attempt_at,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
@@ -86,16 +90,19 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       audienceId: email.audience_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
-      recipients: ofEmail.map(({ position, kind, name, address, domain, status, next_attempt_at, due }) => ({
-        position,
-        kind,
-        name,
-        address,
-        domain,
-        status,
-        nextAttemptAt: next_attempt_at,
-        due,
-      })),
+      recipients: ofEmail.map(
+        ({ position, kind, name, address, domain, status, attempt_count, next_attempt_at, due }) => ({
+          position,
+          kind,
+          name,
+          address,
+          domain,
+          status,
+          attempts: attempt_count,
+          nextAttemptAt: next_attempt_at,
+          due,
+        }),
+      ),
     }
   })
 }
@@ -139,8 +146,14 @@ export async function markSending(
 const resentDetail =
   'The service stopped while it was sending, and whether the server took the message is not known. It is sent again with the same Message-ID, so the recipient may get it twice.'
 
-/** Takes `markSending` back for recipients nothing was sent to. Those that are not in `sending` any more stay. */
-export async function unmarkSending(trx: Trx, recipients: readonly RecipientKey[]): Promise<void> {
+/** A recipient that was begun, in an attempt of its own: another worker's attempt is another. */
+export type Begun = RecipientKey & { attempt: number }
+
+/**
+ * Takes `markSending` back for recipients nothing was sent to. Those stay that are not in `sending` any more,
+ * or that another worker has begun since, whose claim came after this one's had lapsed.
+ */
+export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Promise<void> {
   if (recipients.length === 0) return
   const ids = [...new Set(recipients.map(({ emailId }) => emailId))].sort()
   await sql`
@@ -152,9 +165,10 @@ export async function unmarkSending(trx: Trx, recipients: readonly RecipientKey[
       attempt_count = r.attempt_count - 1
     FROM unnest(
       ${recipients.map(({ emailId }) => emailId)}::text[],
-      ${recipients.map(({ position }) => position)}::int[]
-    ) AS i (email_id, position)
+      ${recipients.map(({ position }) => position)}::int[],
+      ${recipients.map(({ attempt }) => attempt)}::int[]
+    ) AS i (email_id, position, attempt)
     WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id IN (SELECT id FROM email)
-      AND r.status = 'sending'
+      AND r.status = 'sending' AND r.attempt_count = i.attempt
   `.execute(trx)
 }

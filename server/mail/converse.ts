@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
-import type { RecipientKey } from './begin.ts'
+import type { Begun, DueEmail, DueRecipient } from './begin.ts'
 import { type Content, loadContent } from './contents.ts'
 import type { Fact } from './facts.ts'
 import type { Composer } from './message/compose.ts'
@@ -22,7 +22,7 @@ export type ConverseMeans = {
 }
 
 /** What became of the recipients, and those nothing was sent to because of us: they are tried again soon. */
-export type Conversed = { facts: Fact[]; released: readonly RecipientKey[] }
+export type Conversed = { facts: Fact[]; released: readonly Begun[] }
 
 /** What the conversations of one email share: its content, where it is small, and the message made of it. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
@@ -57,10 +57,10 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   function conversedOf({ email, recipients }: Planned, outcomes: readonly Outcome[], isStopping: boolean): Conversed {
     const at = clock.now()
-    const conversed = recipients.map(({ position }, index) => {
-      const key = { emailId: email.id, position }
+    const conversed = recipients.map((recipient, index) => {
       const outcome = outcomes[index] ?? lost
-      return isStopping && isUntried(outcome) ? { released: key } : { fact: { ...outcome, ...key, at } }
+      if (isStopping && isUntried(outcome)) return { released: begunOf(email, recipient) }
+      return { fact: { ...outcome, emailId: email.id, position: recipient.position, at } }
     })
     return {
       facts: conversed.flatMap(({ fact }) => fact ?? []),
@@ -101,10 +101,7 @@ export function createConversing(means: ConverseMeans): Conversing {
         return await send(planned, draft, signal)
       } catch (error) {
         onError(error)
-        return {
-          facts: [],
-          released: planned.recipients.map(({ position }) => ({ emailId: planned.email.id, position })),
-        }
+        return { facts: [], released: planned.recipients.map((one) => begunOf(planned.email, one)) }
       } finally {
         planned.leave()
         leave()
@@ -123,6 +120,10 @@ const lost: Outcome = {
   host: null,
   unknown: false,
   congested: false,
+}
+
+function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): Begun {
+  return { emailId, position, attempt: attempts + 1 }
 }
 
 /** Whether a server neither has the message nor has said anything of the recipient. */

@@ -4,7 +4,7 @@ import { type Db, inTransaction } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { type RecipientKey, unmarkSending } from './begin.ts'
+import { type Begun, unmarkSending } from './begin.ts'
 import type { Fact } from './facts.ts'
 import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
 
@@ -12,7 +12,7 @@ import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
 export type Sent = {
   facts: readonly Fact[]
   /** Recipients nothing was sent to, because of us: they are tried again. */
-  released: readonly RecipientKey[]
+  released: readonly Begun[]
   /** The claim, where this was the last part of the email; else null. */
   finished: ClaimedEmail | null
 }
@@ -92,7 +92,7 @@ export function startSettling(options: SettlingOptions): Settling {
   }
 }
 
-type Outlook = { remainders: readonly Remainder[]; released: readonly RecipientKey[]; now: Date }
+type Outlook = { remainders: readonly Remainder[]; released: readonly Begun[]; now: Date }
 
 /** When each email is taken up again; null: never, it is done. */
 function finishedAt(

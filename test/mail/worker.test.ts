@@ -139,6 +139,20 @@ test('more than there is room for waits in the queue, and all of it arrives', as
   expect(server.received).toHaveLength(60)
 })
 
+/** A mail server that says nothing any more to DATA. */
+async function startSilentAtData() {
+  // One command at a time: who asks for DATA has heard of the recipients.
+  const server = await startScriptedSmtp({ extensions: [] })
+  const engine = await startMailEngine({ port: server.port })
+  onTestFinished(async () => {
+    await engine[Symbol.asyncDispose]()
+    await server.stop()
+  })
+  server.at('rcpt', ({ argument }) => (argument.startsWith('nobody') ? '550 5.1.1 No such user' : undefined))
+  server.at('data', { next: 'silence' })
+  return { server, engine }
+}
+
 describe('stopping', () => {
   test('waits for what is under way, puts back what is not sent, and counts it as no attempt', async () => {
     const gate = Promise.withResolvers<void>()
@@ -165,21 +179,23 @@ describe('stopping', () => {
   })
 
   test('writes down what was said of some recipients, and puts back the others, of whom nothing is told', async () => {
-    // One command at a time: who asks for DATA has heard of the recipients.
-    const server = await startScriptedSmtp({ extensions: [] })
-    const engine = await startMailEngine({ port: server.port })
-    onTestFinished(async () => {
-      await engine[Symbol.asyncDispose]()
-      await server.stop()
-    })
-    server.at('rcpt', ({ argument }) => (argument.startsWith('nobody') ? '550 5.1.1 No such user' : undefined))
-    server.at('data', { next: 'silence' })
+    const { server, engine } = await startSilentAtData()
     const id = await engine.send({ to: ['nobody@example.com', 'ada@example.com'] })
     await server.reached('data')
     await engine.stopWorker(0)
     expect(await engine.statusOf(id, () => true)).toMatchObject({ recipients: ['bounced', 'queued'], attempts: [1, 0] })
     expect(await engine.eventsOf(id)).toEqual(['email.bounced'])
     expect(await jobsOf(engine, id)).toBe(true)
+  })
+
+  test('leaves alone what another worker is sending, whose claim came after its own had lapsed', async () => {
+    const { server, engine } = await startSilentAtData()
+    const id = await engine.send({ to: ['ada@example.com'] })
+    await server.reached('data')
+    // As another worker begins it.
+    await engine.db.updateTable('email_recipients').set({ attempt_count: 2 }).where('email_id', '=', id).execute()
+    await engine.stopWorker(0)
+    expect(await engine.statusOf(id, () => true)).toMatchObject({ recipients: ['sending'], attempts: [2] })
   })
 })
 
