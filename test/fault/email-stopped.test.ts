@@ -5,8 +5,8 @@ import { type MailStage, setMailStage } from './support/mail-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 
 /*
- * SIGTERM under load, while the mail server takes its time. Nothing lapses here: what the next process
- * sends at once was put back.
+ * SIGTERM under load, while the mail server takes its time, and once never answers. Nothing lapses here:
+ * what the next process sends at once was put back.
  */
 
 let database: TestDatabase
@@ -38,9 +38,15 @@ async function stop(): Promise<void> {
 test(`SIGTERM under load, ${stops} times: ends in time, and what was not sent is sent once`, within(20), async () => {
   stage = await setMailStage({ ...database, env })
   for (let time = 1; time <= stops; time++) {
+    const silent = Promise.withResolvers<void>()
+    stage.server.at('mail', () => {
+      stage.server.at('mail', () => undefined)
+      silent.resolve()
+      return { next: 'silence' }
+    })
     stage.server.at('message', () => delay(slowAnswerMs, undefined))
     await using load = stage.startLoad()
-    await load.acknowledged(40)
+    await Promise.all([load.acknowledged(40), silent.promise])
     await stop()
     stage.server.at('message', () => undefined)
     await stage.restart()
