@@ -124,15 +124,12 @@ describe('a mail server', () => {
       slow.push(await engine.send({ to: [`n${n}@one.test`] }))
       quick.push(await engine.send({ to: [`n${n}@two.test`] }))
     }
-    for (const id of quick) await engine.statusOf(id, isDelivered)
+    await untilDelivered(quick)
     expect(second.messages).toHaveLength(30)
     expect(first.messages).toEqual([])
     expect(first.mostOpen).toBe(2)
     patience.resolve(undefined)
-    for (const id of slow) {
-      await engine.advance(6)
-      await engine.statusOf(id, isDelivered)
-    }
+    await untilDelivered(slow)
     expect(first.messages).toHaveLength(30)
   })
 })
