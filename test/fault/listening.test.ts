@@ -38,10 +38,11 @@ test(`a worker is woken again after each of ${cuts} cuts of the connections that
       ...addingSubscribers({ db: tester, accountId: service.accountId }),
     })
 
+  /** Who has said LISTEN, and perhaps told something since. */
   const listening = async () => {
     const { rows } = await sql<{ pid: number }>`
       SELECT pid FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = ${listener} AND query LIKE 'LISTEN%'
+      WHERE datname = current_database() AND application_name = ${listener} AND query ~ '^LISTEN|pg_notify'
     `.execute(tester)
     return rows.map((row) => row.pid)
   }
