@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import type { Trx } from '../database/connection.ts'
-import type { RecipientStatus } from '../database/tables/emails.ts'
+import type { RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
+import { simulatorDomain } from './simulator.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {
@@ -32,6 +33,8 @@ export type DueRecipient = {
   nextAttemptAt: Date | null
   /** Whether it waits and its time has come. */
   due: boolean
+  /** Why nothing may be sent to them any more, which may have changed since the email was stored; null: nothing. */
+  withheld: string | null
 }
 
 type Row = {
@@ -55,6 +58,8 @@ type Row = {
   attempt_count: number
   next_attempt_at: Date | null
   due: boolean
+  suppressed: SuppressionsTable['reason'] | null
+  unsubscribed: boolean
 }
 
 /** How early a recipient may be begun: what clocks of a service's processes differ by. Seconds. */
@@ -70,7 +75,16 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
       r.next_attempt_at,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
-        AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due
+        AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
+      (
+        SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
+          AND (s.reason <> 'unsubscribe' OR e.audience_id IS NOT NULL)
+      ) AS suppressed,
+      e.audience_id IS NOT NULL AND EXISTS (
+        SELECT FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
+        WHERE p.account_id = e.account_id AND p.email_key = r.address_key
+          AND (p.status = 'unsubscribed' OR c.status = 'unsubscribed')
+      ) AS unsubscribed
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
@@ -90,21 +104,32 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       audienceId: email.audience_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
-      recipients: ofEmail.map(
-        ({ position, kind, name, address, domain, status, attempt_count, next_attempt_at, due }) => ({
-          position,
-          kind,
-          name,
-          address,
-          domain,
-          status,
-          attempts: attempt_count,
-          nextAttemptAt: next_attempt_at,
-          due,
-        }),
-      ),
+      recipients: ofEmail.map(recipientOf),
     }
   })
+}
+
+function recipientOf(row: Row): DueRecipient {
+  const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due } = row
+  const withheld = domain === simulatorDomain ? null : reasonAgainst(row)
+  return {
+    position,
+    kind,
+    name,
+    address,
+    domain,
+    status,
+    attempts: attempt_count,
+    nextAttemptAt: next_attempt_at,
+    due,
+    withheld,
+  }
+}
+
+function reasonAgainst({ suppressed, unsubscribed }: Row): string | null {
+  if (suppressed !== null)
+    return `The address came onto the suppression list (${suppressed}) before the email was sent.`
+  return unsubscribed ? 'The person unsubscribed before the email was sent.' : null
 }
 
 /** One recipient, by its email. */

@@ -1,6 +1,7 @@
 import type { DueEmail, DueRecipient, RecipientKey } from './begin.ts'
 import { isWaiting } from './email-status.ts'
-import { simulatorDomain } from './simulator.ts'
+import type { Fact } from './facts.ts'
+import { play, simulatorDomain } from './simulator.ts'
 
 /** One conversation to be held: these recipients of one email, at one destination. */
 export type Planned = {
@@ -19,6 +20,8 @@ export type Plan = {
   conversations: readonly Planned[]
   /** Recipients that only play. */
   simulated: readonly DueRecipient[]
+  /** Recipients nothing may be sent to any more. */
+  withheld: readonly DueRecipient[]
   /** Whether due recipients were left for another time, since there is no room at their destination. */
   parked: boolean
 }
@@ -37,7 +40,8 @@ export type Routes = {
 export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan {
   const due = email.recipients.filter((recipient) => recipient.due)
   const simulated = due.filter(({ domain }) => domain === simulatorDomain)
-  const real = due.filter(({ domain }) => domain !== simulatorDomain)
+  const withheld = due.filter((recipient) => recipient.withheld !== null)
+  const real = due.filter((recipient) => recipient.domain !== simulatorDomain && recipient.withheld === null)
   const together = [...Map.groupBy(real, ({ domain }) => routes.destinationOf(domain))]
   const groups = personal
     ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
@@ -46,7 +50,7 @@ export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan
     const leave = routes.take(group.destination)
     return leave === null ? [] : [{ ...group, email, personal, leave }]
   })
-  return { email, conversations, simulated, parked: conversations.length < groups.length }
+  return { email, conversations, simulated, withheld, parked: conversations.length < groups.length }
 }
 
 /** The recipients a plan begins with; of these, those whose sender had died. */
@@ -64,6 +68,25 @@ export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; r
       .filter(({ recipient: { status, domain } }) => status === 'sending' && domain !== simulatorDomain)
       .map(({ key }) => key),
   }
+}
+
+/** Whether anything is to be done for an email now. */
+export function isBegun({ conversations, simulated, withheld }: Plan): boolean {
+  return conversations.length + simulated.length + withheld.length > 0
+}
+
+/** What is known of an email without any server: what the simulator plays, and who is not written to. */
+export function factsAtOnce({ email, simulated, withheld }: Plan, at: Date): Fact[] {
+  return [
+    ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
+    ...withheld.map(({ position, withheld: reason }) => ({
+      kind: 'suppressed' as const,
+      reason: reason ?? '',
+      emailId: email.id,
+      position,
+      at,
+    })),
+  ]
 }
 
 /** When an email nothing is begun for is looked at again; null: never, nothing waits. */

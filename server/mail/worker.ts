@@ -11,10 +11,9 @@ import { type ConverseMeans, createConversing, type Draft } from './converse.ts'
 import type { Fact } from './facts.ts'
 import { isPersonal } from './message/compose.ts'
 import { createPlaces } from './places.ts'
-import { beginningsOf, nextLook, type Plan, type Planned, planOf } from './plan.ts'
+import { beginningsOf, factsAtOnce, isBegun, nextLook, type Plan, type Planned, planOf } from './plan.ts'
 import type { RecordMeans } from './record.ts'
 import { parkMs, type Sent, startSettling } from './settling.ts'
-import { play } from './simulator.ts'
 
 export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
   RecordMeans & {
@@ -169,17 +168,14 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     const ids = plans.filter(({ conversations }) => conversations.length > 0).map(({ email }) => email.id)
     // Those that cannot be read now are read one by one, when it is their turn.
     const contents = await loadSmallContents(db, ids).catch(report('reading contents'))
-    for (const { email, conversations, simulated } of plans) {
+    for (const plan of plans) {
+      const { email, conversations } = plan
       const one = held.get(email.id)
       if (one === undefined) continue
-      one.partsLeft = conversations.length + (simulated.length > 0 ? 1 : 0)
+      const facts = factsAtOnce(plan, clock.now())
+      one.partsLeft = conversations.length + (facts.length > 0 ? 1 : 0)
       const draft: Draft = { small: contents?.get(email.id) }
-      if (simulated.length > 0) {
-        settle(one, {
-          facts: simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, clock.now())),
-          released: [],
-        })
-      }
+      if (facts.length > 0) settle(one, { facts, released: [] })
       for (const planned of conversations) run(one, planned, draft)
     }
   }
@@ -243,8 +239,4 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       return stopped
     },
   }
-}
-
-function isBegun({ conversations, simulated }: Plan): boolean {
-  return conversations.length + simulated.length > 0
 }

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { newId } from '../../server/ids.ts'
 import {
   type MailEngine,
   type MailServerRules,
@@ -118,6 +119,37 @@ describe('an email', () => {
         'email.bounced',
       ].sort(),
     )
+  })
+
+  test('whose recipient has bounced, or has unsubscribed from the audience, by its time is not sent to them', async () => {
+    const { server, engine } = await start()
+    const at = engine.clock.now()
+    const scheduledAt = new Date(at.getTime() + 3_600_000)
+    const to = ['Gone@example.com', 'left@example.com', 'ada@example.com']
+    const [own, toAudience] = [
+      await engine.send({ to, scheduledAt }),
+      await engine.send({ to, scheduledAt, audienceId: newId('audience', at) }),
+    ]
+    const entry = (address: string, reason: 'hard_bounce' | 'unsubscribe') => ({
+      id: newId('suppression', at),
+      account_id: engine.accountId,
+      address,
+      address_key: address,
+      reason,
+      email_id: null,
+      created_at: at,
+    })
+    await engine.db
+      .insertInto('suppressions')
+      .values([entry('gone@example.com', 'hard_bounce'), entry('left@example.com', 'unsubscribe')])
+      .execute()
+    await engine.advance(3_601)
+    expect(await engine.statusOf(own, isDone)).toMatchObject({ recipients: ['suppressed', 'delivered', 'delivered'] })
+    expect(await engine.statusOf(toAudience, isDone)).toMatchObject({
+      recipients: ['suppressed', 'suppressed', 'delivered'],
+    })
+    expect(server.received.flatMap(({ recipients }) => recipients)).not.toContain('Gone@example.com')
+    expect(await engine.eventsOf(own)).toContain('email.failed')
   })
 
   test('whose domain is gone fails, and says so', async () => {

@@ -9,6 +9,7 @@ export type SeedEmail = {
   domainId?: string | null
   scheduledAt?: Date
   trackOpens?: boolean
+  audienceId?: string
   subject?: string
   text?: string
 }
@@ -36,7 +37,7 @@ export async function seedEmail(db: Db, { accountId, at, to, ...given }: SeedEma
       subject: given.subject ?? 'Welcome',
       message_id: `<${id}@example.test>`,
       campaign_id: null,
-      audience_id: null,
+      audience_id: given.audienceId ?? null,
       track_opens: given.trackOpens ?? false,
       scheduled_at: scheduled,
       created_at: at,
