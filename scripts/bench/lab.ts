@@ -127,6 +127,9 @@ export async function startService(
       ENCRYPTION_KEY: encryptionKey.toString('base64'),
       ROLES: roles,
       RATE_LIMITS: unlimited,
+      // Where no benchmark sends: with the capture, each start would say that no email leaves.
+      MAIL_TRANSPORT: 'relay',
+      SMTP_URL: 'smtp://127.0.0.1:9',
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
       LOG_LEVEL: 'warn',
