@@ -119,7 +119,9 @@ test('domains are looked up as often as they are', () => {
 
 test('what one machine carries stands in the results of the benchmarks', () => {
   const [, said = ''] = /\*\*What one machine carries\.\*\*([^[]*)/.exec(readme.section('Operating it larger')) ?? []
-  const measured = [...said.matchAll(/(\d[\d,.]*) (?:contacts|deliveries|messages|ms)/g)].map(([, figure = '']) => figure)
+  const measured = [...said.matchAll(/(\d[\d,.]*) (?:contacts|deliveries|messages|ms)/g)].map(
+    ([, figure = '']) => figure,
+  )
   expect(measured).toHaveLength(7)
   const results = readDocument('scripts/bench/RESULTS.md').text
   for (const figure of measured) expect(results).toMatch(new RegExp(`[| ]${figure} (?:/s|ms)`))
