@@ -35,7 +35,11 @@ export const emailContent = (description: string) =>
   z
     .string()
     .refine((value) => !value.includes('\u0000'), 'must not contain U+0000')
-    .meta({ description: `${description} At most ${emailLimits.contentBytes / 2 ** 20} MiB.` })
+    .meta({
+      description: `${description} At most ${emailLimits.contentBytes / 2 ** 20} MiB.`,
+      // Not a pattern that runs: looking for the one character is enough.
+      pattern: '^[^\\u0000]*$',
+    })
     .nullable()
     .optional()
 

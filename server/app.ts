@@ -47,7 +47,7 @@ import { traceEvents } from './tracing/events.ts'
 import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { startWakeUps } from './wake-ups.ts'
 import { createWebhookService } from './webhooks/service.ts'
-import { startWorkers } from './workers.ts'
+import { silenceLimitMs, startWorkers } from './workers.ts'
 
 /** The running service. */
 export type App = AsyncDisposable & {
@@ -145,12 +145,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   })
   starting.defer(() => exchange.close())
 
+  const capturing = config.mail.transport === 'capture'
   const domainChecks = {
     sender: { hostname: config.mail.hostname, spfInclude: config.mail.spfInclude },
     dns: { servers: config.mail.dnsServers },
-    isCaptured: config.mail.transport === 'capture',
+    isCaptured: capturing,
   }
-  const capturing = config.mail.transport === 'capture'
   let mail: MailWorker | null = null
   const registry = createRegistry()
   const metrics = createDeliveryMetrics(registry, { db, queue })
@@ -207,7 +207,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       checks: {
         database: async () => isAnswering(db),
         migrations: async () => (await pendingMigrations(db, options.migrations)).length === 0,
-        ...(workers === null ? {} : { workers: async () => workers.alive() }),
+        ...(workers === null ? {} : { workers: async () => workers.alive() && (mail?.idleMs() ?? 0) < silenceLimitMs }),
       },
       logger,
       trustProxy: config.http.trustProxy,

@@ -17,7 +17,7 @@ export function createRegistry(): Registry {
   return registry
 }
 
-/** Figures of deliveries: counted as they happen, or read from the database when they are asked for. */
+/** Figures of deliveries, and of emails that wait: counted as they happen, or read from the database when they are asked for. */
 export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: Db; queue: Queue }): DeliveryMetrics {
   const registers = [registry]
   const attempts = new Counter({
@@ -43,6 +43,14 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
     labelNames: ['state'],
     async read(gauge) {
       for (const [state, count] of Object.entries(await queue.depth())) gauge.set({ state }, count)
+    },
+  })
+  readGauge(registry, {
+    name: 'postern_queue_emails',
+    help: 'Emails in the queue by state, as of the last monitoring pass.',
+    labelNames: ['state'],
+    async read(gauge) {
+      for (const [state, count] of Object.entries(await queue.emails.depth())) gauge.set({ state }, count)
     },
   })
   readGauge(registry, {

@@ -41,7 +41,7 @@ const everyMinute = '* * * * *'
 const everyHour = '0 * * * *'
 
 /** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
-const silenceLimitMs = 30_000
+export const silenceLimitMs = 30_000
 
 /** Starts everything that happens off the request's path, or nothing when a part of it does not start. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {

@@ -1,6 +1,11 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Trx } from '../database/connection.ts'
-import type { RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
+import type {
+  EmailRecipientsTable,
+  EmailsTable,
+  RecipientStatus,
+  SuppressionsTable,
+} from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { simulatorDomain } from './simulator.ts'
 
@@ -37,30 +42,15 @@ export type DueRecipient = {
   withheld: string | null
 }
 
-type Row = {
-  id: string
-  account_id: string
-  domain_id: string | null
-  message_id: string
-  sender: string
-  subject: string
-  created_at: Date
-  scheduled_at: Date | null
-  audience_id: string | null
-  track_opens: boolean
-  track_clicks: boolean
-  position: number
-  kind: 'to' | 'cc' | 'bcc'
-  name: string | null
-  address: string
-  domain: string
-  status: RecipientStatus
-  attempt_count: number
-  next_attempt_at: Date | null
-  due: boolean
-  suppressed: SuppressionsTable['reason'] | null
-  unsubscribed: boolean
-}
+type Row = Omit<Selectable<EmailsTable>, 'mode' | 'status' | 'tags' | 'campaign_id' | 'updated_at' | 'completed_at'> &
+  Pick<
+    Selectable<EmailRecipientsTable>,
+    'position' | 'kind' | 'name' | 'address' | 'domain' | 'status' | 'attempt_count' | 'next_attempt_at'
+  > & {
+    due: boolean
+    suppressed: SuppressionsTable['reason'] | null
+    unsubscribed: boolean
+  }
 
 /** How early a recipient may be begun: what clocks of a service's processes differ by. Seconds. */
 const earlySeconds = 5

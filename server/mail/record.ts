@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import type { EmailStatus, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
+import type { EmailRecipientsTable, EmailStatus, SuppressionsTable } from '../database/tables/emails.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
@@ -97,26 +97,9 @@ function remainderOf({ id, recipients }: Email): Remainder {
   }
 }
 
-type Row = {
-  email_id: string
-  account_id: string
+type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
   subject: string
   email_status: EmailStatus
-  position: number
-  address: string
-  address_key: string
-  domain: string
-  status: RecipientStatus
-  attempt_count: number
-  first_attempt_at: Date | null
-  next_attempt_at: Date | null
-  reason: string | null
-  delayed_at: Date | null
-  accepted_at: Date | null
-  delivered_at: Date | null
-  opened_at: Date | null
-  clicked_at: Date | null
-  complained_at: Date | null
 }
 
 /** Locks emails with all their recipients, in one order for all, so that no two wait for each other. */

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { fromKysely, type Job, type PgBoss } from 'pg-boss'
+import { fromKysely, type PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
+import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
 import { freshRange, priorityOf, rangeOfDueRetries } from './lanes.ts'
 import { createTurns } from './turns.ts'
 
 /** An email that this process has claimed, and must finish or put back. */
 export type ClaimedEmail = {
   emailId: string
-  /** Names this claim: a claim that lapsed and was made again by another worker has another. */
-  claim: { id: string; retryCount: number }
+  claim: JobClaim
 }
 
 /** An email to be put in the queue. */
@@ -43,41 +43,22 @@ export type EmailQueue = {
   finish(trx: Trx, finished: readonly { claimed: ClaimedEmail; nextAt: Date | null }[]): Promise<void>
   /** Of `emailIds`, those that have no job that will ever run. */
   missing(handle: Handle, emailIds: readonly string[]): Promise<string[]>
-  /** Counts of the emails in the queue; as of the last monitoring pass, at most a minute old. */
-  depth(): Promise<{ ready: number; scheduled: number; claimed: number }>
+  depth(): Promise<QueueDepth>
 }
 
 const emailQueue = 'emails'
 
-/** Without a limit of groups, a claim depends on statistics; see queue.ts. */
-const noLimit = 1_000_000
-
-const queueOptions = {
-  partition: true,
-  /** A worker that does not report for this long is taken for dead, and its emails are claimed again. */
-  heartbeatSeconds: 20,
-  // A bound for a worker that reports but never ends, far above the longest conversation with many servers.
-  expireInSeconds: 4 * 3_600,
-  retryLimit: 1_000_000,
-  retryDelay: 0,
-  retentionSeconds: 365 * 24 * 3_600,
-} as const
+/** Far above the longest conversations with many servers. */
+const expireInSeconds = 4 * 3_600
 
 export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
-  await boss.createQueue(emailQueue, queueOptions)
-  const table = (await boss.getQueue(emailQueue))?.table
-  if (table === undefined) throw new Error('the queue of emails has no table')
-  const jobs = sql.table(`pgboss.${table}`)
+  const jobsOfEmails = await openJobs(boss, { name: emailQueue, expireInSeconds })
+  const { table: jobs } = jobsOfEmails
   const turns = createTurns()
 
   function priority({ accountId, dueAt }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
     const lane = numberOf(accountId)
     return dueAt === null ? turns.next({ slow: false, lane }, now) : priorityOf({ slow: false, lane }, dueAt)
-  }
-
-  async function now(): Promise<Date> {
-    const { rows } = await boss.getDb().executeSql('SELECT pgboss.job_now() AS now')
-    return rows[0].now
   }
 
   return {
@@ -107,22 +88,13 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
       await boss.deleteJob(emailQueue, emailIds.map(uuidOf), { db: fromKysely(trx) })
     },
     async claim(what, limit) {
-      const range = what === 'fresh' ? freshRange : rangeOfDueRetries(await now())
-      const claimed: Job[] = await boss.fetch(emailQueue, {
-        batchSize: limit,
-        minPriority: range.min,
-        maxPriority: range.max,
-        groupConcurrency: noLimit,
-      })
-      return claimed.map(({ id, retryCount }) => ({ emailId: idOfUuid('email', id), claim: { id, retryCount } }))
+      const range = what === 'fresh' ? freshRange : rangeOfDueRetries(await queueTime(boss))
+      const claims = await jobsOfEmails.claim(range, limit)
+      // Nothing waits any more, so nobody owes anybody a turn.
+      if (what === 'fresh' && claims.length < limit) turns.forget()
+      return claims.map((claim) => ({ emailId: idOfUuid('email', claim.id), claim }))
     },
-    async keepAlive(claimed) {
-      if (claimed.length === 0) return
-      await boss.touch(
-        emailQueue,
-        claimed.map(({ claim }) => claim),
-      )
-    },
+    keepAlive: (claimed) => jobsOfEmails.keepAlive(claimed.map(({ claim }) => claim)),
     async finish(trx, finished) {
       if (finished.length === 0) return
       const ids = finished.map(({ claimed }) => claimed.claim.id)
@@ -147,22 +119,8 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
           AND j.state = 'active' AND j.retry_count = i.retry_count
       `.execute(trx)
     },
-    async missing(handle, emailIds) {
-      const ids = emailIds.map(uuidOf)
-      const { rows } = await sql<{ id: string }>`
-        SELECT id FROM ${jobs} WHERE name = ${emailQueue} AND id = ANY(${ids}::uuid[]) AND state <= 'active'
-      `.execute(handle)
-      const present = new Set(rows.map((row) => row.id))
-      return emailIds.filter((_, index) => !present.has(ids[index] as string))
-    },
-    async depth() {
-      const counts = await boss.getQueue(emailQueue)
-      return {
-        ready: counts?.readyCount ?? 0,
-        scheduled: counts?.deferredCount ?? 0,
-        claimed: counts?.activeCount ?? 0,
-      }
-    },
+    missing: jobsOfEmails.missing,
+    depth: jobsOfEmails.depth,
   }
 }
 

@@ -1,16 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type AttachableClock, type Db as BossConnection, fromKysely, type Job, PgBoss } from 'pg-boss'
+import { type AttachableClock, type Db as BossConnection, fromKysely, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
+import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
 import type { PriorityRange } from './lanes.ts'
 
 /** A delivery that this process has claimed and must settle, requeue or drop. */
 export type ClaimedDelivery = {
   deliveryId: string
-  /** Names this claim: a claim that lapsed and was made again by another worker has another. */
-  claim: { id: string; retryCount: number }
+  claim: JobClaim
 }
 
 /** A delivery to be put in the queue. */
@@ -62,8 +62,7 @@ export type Queue = {
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
   /** What the queue takes for now: the time of the database, which all processes share. */
   now(): Promise<Date>
-  /** Counts of the deliveries in the queue; as of the last monitoring pass, at most a minute old. */
-  depth(): Promise<{ ready: number; scheduled: number; claimed: number }>
+  depth(): Promise<QueueDepth>
   /** Puts a task in, in the transaction that causes it. */
   addTask(trx: Trx, task: Task): Promise<void>
   /** Works on tasks of a name, one at a time; one that throws is tried again, with pauses. */
@@ -80,27 +79,8 @@ export const queueNow = sql<Date>`pgboss.job_now()`
 
 const deliveryQueue = 'deliveries'
 
-/** A worker that does not report for this long is taken for dead and its deliveries are claimed again. */
-const heartbeatSeconds = 20
-
-/**
- * Deliveries are in no group, and none is limited. With a limit pg-boss writes the claim so that the jobs are
- * looked up by their ids whatever the planner knows of the table; without, statistics from a moment when
- * nothing waited make it compare all that waits with all it claims: 45 s for 500 of 100,000.
- */
-const noLimit = 1_000_000
-
-const queueOptions = {
-  partition: true,
-  heartbeatSeconds,
-  // A bound for a worker that reports but never ends, far above the 30 s of an exchange.
-  expireInSeconds: 3_600,
-  // pg-boss retries are only for a worker that died, as often as that happens.
-  retryLimit: 1_000_000,
-  retryDelay: 0,
-  // A job may wait as long as its delivery does.
-  retentionSeconds: 365 * 24 * 3_600,
-} as const
+/** Far above the 30 s of an exchange. */
+const expireInSeconds = 3_600
 
 const taskNames: readonly Task['name'][] = ['recover', 'cancel']
 const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
@@ -162,11 +142,9 @@ function createBoss(options: QueueOptions): PgBoss {
 
 async function openQueue(boss: PgBoss): Promise<Queue> {
   await boss.start()
-  await boss.createQueue(deliveryQueue, queueOptions)
+  const deliveries = await openJobs(boss, { name: deliveryQueue, expireInSeconds })
   for (const name of taskNames) await boss.createQueue(name, taskOptions)
-  const table = (await boss.getQueue(deliveryQueue))?.table
-  if (table === undefined) throw new Error('the queue of deliveries has no table')
-  const jobs = sql.table(`pgboss.${table}`)
+  const { table: jobs } = deliveries
   const emails = await openEmailQueue(boss)
 
   return {
@@ -236,16 +214,8 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       `.execute(handle)
     },
     async claim(range, limit) {
-      const claimedJobs: Job[] = await boss.fetch(deliveryQueue, {
-        batchSize: limit,
-        minPriority: range.min,
-        maxPriority: range.max,
-        groupConcurrency: noLimit,
-      })
-      return claimedJobs.map(({ id, retryCount }) => ({
-        deliveryId: idOfUuid('delivery', id),
-        claim: { id, retryCount },
-      }))
+      const claims = await deliveries.claim(range, limit)
+      return claims.map((claim) => ({ deliveryId: idOfUuid('delivery', claim.id), claim }))
     },
     async giveBack(claimed) {
       await boss.fail(
@@ -255,7 +225,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
     },
     async slowLanes(after, limit) {
       // A walk from lane to lane along the index the claims use: one step each, however much waits in it.
-      const waiting = `FROM pgboss.${table} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
+      const waiting = `FROM ${deliveries.tableName} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
       const { rows } = await boss.getDb().executeSql(
         `WITH RECURSIVE lane AS (
           (SELECT priority ${waiting} AND priority < $1 ORDER BY priority DESC LIMIT 1)
@@ -268,13 +238,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       )
       return rows.map((row) => row.lane)
     },
-    async keepAlive(claimed) {
-      if (claimed.length === 0) return
-      await boss.touch(
-        deliveryQueue,
-        claimed.map(({ claim }) => claim),
-      )
-    },
+    keepAlive: (claimed) => deliveries.keepAlive(claimed.map(({ claim }) => claim)),
     async claimed(handle, deliveryIds) {
       const ids = deliveryIds.map(uuidOf)
       // Locked whatever their state: a claim passes over a locked job, and one that came first is waited for.
@@ -284,26 +248,9 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       `.execute(handle)
       return new Set(rows.filter((row) => row.claimed).map((row) => idOfUuid('delivery', row.id)))
     },
-    async missing(handle, deliveryIds) {
-      const ids = deliveryIds.map(uuidOf)
-      const { rows } = await sql<{ id: string }>`
-        SELECT id FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) AND state <= 'active'
-      `.execute(handle)
-      const present = new Set(rows.map((row) => row.id))
-      return deliveryIds.filter((_, index) => !present.has(ids[index] as string))
-    },
-    async now() {
-      const { rows } = await boss.getDb().executeSql('SELECT pgboss.job_now() AS now')
-      return rows[0].now
-    },
-    async depth() {
-      const counts = await boss.getQueue(deliveryQueue)
-      return {
-        ready: counts?.readyCount ?? 0,
-        scheduled: counts?.deferredCount ?? 0,
-        claimed: counts?.activeCount ?? 0,
-      }
-    },
+    missing: deliveries.missing,
+    now: () => queueTime(boss),
+    depth: deliveries.depth,
     async addTask(trx, { name, data }) {
       const id = await boss.send(name, data, { db: inside(trx) })
       if (id === null) throw new Error(`the queue dropped a task "${name}"`)

@@ -6,24 +6,13 @@ import { isWaiting } from '../../server/mail/email-status.ts'
 import type { Fact } from '../../server/mail/facts.ts'
 import { simulatorDomain } from '../../server/mail/simulator.ts'
 import { type RecipientState, transition } from '../../server/mail/transition.ts'
+import { begunRecipient } from '../support/emails.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 const emailId = newId('email', at)
 const recipient = { emailId, address: 'ada@example.com', domain: 'example.com', subject: 'Welcome' }
 
-const sending: RecipientState = {
-  status: 'sending',
-  attemptCount: 1,
-  firstAttemptAt: at,
-  nextAttemptAt: null,
-  reason: null,
-  delayedAt: null,
-  acceptedAt: null,
-  deliveredAt: null,
-  openedAt: null,
-  clickedAt: null,
-  complainedAt: null,
-}
+const sending = begunRecipient(at)
 
 type Told = Fact extends infer F ? (F extends Fact ? Omit<F, 'emailId' | 'position' | 'at'> : never) : never
 

@@ -1,29 +1,16 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../server/ids.ts'
 import { play, simulatorDomain, stories } from '../../server/mail/simulator.ts'
-import { type RecipientState, transition } from '../../server/mail/transition.ts'
+import { transition } from '../../server/mail/transition.ts'
+import { begunRecipient } from '../support/emails.ts'
 import { readDocument } from './document.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
-const queued: RecipientState = {
-  status: 'queued',
-  attemptCount: 1,
-  firstAttemptAt: at,
-  nextAttemptAt: null,
-  reason: null,
-  delayedAt: null,
-  acceptedAt: null,
-  deliveredAt: null,
-  openedAt: null,
-  clickedAt: null,
-  complainedAt: null,
-}
-
 /** The events of a recipient's story, in order. */
 function eventsOf(address: string): string[] {
   const emailId = newId('email', at)
   const recipient = { emailId, address, domain: simulatorDomain, subject: '' }
-  let state = queued
+  let state = begunRecipient(at)
   return play({ emailId, position: 0, address }, at).flatMap((fact) => {
     const next = transition(recipient, state, fact, 0)
     if (next === null) throw new Error(`${fact.kind} changes nothing`)

@@ -1,5 +1,6 @@
 import type { Db } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
+import type { RecipientState } from '../../server/mail/transition.ts'
 
 export type SeedEmail = {
   accountId: string
@@ -12,6 +13,23 @@ export type SeedEmail = {
   audienceId?: string
   subject?: string
   text?: string
+}
+
+/** A recipient whose first attempt has begun. */
+export function begunRecipient(at: Date): RecipientState {
+  return {
+    status: 'sending',
+    attemptCount: 1,
+    firstAttemptAt: at,
+    nextAttemptAt: null,
+    reason: null,
+    delayedAt: null,
+    acceptedAt: null,
+    deliveredAt: null,
+    openedAt: null,
+    clickedAt: null,
+    complainedAt: null,
+  }
 }
 
 /** An account to own what a test makes. */
