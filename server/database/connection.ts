@@ -23,6 +23,13 @@ export type ConnectionOptions = {
   sessionOptions?: string
 }
 
+/**
+ * Has a session plan every statement for tables that will grow. Plans are kept, those of foreign keys too,
+ * and one made while it was cheapest to read a table through would read all of a flood for each row of it.
+ * What is costed as if that were forbidden must not look as if it were worth compiling.
+ */
+const planForLargeTables = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
+
 /** A pool and Kysely on it. `destroy()` on the latter closes both. */
 export function connect(options: ConnectionOptions): Db {
   const pool = new pg.Pool({
@@ -35,9 +42,12 @@ export function connect(options: ConnectionOptions): Db {
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   pool.on('error', options.onError)
-  // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
-  // of it; but an error nobody listens to would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('connect', (client) => {
+    // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
+    // of it; but an error nobody listens to would end the process.
+    client.on('error', () => undefined)
+    client.query(planForLargeTables).catch(() => undefined)
+  })
   return new Kysely<Database>({ dialect: createDialect(pool) })
 }
 
