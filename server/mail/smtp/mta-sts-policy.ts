@@ -18,11 +18,14 @@ export function policyIdOf(records: readonly (readonly string[])[]): string | nu
   return /;\s*id\s*=\s*([A-Za-z0-9]{1,32})\s*(?:;|$)/.exec(text)?.[1] ?? null
 }
 
-/** A policy from its file; null when it is not valid. What it does not know it passes over. */
+/**
+ * A policy from its file; null when it is not valid. What it does not know it passes over. Anybody may have
+ * written the file: it is read in one pass.
+ */
 export function parsePolicy(text: string): StsPolicy | null {
-  const fields = text.split(/\r?\n/).flatMap((line) => {
-    const [, key, value] = /^([a-z_]+)\s*:\s*(.*?)\s*$/i.exec(line) ?? []
-    return key === undefined || value === undefined ? [] : [{ key, value }]
+  const fields = text.split(/\r\n|\r|\n/).flatMap((line) => {
+    const colon = line.indexOf(':')
+    return colon < 0 ? [] : [{ key: line.slice(0, colon).trim(), value: line.slice(colon + 1).trim() }]
   })
   const first = (wanted: string) => fields.find(({ key }) => key === wanted)?.value
   const mode = first('mode')

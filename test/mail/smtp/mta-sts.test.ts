@@ -201,6 +201,23 @@ test('the file of a policy is read', () => {
   })
 })
 
+test('the file of a policy is read whatever ends its lines, and whatever stands around its values', () => {
+  for (const end of ['\r\n', '\r', '\n']) {
+    const text = ['version: STSv1', 'mode \t:\t enforce  ', 'mx:a.test', 'MX: b.test', 'max_age : 1', ''].join(end)
+    expect(parsePolicy(text)).toEqual({ mode: 'enforce', maxAgeSeconds: 1, mx: ['a.test'] })
+  }
+})
+
+// Read at more than a step for each character, these take minutes.
+test.each([
+  ['in a line', `x:${' '.repeat(60_000)}x`],
+  ['and then half the end of a line', `x:${' '.repeat(60_000)}x\rx`],
+  ['before a colon', `x${' '.repeat(60_000)}x:`],
+  ['in front of a line', `${' '.repeat(60_000)}x`],
+])('the file of a policy is no trouble with many spaces %s', (_name, text) => {
+  expect(parsePolicy(text)).toBeNull()
+})
+
 test.each([
   '',
   'version: STSv2\nmode: none\nmax_age: 1',
