@@ -4,7 +4,7 @@ import type { Transport } from './transport.ts'
 export type Places = {
   /** How many are left in all. */
   room(): number
-  /** Takes one at a destination, if there is one. Answers how to leave it, which does so once. */
+  /** Takes one at a destination, if there is one there and in all. Answers how to leave it, which does so once. */
   take(destination: string): (() => void) | null
 }
 
@@ -19,10 +19,12 @@ export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Pl
     else taken.set(destination, count)
   }
 
+  const room = () => Math.max(0, transport.room() - total)
+
   return {
-    room: () => Math.max(0, transport.room() - total),
+    room,
     take(destination) {
-      if ((taken.get(destination) ?? 0) >= transport.roomFor(destination)) return null
+      if (room() === 0 || (taken.get(destination) ?? 0) >= transport.roomFor(destination)) return null
       change(destination, 1)
       let left = false
       return () => {

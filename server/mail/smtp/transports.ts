@@ -7,7 +7,6 @@ import { createDestinations } from './destinations.ts'
 import { createDirect } from './direct.ts'
 import { createMtaSts } from './mta-sts.ts'
 import type { MailResolver } from './mx.ts'
-import { deferred } from './outcome.ts'
 import { Pool } from './pool.ts'
 import { createRelay } from './relay.ts'
 import type { RelayConfig } from './relay-url.ts'
@@ -91,8 +90,6 @@ export function createTransport(options: TransportOptions): Transport {
     room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
     roomFor,
     async send({ destination, ...letter }, signal) {
-      // Twice what there is room for by any count: whoever begins so many does not ask.
-      if (begun >= 2 * maxBegun) return letter.recipients.map(() => deferred('The service has too much to send.'))
       count(destination, 1)
       try {
         return await route.send(destination, letter, signal)
