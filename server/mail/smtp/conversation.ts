@@ -47,7 +47,7 @@ export async function converse(
 ): Promise<ConversationResult> {
   const answers = new Map<number, Answer>()
   let rest = letter.recipients.map((_, index) => index)
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const recipients = rest.flatMap((index) => letter.recipients[index] ?? [])
     const transaction = new Transaction(session, { ...letter, recipients }, options)
     const result = await transaction.run(signal)
@@ -58,7 +58,12 @@ export async function converse(
     const isProgress = result.answers.some(({ kind }) => kind === 'taken')
     rest = rest.filter((_, place) => isLeftOver(result.answers[place]))
     if (rest.length === 0 || !isProgress || !result.isReusable || signal.aborted) {
-      return { ...result, answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []) }
+      return {
+        answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []),
+        isReusable: result.isReusable,
+        // After the first transaction it did answer, and may have taken the message for some.
+        isStale: isFirst && result.isStale,
+      }
     }
   }
 }

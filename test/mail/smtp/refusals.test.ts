@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type ScriptedSmtpOptions, startScriptedSmtp } from '../../support/scripted-smtp.ts'
-import type { SmtpStage } from '../../support/scripted-smtp-session.ts'
+import type { SmtpReaction, SmtpStage } from '../../support/scripted-smtp-session.ts'
 import { conversation, relayTo, sendOnce } from './smtp-setup.ts'
 
 const ways: [string, ScriptedSmtpOptions][] = [
@@ -129,6 +129,32 @@ test('recipients that are too many for one transaction follow in the next', asyn
     ['e@x.test'],
   ])
 })
+
+test.each<[string, SmtpReaction]>([
+  ['421', { reply: '421 4.7.0 Enough for now', next: 'drop' }],
+  ['nothing', { next: 'reset' }],
+])(
+  'whoever was taken gets no other copy when a session that was kept ends with %s before the rest',
+  async (_name, end) => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    const signal = new AbortController().signal
+    await transport.send(conversation({ to: ['before@x.test'] }), signal)
+    server.at('rcpt', ({ argument }) => (argument.startsWith('b') ? '452 4.5.3 Too many recipients' : undefined))
+    server.at('mail', ({ count }) => (count === 2 ? end : undefined))
+
+    expect(await transport.send(conversation({ to: ['a@x.test', 'b@x.test'] }), signal)).toMatchObject([
+      { kind: 'accepted' },
+      { kind: 'deferred', unknown: false },
+    ])
+    await transport.close()
+    expect(server.messages.map(({ recipients }) => recipients.map(({ address }) => address))).toEqual([
+      ['before@x.test'],
+      ['a@x.test'],
+    ])
+    expect(server.connections).toBe(1)
+  },
+)
 
 test('who takes no recipient at all is not asked again at once', async () => {
   await using server = await startScriptedSmtp()
