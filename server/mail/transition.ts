@@ -35,6 +35,8 @@ export type Transition = {
   suppress: SuppressionsTable['reason'] | null
 }
 
+const knownByNotification = 'The server took the message: a notification says that it was delivered.'
+
 /**
  * What a fact makes of a recipient; null: nothing, as when it is told a second time or has been overtaken.
  * Nothing a recipient's server has taken becomes waiting again, and nothing that ended is begun anew.
@@ -51,12 +53,12 @@ export function transition(
   const about = { emailId: recipient.emailId, to: recipient.address, subject: recipient.subject }
   const ended = { nextAttemptAt: null }
   const none = { events: [], suppress: null }
+  const sent: NewEvent = { type: 'email.sent', data: { ...about, sentAt: at } }
+  const delivered: NewEvent = { type: 'email.delivered', data: { ...about, deliveredAt: at } }
 
   switch (fact.kind) {
     case 'accepted': {
-      if (state.acceptedAt !== null || state.deliveredAt !== null) return null
-      const sent: NewEvent = { type: 'email.sent', data: { ...about, sentAt: at } }
-      const delivered: NewEvent = { type: 'email.delivered', data: { ...about, deliveredAt: at } }
+      if (state.acceptedAt !== null) return null
       const entry = { detail: null, reply: fact.reply, host: fact.host }
       // A notification that it bounced can come before the answer is written down.
       if (!isWaiting(state.status)) {
@@ -77,15 +79,26 @@ export function transition(
     }
     case 'delivered': {
       if (state.status !== 'accepted' && !isWaiting(state.status)) return null
+      // The notification can come before the answer of the relay is written down, or where it was lost.
+      const isNews = state.acceptedAt === null
+      const before = { type: 'sent', detail: knownByNotification, reply: null, host: null }
+      const entry = { type: 'delivered', detail: null, reply: fact.reply, host: fact.host }
       return {
-        state: { ...state, ...ended, status: 'delivered', deliveredAt: fact.at },
-        timeline: [{ type: 'delivered', detail: null, reply: fact.reply, host: fact.host }],
-        events: [{ type: 'email.delivered', data: { ...about, deliveredAt: at } }],
+        state: {
+          ...state,
+          ...ended,
+          status: 'delivered',
+          acceptedAt: state.acceptedAt ?? fact.at,
+          deliveredAt: fact.at,
+        },
+        timeline: isNews ? [before, entry] : [entry],
+        events: isNews ? [sent, delivered] : [delivered],
         suppress: null,
       }
     }
     case 'deferred': {
-      if (!isWaiting(state.status)) return null
+      // Told once for each attempt: what is written down a second time finds the recipient waiting already.
+      if (state.status !== 'sending') return null
       const { reason, reply, host } = fact
       const detail = fact.unknown
         ? `${reason} It is sent again with the same Message-ID, so the recipient may get it twice.`

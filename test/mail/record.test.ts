@@ -62,6 +62,10 @@ async function seen(emailId: string) {
   }
 }
 
+function deferred(emailId: string, position: number): Fact {
+  return { kind: 'deferred', reason: 'Later.', reply: null, host: null, unknown: false, emailId, position, at }
+}
+
 describe('recording facts', () => {
   test('changes recipients, history, events and the email together', async () => {
     const id = await seedEmail(database.db, { accountId, at, to: ['ada@example.com', 'bob@example.com'] })
@@ -83,28 +87,18 @@ describe('recording facts', () => {
   })
 
   test('a second time changes nothing', async () => {
-    const id = await seedEmail(database.db, { accountId, at, to: ['cy@example.com'] })
-    await begin(id, [0])
-    await record(accepted(id, 0))
+    const id = await seedEmail(database.db, { accountId, at, to: ['cy@example.com', 'di@example.com'] })
+    await begin(id, [0, 1])
+    const remainder = await record(accepted(id, 0), deferred(id, 1))
     const once = await seen(id)
-    await record(accepted(id, 0), accepted(id, 0))
+    expect(await record(accepted(id, 0), accepted(id, 0), deferred(id, 1))).toEqual(remainder)
     expect(await seen(id)).toEqual(once)
   })
 
   test('tells what remains: a time where a recipient is deferred, and that one waits without', async () => {
     const id = await seedEmail(database.db, { accountId, at, to: ['a@example.com', 'b@example.com', 'c@example.com'] })
     await begin(id, [0, 1])
-    const later: Fact = {
-      kind: 'deferred',
-      reason: 'Later.',
-      reply: null,
-      host: null,
-      unknown: false,
-      emailId: id,
-      position: 1,
-      at,
-    }
-    expect(await record(accepted(id, 0), later)).toEqual([
+    expect(await record(accepted(id, 0), deferred(id, 1))).toEqual([
       { emailId: id, anyQueued: true, nextAt: new Date('2026-03-01T09:35:00.000Z') },
     ])
     expect(await seen(id)).toMatchObject({

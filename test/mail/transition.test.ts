@@ -21,17 +21,22 @@ const taken: Told = { ...accepted, final: true }
 const deferred: Told = { kind: 'deferred', reason: 'Try later.', reply: '451 4.7.1 later', host: null, unknown: false }
 const hard: Told = { kind: 'bounced', bounceType: 'hard', reason: 'Nobody.', reply: '550 5.1.1 nobody', host: null }
 const soft: Told = { ...hard, bounceType: 'soft' }
+const success: Told = { kind: 'delivered', reply: null, host: null }
 const visitor = { userAgent: null, ipAddress: '192.0.2.7', automated: false }
 
 function tell(state: RecipientState, told: Told, when = at, about = recipient) {
   return transition(about, state, { ...told, emailId, position: 0, at: when }, 0.5)
 }
 
-/** The state after facts, and the types of the events they made. */
-function story(...facts: Told[]): { state: RecipientState; events: string[] } {
+/** The state after facts, of another attempt each time one is begun again, and the types of the events they made. */
+function story(...facts: (Told | 'begun again')[]): { state: RecipientState; events: string[] } {
   let state = sending
   const events: string[] = []
   for (const fact of facts) {
+    if (fact === 'begun again') {
+      state = { ...state, status: 'sending', attemptCount: state.attemptCount + 1, nextAttemptAt: null }
+      continue
+    }
     const next = tell(state, fact)
     if (next === null) continue
     state = next.state
@@ -41,18 +46,25 @@ function story(...facts: Told[]): { state: RecipientState; events: string[] } {
 }
 
 describe('what facts make of a recipient', () => {
-  test.each<[string, Told[], string, string[]]>([
+  test.each<[string, (Told | 'begun again')[], string, string[]]>([
     ['a relay takes it', [accepted], 'accepted', ['email.sent']],
     ['its own server takes it', [taken], 'delivered', ['email.sent', 'email.delivered']],
+    ['a relay takes it and tells of success', [accepted, success], 'delivered', ['email.sent', 'email.delivered']],
     [
-      'a relay takes it and tells of success',
-      [accepted, { kind: 'delivered', reply: null, host: null }],
+      'a relay tells of success before its answer is written down',
+      [success, accepted],
       'delivered',
       ['email.sent', 'email.delivered'],
     ],
     [
+      'a relay tells of success after its answer was lost',
+      [{ ...deferred, unknown: true }, success],
+      'delivered',
+      ['email.delivery_delayed', 'email.sent', 'email.delivered'],
+    ],
+    [
       'deferred, deferred, taken',
-      [deferred, deferred, taken],
+      [deferred, 'begun again', deferred, 'begun again', taken],
       'delivered',
       ['email.delivery_delayed', 'email.sent', 'email.delivered'],
     ],
@@ -102,6 +114,20 @@ describe('what facts make of a recipient', () => {
     expect(tell(sending, hard, at, played)?.suppress).toBeNull()
   })
 
+  test('what its relay took without an answer is sent in its history too', () => {
+    expect(tell(sending, success)?.timeline).toMatchObject([
+      { type: 'sent', detail: expect.stringContaining('notification') },
+      { type: 'delivered' },
+    ])
+    expect(tell(story(accepted).state, success)?.timeline).toMatchObject([{ type: 'delivered' }])
+  })
+
+  test('put off is told once for each attempt', () => {
+    const once = story(deferred).state
+    expect(tell(once, deferred)).toBeNull()
+    expect(tell(story(deferred, 'begun again').state, deferred)).not.toBeNull()
+  })
+
   test('72 hours after the first attempt it is given up, with the last answer', () => {
     const threeDays = new Date(at.getTime() + 72 * 3_600_000)
     const last = tell({ ...sending, attemptCount: 20 }, deferred, threeDays)
@@ -125,7 +151,7 @@ const anyFact: fc.Arbitrary<Told> = fc.constantFrom(
   deferred,
   hard,
   soft,
-  { kind: 'delivered' as const, reply: null, host: null },
+  success,
   { kind: 'delayed' as const, reason: 'late', reply: null, host: null },
   { kind: 'failed' as const, reason: 'no' },
   { kind: 'suppressed' as const, reason: 'no' },
@@ -148,6 +174,7 @@ test('in whatever order facts come, what ended is not begun anew, and every even
           eventType(type).data.parse(data)
           counts.set(type, (counts.get(type) ?? 0) + 1)
         }
+        if (counts.has('email.delivered')) expect(counts.has('email.sent')).toBe(true)
         state = next.state
       }
       for (const type of [
