@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import { DomainError } from '../errors.ts'
+import { gatherBytes } from '../gather-bytes.ts'
 import type { BodyRoom } from './body-room.ts'
 import { structuralBytes } from './json-structure.ts'
 
@@ -99,15 +100,13 @@ async function collect(req: Request, maxBytes: number, onData?: (length: number)
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
+    const body = gatherBytes(maxBytes)
     req.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length <= maxBytes) chunks.push(chunk)
-      else reject(tooLarge(maxBytes))
-      onData?.(length)
+      body.add(chunk)
+      if (body.length > maxBytes) reject(tooLarge(maxBytes))
+      onData?.(body.length)
     })
-    req.on('end', () => resolve(Buffer.concat(chunks, Math.min(length, maxBytes))))
+    req.on('end', () => resolve(body.bytes()))
   })
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts'
 import { messageOf } from '../../errno.ts'
 import { OperatorError } from '../../errors.ts'
 import { createDoor, type DoorLimits } from './door.ts'
+import { readMessage } from './read-message.ts'
 import { createSlots } from './slots.ts'
 
 /** A message as an SMTP client handed it over. */
@@ -13,7 +14,7 @@ export type ReceivedMessage = {
   /** The reverse path without angle brackets; empty: none. */
   mailFrom: string
   recipients: string[]
-  /** Dots are no longer stuffed. */
+  /** Dots are no longer stuffed. Only its beginning, where no more is kept. */
   content: Buffer
 }
 
@@ -27,7 +28,10 @@ export type SmtpListenerOptions = {
   name: string
   /** PEM. Null: no STARTTLS. */
   tls: { key: string; cert: string } | null
+  /** What is longer is refused. */
   maxMessageBytes: number
+  /** Bytes of a message that are handed over: the rest is read and forgotten. Default: all. */
+  keepBytes?: number
   maxRecipients: number
   /** All together; the next are told to come again. */
   maxConnections: number
@@ -55,7 +59,7 @@ export type SmtpListener = {
 
 /** For a connection on which nothing moves. RFC 5321 §4.5.3.2.7 would have 5 minutes. */
 const idleTimeoutMs = 60_000
-/** A message beyond this waits until one of a few places is free, so that memory is bounded. */
+/** Where more than this is kept of a message, it waits until one of a few places is free: memory is bounded. */
 const smallMessageBytes = 1_048_576
 const largeMessagesAtOnce = 4
 /** Recipients refused before a connection is closed: whoever guesses has to start anew. */
@@ -77,7 +81,7 @@ class SmtpReply extends Error {
 }
 
 /**
- * Listens for mail by SMTP and hands every message over whole. Memory is bounded: by the number of
+ * Listens for mail by SMTP and hands every message over. Memory is bounded: by the number of
  * connections, and of large messages that are read at once.
  *
  * Throws OperatorError when the address cannot be had.
@@ -147,9 +151,17 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
     const { mailFrom, rcptTo } = session.envelope
     let giveBack: (() => void) | undefined
     try {
-      const content = await readAll(stream, options.maxMessageBytes, async () => {
-        giveBack = await slots.take()
+      const content = await readMessage(stream, {
+        maxBytes: options.maxMessageBytes,
+        keepBytes: options.keepBytes ?? options.maxMessageBytes,
+        smallBytes: smallMessageBytes,
+        onLarge: async () => {
+          giveBack = await slots.take()
+        },
       })
+      if (content === null) {
+        throw new SmtpReply(552, `5.3.4 The message is longer than ${options.maxMessageBytes} bytes`)
+      }
       await options.onMessage({
         mailFrom: mailFrom === false ? '' : mailFrom.address,
         recipients: rcptTo.map(({ address }) => address),
@@ -195,21 +207,6 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
 }
 
 type Session = { refusals: number; stream: SMTPServerDataStream | null }
-
-/** @param onLarge Called once, when the message turns out to be a large one; the rest waits for it. */
-async function readAll(stream: SMTPServerDataStream, maxBytes: number, onLarge: () => Promise<void>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    if (bytes <= smallMessageBytes && bytes + chunk.length > smallMessageBytes) await onLarge()
-    bytes += chunk.length
-    // What is too long is read to its end, since there is no other place for an answer.
-    if (bytes <= maxBytes) chunks.push(chunk)
-    else chunks.length = 0
-  }
-  if (bytes > maxBytes) throw new SmtpReply(552, `5.3.4 The message is longer than ${maxBytes} bytes`)
-  return Buffer.concat(chunks)
-}
 
 async function bind(smtp: SMTPServer, { host, port, portSetting }: SmtpListenerOptions): Promise<void> {
   smtp.listen(port, host)

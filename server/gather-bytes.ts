@@ -1,0 +1,52 @@
+/** Bytes that come in pieces, put together. */
+export type Gathering = {
+  /** Of all pieces, kept or not. */
+  readonly length: number
+  add(piece: Buffer): void
+  /** What was kept, in one buffer. */
+  bytes(): Buffer
+}
+
+/** Of a block that is not made for one larger piece. */
+const maxBlockBytes = 65_536
+
+/**
+ * Keeps the first `maxBytes` of what it is given. Pieces are copied, since whoever sends decides how small
+ * they are: each of one byte costs a hundred where it is kept as it is.
+ */
+export function gatherBytes(maxBytes: number): Gathering {
+  const blocks: Buffer[] = []
+  /** Bytes of the last block that hold something. */
+  let filled = 0
+  let kept = 0
+  let length = 0
+
+  function addBlock(atLeast: number): Buffer {
+    const block = Buffer.allocUnsafe(Math.max(atLeast, Math.min(kept, maxBlockBytes, maxBytes - kept)))
+    blocks.push(block)
+    filled = 0
+    return block
+  }
+
+  return {
+    get length() {
+      return length
+    },
+    add(piece) {
+      length += piece.length
+      let rest = piece.subarray(0, maxBytes - kept)
+      while (rest.length > 0) {
+        const last = blocks.at(-1)
+        const block = last === undefined || filled === last.length ? addBlock(rest.length) : last
+        const copied = rest.copy(block, filled)
+        filled += copied
+        kept += copied
+        rest = rest.subarray(copied)
+      }
+    },
+    bytes() {
+      const [first] = blocks
+      return blocks.length === 1 && first !== undefined ? first.subarray(0, kept) : Buffer.concat(blocks, kept)
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { gatherBytes } from '../server/gather-bytes.ts'
+import { liveBytes } from './support/live-bytes.ts'
+
+test('what is gathered is what came, up to the limit, however it was cut', () => {
+  const pieces = fc.array(fc.uint8Array({ maxLength: 300 }))
+  fc.assert(
+    fc.property(pieces, fc.nat(5_000), (given, maxBytes) => {
+      const gathering = gatherBytes(maxBytes)
+      for (const piece of given) {
+        const buffer = Buffer.from(piece)
+        gathering.add(buffer)
+        // Whose it is now is not ours to say.
+        buffer.fill(0)
+      }
+      const whole = Buffer.concat(given)
+      expect(gathering.length).toBe(whole.length)
+      expect(gathering.bytes()).toEqual(whole.subarray(0, maxBytes))
+    }),
+  )
+})
+
+test('pieces larger than a block are kept whole', () => {
+  const gathering = gatherBytes(1_000_000)
+  const large = Buffer.alloc(200_000, 'abc')
+  for (const piece of [Buffer.from('x'), large, Buffer.from('y')]) gathering.add(piece)
+  expect(gathering.bytes().equals(Buffer.concat([Buffer.from('x'), large, Buffer.from('y')]))).toBe(true)
+})
+
+test('many small pieces take no more memory than few large ones', () => {
+  const bytes = 500_000
+  const gathering = gatherBytes(bytes)
+  const before = liveBytes()
+  for (let index = 0; index < bytes; index++) gathering.add(Buffer.from([index & 0xff]))
+  expect(liveBytes() - before).toBeLessThan(10_000_000)
+  expect(gathering.bytes()).toHaveLength(bytes)
+})
