@@ -22,31 +22,33 @@ const maxLines = 100
 /** Characters kept of a reply, beside its codes. */
 const maxTextLength = 1000
 
-const lineForm = /^([2-5]\d\d)(?:([ -])(.*))?$/
+const lineForm = /^([2-5]\d\d)(?:([ -])(.*))?$/s
 const enhancedForm = /^([245]\.\d{1,3}\.\d{1,3})(?:[\s:]+|$)/
 /** As qmail writes it, at the end of the text. */
 const hashedForm = /#([245]\.\d{1,3}\.\d{1,3})\b/
 
 const lineFeed = 0x0a
+const carriageReturn = 0x0d
 
 /** Puts replies together from what arrives, in pieces of any size. */
 export class ReplyReader {
   #rest: Buffer = Buffer.alloc(0)
-  #lines: string[] = []
+  #lines: string[] = [];
 
-  /** The replies that `chunk` completes. Throws InvalidReplyError; nothing can be read after it. */
-  push(chunk: Buffer): Reply[] {
-    const replies: Reply[] = []
+  /**
+   * The replies that `chunk` completes, one by one. Throws InvalidReplyError behind those before it; nothing
+   * can be read after it.
+   */
+  *push(chunk: Buffer): Generator<Reply, void> {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let start = 0
     for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
-      const reply = this.#take(bytes.toString('utf8', start, end).replace(/\r$/, ''))
-      if (reply !== null) replies.push(reply)
+      const reply = this.#take(lineOf(bytes.subarray(start, end)))
+      if (reply !== null) yield reply
       start = end + 1
     }
     this.#rest = bytes.subarray(start)
     if (this.#rest.length > maxLineLength) throw new InvalidReplyError('a line without an end')
-    return replies
   }
 
   #take(line: string): Reply | null {
@@ -60,6 +62,13 @@ export class ReplyReader {
     this.#lines = []
     return replyOf(Number(code), lines)
   }
+}
+
+/** A line without the end that it has before the line feed; some servers write more than one. */
+function lineOf(bytes: Buffer): string {
+  let end = bytes.length
+  while (bytes[end - 1] === carriageReturn) end -= 1
+  return bytes.toString('utf8', 0, end)
 }
 
 function replyOf(code: number, lines: readonly string[]): Reply {

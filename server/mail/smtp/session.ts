@@ -186,7 +186,7 @@ function extensionsOf(answer: Reply): ReadonlyMap<string, string> {
   return new Map(
     answer.lines.slice(1).map((line) => {
       // Some write AUTH=PLAIN, as a draft of old did.
-      const [, keyword = '', parameters = ''] = /^([^\s=]*)[\s=]*(.*)$/.exec(line) ?? []
+      const [, keyword = '', parameters = ''] = /^([^\s=]*)[\s=]*(.*)$/s.exec(line) ?? []
       return [keyword.toUpperCase(), parameters.trim()]
     }),
   )

@@ -6,6 +6,8 @@ import { conversation, relayTo, sendOnce } from './smtp-setup.ts'
 
 const large = Buffer.from(`Subject: Large\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(200_000)}`)
 
+const never = new AbortController().signal
+
 /** Until somebody waits for so long. */
 async function waitingFor(timer: TestTimer, ms: number): Promise<void> {
   while (!timer.durations.includes(ms)) await new Promise((resolve) => setImmediate(resolve))
@@ -60,6 +62,21 @@ describe('a line that breaks', () => {
 
     expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'accepted' }])
     expect(server.messages).toHaveLength(1)
+  })
+
+  test.each([
+    ['an empty line', '250 2.0.0 Taken\n'],
+    ['words', '250 2.0.0 Taken\nGood bye'],
+  ])('over %s behind the answer changes nothing', async (_name, reply) => {
+    await using server = await startScriptedSmtp()
+    const transport = relayTo(server)
+    server.at('message', reply)
+
+    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
+    expect(await transport.send(conversation(), never)).toMatchObject([{ kind: 'accepted', reply: '250 2.0.0 Taken' }])
+    expect(server.messages).toHaveLength(2)
+    expect(server.connections).toBe(2)
+    await transport.close()
   })
 
   test('after some recipients were judged keeps what was said of them', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { InvalidReplyError, type Reply, ReplyReader, textOfReply } from '../../../server/mail/smtp/reply.ts'
 
 function read(text: string): Reply[] {
-  return new ReplyReader().push(Buffer.from(text))
+  return [...new ReplyReader().push(Buffer.from(text))]
 }
 
 describe('replies', () => {
@@ -16,10 +16,12 @@ describe('replies', () => {
     ['554 no such user (#5.1.1)', { code: 554, enhanced: '5.1.1', lines: ['no such user (#5.1.1)'] }],
     ['421 4.7.0: slow down', { code: 421, enhanced: '4.7.0', lines: ['slow down'] }],
     ['250 10.0.0.1 is you', { code: 250, enhanced: null, lines: ['10.0.0.1 is you'] }],
+    ['250 Ok\r', { code: 250, enhanced: null, lines: ['Ok'] }],
+    ['250 a\u2028b\rc', { code: 250, enhanced: null, lines: ['a\u2028b\rc'] }],
     ['550 Größe 10 überschritten', { code: 550, enhanced: null, lines: ['Größe 10 überschritten'] }],
   ])('are read: %j', (text, reply) => {
     expect(read(`${text}\r\n`)).toEqual([reply])
-    expect(read(`${text.replaceAll('\r', '')}\n`)).toEqual([reply])
+    expect(read(`${text.replaceAll('\r\n', '\n')}\n`)).toEqual([reply])
   })
 
   test('are the same in whatever pieces they come', () => {
@@ -28,11 +30,21 @@ describe('replies', () => {
       fc.property(fc.array(fc.nat(bytes.length)), (cuts) => {
         const reader = new ReplyReader()
         const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length]
-        const replies = places.flatMap((place, at) => reader.push(bytes.subarray(places[at - 1] ?? 0, place)))
-        expect(replies).toEqual(new ReplyReader().push(bytes))
+        const replies = places.flatMap((place, at) => [...reader.push(bytes.subarray(places[at - 1] ?? 0, place))])
+        expect(replies).toEqual([...new ReplyReader().push(bytes)])
         expect(replies.map(({ code }) => code)).toEqual([220, 250, 354])
       }),
     )
+  })
+
+  test('are handed over before what makes no sense behind them is refused', () => {
+    const replies = new ReplyReader().push(Buffer.from('250 2.0.0 Taken\r\n\r\n'))
+    expect(replies.next().value).toEqual({ code: 250, enhanced: '2.0.0', lines: ['Taken'] })
+    expect(() => replies.next()).toThrow(InvalidReplyError)
+  })
+
+  test('are no trouble with many line ends that end no line', () => {
+    expect(() => read(`250 ${'\r'.repeat(1_000_000)}x\r\n`)).toThrow(InvalidReplyError)
   })
 
   test.each([
