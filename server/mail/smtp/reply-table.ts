@@ -51,6 +51,7 @@ const unauthenticated = 'The mail server demands SPF, DKIM or DMARC that it did 
 const content = 'The mail server refused the content of the message.'
 const policy = 'The mail server refused the message by its policy.'
 const tlsNeeded = 'The mail server demands a secure connection or a login.'
+const senderNotAccepted = 'The mail server does not accept the sender’s address.'
 const looped = 'The message went in circles.'
 
 const unknownMailbox =
@@ -66,6 +67,9 @@ const blocklists =
   /spamhaus|barracuda|spamcop|sorbs|proofpoint|black ?list|block ?list|blocked|banned|poor reputation|reputation|\bRBL\b|dnsbl|\b(S3140|S3150|AS\(?48\d\d|BL0\d|BL2\d|CS01|HM\d\d)\b/i
 const authentication =
   /\b(DMARC|SPF|DKIM)\b|unauthenticated|not (pass|authenticated)|sender policy framework|(reverse dns|PTR record|rdns)/i
+/** Exim's `Callout verification failed` is of the recipient, and not among these. */
+const senderRefused =
+  /sender('?s)? ((e-?)?mail )?((address|domain|mailbox) )?(is |was |has been )?(rejected|refused|denied|invalid|unknown|unverified|not (found|known|exist|verified|valid)|does ?n[o'’]t exist|does not exist|can ?not be verified|could not be verified|verif(y|ication) (failed|error))|(invalid|unknown|unverified|unresolvable|bad|no such) sender|(could|can) ?not verify (the )?(sender|return[ -]?path)|(^|\s)verification failed for <|postmaster verification failed|callback setup failed/i
 const spam = /\bspam\b|virus|malware|phish|content (rejected|restriction)|suspicious|unsolicited|bulk/i
 
 /** What is said in a way of their own. */
@@ -98,6 +102,16 @@ const exceptions: readonly ReplyRule[] = [
     verdict: later,
     reason: 'The mailbox gets more mail than its server takes now.',
   },
+  {
+    class: 5,
+    enhanced: /^2\.1$/,
+    text: /receiving mail (at a rate|too quickly)/i,
+    verdict: soft,
+    reason: 'The mailbox gets more mail than its server takes now.',
+  },
+  // The sender is looked up while the recipient is asked for: Exim's callout tells how that went, Postfix
+  // gives the codes of an unknown mailbox.
+  { class: 5, text: senderRefused, verdict: soft, reason: senderNotAccepted },
   // Gmail: the sending network's rates.
   { class: 4, enhanced: /^7\.(28|23)$/, verdict: slower, reason: rateLimited },
   // Yahoo: "[TSS04] … temporarily deferred", also with an enhanced code that says less.
@@ -134,7 +148,7 @@ const enhancedCodes: readonly ReplyRule[] = [
     verdict: hard,
     reason: 'The mailbox has moved.',
   },
-  { class: 5, enhanced: /^1\.(7|8)$/, verdict: soft, reason: 'The mail server does not accept the sender’s address.' },
+  { class: 5, enhanced: /^1\.(7|8)$/, verdict: soft, reason: senderNotAccepted },
   { class: 5, enhanced: /^2\.1$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: disabled },
   { class: 5, enhanced: /^2\.2$/, verdict: soft, reason: full },
   { class: 4, enhanced: /^2\.2$/, verdict: later, reason: full },

@@ -56,6 +56,12 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
   ],
   [
     'Gmail',
+    'rcpt',
+    '550-5.2.1 The user you are trying to contact is receiving mail at a rate that\n550 5.2.1 prevents additional messages from being delivered. - gsmtp',
+    soft,
+  ],
+  [
+    'Gmail',
     'message',
     '421-4.7.28 Gmail has detected an unusual rate of unsolicited mail originating\n421 4.7.28 from your IP Netblock. - gsmtp',
     slower,
@@ -198,6 +204,20 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
   ['Postfix', 'mail', '552 5.3.4 Message size exceeds fixed limit', soft],
   ['Postfix', 'rcpt', '550 5.1.2 <b@x.test>: Recipient address rejected: Domain not found', hard],
   ['Postfix', 'mail', '550 5.1.8 <a@y.test>: Sender address rejected: Domain not found', soft],
+  ['Postfix', 'rcpt', '550 5.1.0 <a@y.test>: Sender address rejected: User unknown in virtual mailbox table', soft],
+  [
+    'Postfix',
+    'rcpt',
+    '550 5.1.7 <a@y.test>: Sender address rejected: undeliverable address: host mx.y.test said: 550 5.1.1 User unknown',
+    soft,
+  ],
+  ['Postfix', 'rcpt', '550 5.1.1 <b@x.test>: Recipient address rejected: User unknown in local recipient table', hard],
+  [
+    'Postfix',
+    'rcpt',
+    '550 5.1.1 <b@x.test>: Recipient address rejected: undeliverable address: host mx.x.test said: 550 5.1.1 User unknown',
+    hard,
+  ],
   ['Dovecot', 'rcpt', '552 5.2.2 <b@x.test> Quota exceeded (mailbox for user is full)', soft],
   ['Exim', 'rcpt', '550 No Such User Here', hard],
   ['Exim', 'rcpt', '550 Unrouteable address', hard],
@@ -208,6 +228,14 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
     '451-203.0.113.9 is not yet authorized to deliver mail from\n451 <a@y.test> to <b@x.test>. Please try later.',
     later,
   ],
+  ['Exim', 'rcpt', '550-Verification failed for <a@y.test>\n550-Unrouteable address\n550 Sender verify failed', soft],
+  [
+    'Exim',
+    'rcpt',
+    '550-Verification failed for <a@y.test>\n550-Called:   192.0.2.1\n550-Sent:     RCPT TO:<a@y.test>\n550-Response: 550 5.1.1 User unknown\n550 Sender verify failed',
+    soft,
+  ],
+  ['Exim', 'rcpt', '550-Callout verification failed:\n550 550 5.1.1 <b@x.test>: User unknown', hard],
   ['Exim', 'rcpt', '550 relay not permitted', soft],
   ['Exim', 'rcpt', '550 Administrative prohibition', soft],
   ['qmail', 'message', '554 sorry, no mailbox here by that name. (#5.1.1)', hard],
@@ -227,6 +255,7 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
   ['GMX', 'rcpt', '550 Requested action not taken: mailbox unavailable', soft],
   ['a null MX', 'rcpt', '556 5.1.10 Recipient address has null MX', hard],
   ['a server that calls a missing user policy', 'rcpt', '550 5.7.1 No such user!', hard],
+  ['a server that looks the sender up', 'rcpt', '553 5.1.1 Invalid sender: mailbox not found', soft],
   ['a sender that is not known', 'mail', '550 5.1.1 Sender unknown', soft],
 ]
 
