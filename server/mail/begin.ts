@@ -7,6 +7,7 @@ import type {
   SuppressionsTable,
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
+import { statusOfEmail } from './email-status.ts'
 import { simulatorDomain } from './simulator.ts'
 
 /** An email that was claimed, as it stands now. */
@@ -165,7 +166,7 @@ const resentDetail =
 export type Begun = RecipientKey & { attempt: number }
 
 /**
- * Takes `markSending` back for recipients nothing was sent to. Those stay that are not in `sending` any more,
+ * Takes `markSending` back for recipients nothing was sent to, and for their emails. Those stay that are not in `sending` any more,
  * or that another worker has begun since, whose claim came after this one's had lapsed.
  */
 export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Promise<void> {
@@ -185,5 +186,22 @@ export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Pro
     ) AS i (email_id, position, attempt)
     WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id IN (SELECT id FROM email)
       AND r.status = 'sending' AND r.attempt_count = i.attempt
+  `.execute(trx)
+  await refreshStatuses(trx, ids)
+}
+
+/** Has emails, which are locked, say of themselves what their recipients say. */
+async function refreshStatuses(trx: Trx, emailIds: readonly string[]): Promise<void> {
+  const { rows } = await sql<{ id: string; recipients: RecipientStatus[] }>`
+    SELECT email_id AS id, array_agg(status) AS recipients FROM email_recipients
+    WHERE email_id = ANY(${emailIds}::text[]) GROUP BY email_id
+  `.execute(trx)
+  await sql`
+    UPDATE emails e SET status = i.status, updated_at = now()
+    FROM unnest(
+      ${rows.map(({ id }) => id)}::text[],
+      ${rows.map(({ recipients }) => statusOfEmail(recipients))}::text[]
+    ) AS i (id, status)
+    WHERE e.id = i.id AND e.id = ANY(${emailIds}::text[]) AND e.status <> i.status
   `.execute(trx)
 }
