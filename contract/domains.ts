@@ -9,6 +9,8 @@ const c = initContract()
 
 /** Characters of a domain name as A-labels: leaves room for the names of its records, and for addresses below it. */
 export const maxDomainLength = 200
+/** Domains an account can have. */
+export const maxDomains = 1_000
 
 const name = z
   .string()
@@ -110,8 +112,7 @@ export const domains = c.router({
     method: 'POST',
     path: '/v1/domains',
     summary: 'Add a sending domain',
-    description:
-      'Makes its DKIM keys and answers the DNS records to publish. They are looked up from a minute later on, with growing pauses. Emits `domain.created`.',
+    description: `Makes its DKIM keys and answers the DNS records to publish. They are looked up from a minute later on, with growing pauses. Emits \`domain.created\`. An account can have ${maxDomains.toLocaleString('en')} domains.`,
     body: createDomain,
     ...outcome(
       {
@@ -119,7 +120,8 @@ export const domains = c.router({
         tag: 'Domains',
         permission: 'domains:write',
         hasBody: true,
-        idempotency: 'with-work',
+        // Its keys take long: no connection to the database is held meanwhile.
+        idempotency: 'after-work',
         errors: ['conflict'],
       },
       { 201: domain },

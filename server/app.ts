@@ -15,6 +15,7 @@ import { createExchange } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { runDueChecks } from './domains/checking.ts'
+import type { MakeDkimKeys } from './domains/keys.ts'
 import { createDomainService, findSendingDomain } from './domains/service.ts'
 import { createEmailService } from './emails/service.ts'
 import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
@@ -82,6 +83,8 @@ export type AppOptions = {
   exchangeTimeoutMs?: number
   /** What this version knows. Default: all there are. */
   migrations?: Migrations
+  /** Makes the keys of sending domains. Default: as `createDkimKeyMaker` does. */
+  makeDkimKeys?: MakeDkimKeys
 }
 
 /** The plan of the account made at the first start. */
@@ -265,7 +268,13 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         suppressions,
         capturedMessages: createCapturedMessageService(),
         inboundMessages: createInboundMessageService(),
-        domains: createDomainService({ ...domainChecks, clock, outbox, secretBox }),
+        domains: createDomainService({
+          ...domainChecks,
+          clock,
+          outbox,
+          secretBox,
+          ...(options.makeDkimKeys && { makeKeys: options.makeDkimKeys }),
+        }),
       },
       endpoint: createEndpoint({ db, clock, secretBox }),
       gates: [

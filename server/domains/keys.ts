@@ -10,6 +10,8 @@ export type DkimKeyPair = {
 
 export type DkimKeys = { rsa: DkimKeyPair; ed25519: DkimKeyPair }
 
+export type MakeDkimKeys = () => Promise<DkimKeys>
+
 const generate = promisify(generateKeyPair)
 
 /** Of a SubjectPublicKeyInfo for Ed25519, what stands before the 32 bytes of the key: RFC 8410 §4. */
@@ -35,7 +37,7 @@ async function makeDkimKeys(): Promise<DkimKeys> {
  * the main thread, and one pair after the other: an RSA key takes a processor some tenths of a second, and
  * name look-ups, files and signatures wait for the same few threads.
  */
-export function createDkimKeyMaker(): () => Promise<DkimKeys> {
+export function createDkimKeyMaker(): MakeDkimKeys {
   let last: Promise<unknown> = Promise.resolve()
   return () => {
     const keys = last.then(makeDkimKeys)

@@ -76,6 +76,17 @@ export async function hasDomain(handle: Handle, accountId: string, name: string)
   return row !== undefined
 }
 
+/** How many domains an account has. Until the transaction ends, nobody else who asks is answered. */
+export async function countDomains(trx: Trx, accountId: string): Promise<number> {
+  await trx.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute()
+  const { count } = await trx
+    .selectFrom('domains')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function findDomain(handle: Handle, accountId: string, id: string): Promise<DomainRow | undefined> {
   return handle
     .selectFrom('domains')

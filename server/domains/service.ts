@@ -1,4 +1,4 @@
-import type { CreateDomain, Domain } from '../../contract/domains.ts'
+import { type CreateDomain, type Domain, maxDomains } from '../../contract/domains.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -9,10 +9,11 @@ import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { sealPrivateKey } from '../private-keys.ts'
 import type { SecretBox } from '../secrets.ts'
 import { type CheckOptions, check, isTestName, settleCheck } from './checking.ts'
-import { createDkimKeyMaker, type DkimKeyPair } from './keys.ts'
+import { createDkimKeyMaker, type DkimKeyPair, type MakeDkimKeys } from './keys.ts'
 import { readDomainName } from './name.ts'
 import { beginning } from './progress.ts'
 import {
+  countDomains,
   type DomainRow,
   deleteDomain,
   findCovering,
@@ -28,7 +29,8 @@ import { recordsOf, returnPathOf, type Sender, selectorsOf } from './records.ts'
 export type DomainService = {
   /**
    * Makes the keys of a domain and emits `domain.created`. `validation_error` for a name that is none, and
-   * `conflict` for one the account has already. Under capture, one below `.test` is verified at once.
+   * `conflict` for one the account has already, or for one more than it may have. Under capture, one below
+   * `.test` is verified at once. Not to be called in a transaction: the keys take their time.
    */
   create(handle: Handle, accountId: string, domain: CreateDomain): Promise<Domain>
   /** Newest first. */
@@ -40,11 +42,17 @@ export type DomainService = {
   verify(handle: Handle, accountId: string, id: string): Promise<Domain>
 }
 
-export type DomainServiceOptions = CheckOptions & { clock: Clock; outbox: Outbox; secretBox: SecretBox }
+export type DomainServiceOptions = CheckOptions & {
+  clock: Clock
+  outbox: Outbox
+  secretBox: SecretBox
+  /** Default: `createDkimKeyMaker`. */
+  makeKeys?: MakeDkimKeys
+}
 
 export function createDomainService(options: DomainServiceOptions): DomainService {
   const { clock, outbox, secretBox, sender, isCaptured } = options
-  const makeKeys = createDkimKeyMaker()
+  const makeKeys = options.makeKeys ?? createDkimKeyMaker()
 
   async function newDomain(accountId: string, name: string): Promise<NewDomain> {
     const { rsa, ed25519 } = await makeKeys()
@@ -68,6 +76,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   }
 
   async function insert(trx: Trx, domain: NewDomain): Promise<DomainRow> {
+    if ((await countDomains(trx, domain.accountId)) >= maxDomains) throw tooMany()
     const row = await insertDomain(trx, domain)
     if (row === undefined) throw alreadyThere(domain.name)
     const data = { domainId: row.id, domain: row.name, status: 'pending' as const }
@@ -147,6 +156,11 @@ export async function findSendingDomain(
 
 function alreadyThere(name: string): DomainError {
   return new DomainError('conflict', `The account has the domain "${name}" already.`)
+}
+
+function tooMany(): DomainError {
+  const most = maxDomains.toLocaleString('en')
+  return new DomainError('conflict', `The account has ${most} domains, which is the most it can: delete one first.`)
 }
 
 function toDomain(row: DomainRow, sender: Sender): Domain {

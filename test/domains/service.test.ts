@@ -1,9 +1,13 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { maxDomains } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
+import { newId } from '../../server/ids.ts'
 import { openPrivateKey } from '../../server/private-keys.ts'
 import { refusal } from '../audiences/world.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
 import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
 
 let world: DomainWorld
@@ -129,6 +133,29 @@ describe('adding a domain', () => {
     const theirs = await domains.create(db, stranger, { name: ours.name })
     expect(theirs.records[0]?.name).not.toBe(ours.records[0]?.name)
     expect(theirs.records[0]?.value).not.toBe(ours.records[0]?.value)
+  })
+
+  test('is a conflict beyond the most an account can have, also for two at the same moment', async () => {
+    const { db, domains } = world
+    const crowded = newId('account', world.clock.now())
+    await db.insertInto('accounts').values({ id: crowded, name: 'Crowded', plan: 'scale' }).execute()
+    await sql`
+      INSERT INTO domains (id, account_id, name, return_path, rsa_selector, rsa_public_key, rsa_private_key,
+        ed25519_selector, ed25519_public_key, ed25519_private_key)
+      SELECT 'dom_' || n, ${crowded}, n || '.example', '', '', '', '', '', '', ''
+      FROM generate_series(2, ${maxDomains}::int) AS n
+    `.execute(db)
+    const create = () => domains.create(db, crowded, { name: newName() })
+    const { second } = await inTransaction(db, async (trx) => {
+      await domains.create(trx, crowded, { name: newName() })
+      const second = refusal(create())
+      await Promise.race([untilSomebodyWaits(db), second])
+      return { second }
+    })
+    expect(await second).toBe('conflict')
+    await expect(create()).rejects.toThrow('has 1,000 domains, which is the most it can: delete one first')
+    await db.deleteFrom('domains').where('id', '=', 'dom_2').execute()
+    expect(await refusal(create())).toBe('not refused')
   })
 
   test('leaves nothing when its transaction is rolled back', async () => {

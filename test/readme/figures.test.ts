@@ -1,6 +1,6 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
-import { maxDomainLength } from '../../contract/domains.ts'
+import { maxDomainLength, maxDomains } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { contract } from '../../contract/index.ts'
@@ -168,6 +168,7 @@ test('the limits', () => {
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'entries on a page': String(pageSize.max),
     'name of a sending domain': `${maxDomainLength} characters`,
+    'sending domains of an account': written(maxDomains),
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,

@@ -4,6 +4,7 @@ import { type App, startApp } from '../../server/app.ts'
 import { type Clock, systemClock } from '../../server/clock.ts'
 import type { Config } from '../../server/config.ts'
 import type { Migrations } from '../../server/database/migrate.ts'
+import type { MakeDkimKeys } from '../../server/domains/keys.ts'
 import { createLogger } from '../../server/logging.ts'
 import { createTestClient, type TestClient } from './client.ts'
 import type { TestTime } from './clock.ts'
@@ -58,6 +59,7 @@ export type TestServiceOptions = {
   /** Default: captured, with no name server that answers. */
   mail?: Partial<Config['mail']>
   exchangeTimeoutMs?: number
+  makeDkimKeys?: MakeDkimKeys
   /** What this version knows. Default: all there are. */
   migrations?: Migrations
   /** Default: 5. */
@@ -80,6 +82,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     pollIntervalMs: 50,
     ...(time && { clock: time.clock, queueClock: time.queueClock, sessionOptions: time.sessionOptions }),
     ...(options.migrations && { migrations: options.migrations }),
+    ...(options.makeDkimKeys && { makeDkimKeys: options.makeDkimKeys }),
     ...(options.exchangeTimeoutMs !== undefined && { exchangeTimeoutMs: options.exchangeTimeoutMs }),
   })
   starting.use(app)
