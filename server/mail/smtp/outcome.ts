@@ -58,9 +58,10 @@ function reasonOfBreak({ error, isWhole }: { error: LineError; isWhole: boolean 
   return isWhole ? `${error.message} It may have taken the message before.` : error.message
 }
 
-/** Whether a host that could not be talked to would say the same later. */
-export function isForGood({ reply, isPermanent }: SessionError): boolean {
-  return isPermanent || (reply !== null && judgeReply(reply, 'session').verdict.kind === 'bounced')
+/** Whether a host that could not be talked to would say the same later. Of a reply that may be forged nobody knows. */
+export function isForGood({ reply, isPermanent, isForgeable }: SessionError): boolean {
+  if (isPermanent) return true
+  return reply !== null && !isForgeable && judgeReply(reply, 'session').verdict.kind === 'bounced'
 }
 
 /**

@@ -47,6 +47,8 @@ type SessionRefusal = {
   message: string
   /** Whether waiting does not help. Default: false. */
   isPermanent?: boolean
+  /** Whether the reply may be of somebody on the way. Default: false. */
+  isForgeable?: boolean
 }
 
 /** A session that could not be opened: by a reply, or by the line. The message is a sentence for people. */
@@ -57,6 +59,8 @@ export class SessionError extends Error {
   readonly host: string
   /** Whether waiting does not help, as far as it is known without a reply. */
   readonly isPermanent: boolean
+  /** Whether the reply came in the clear where TLS is demanded: anybody on the way may have said it (RFC 8461 §5.1). */
+  readonly isForgeable: boolean
 
   constructor(refusal: SessionRefusal, options?: ErrorOptions) {
     super(refusal.message, options)
@@ -64,6 +68,7 @@ export class SessionError extends Error {
     this.reply = refusal.reply
     this.host = refusal.host
     this.isPermanent = refusal.isPermanent ?? false
+    this.isForgeable = refusal.isForgeable ?? false
   }
 }
 
@@ -86,11 +91,13 @@ class Opening {
   readonly #means: SessionMeans
   readonly #signal: AbortSignal
   #stage: SessionStage = 'connect'
+  #isForgeable: boolean
 
   constructor(target: SessionTarget, means: SessionMeans, signal: AbortSignal) {
     this.#target = target
     this.#means = means
     this.#signal = signal
+    this.#isForgeable = target.tls === 'verified'
   }
 
   async open(withTls: boolean): Promise<Session> {
@@ -125,6 +132,7 @@ class Opening {
     if (greeting.code !== 220) throw this.#refused(greeting, 'The mail server does not take messages now.')
     let extensions = await this.#hello(line)
     if (withTls && this.#target.tls !== 'implicit' && (await this.#startTls(line, extensions))) {
+      this.#isForgeable = false
       // What it offers is to be asked again (RFC 3207 §4.2).
       extensions = await this.#hello(line)
     }
@@ -178,7 +186,8 @@ class Opening {
   }
 
   #refused(reply: Reply | null, message: string): SessionError {
-    return new SessionError({ stage: this.#stage, reply, host: this.#target.name, message })
+    const isForgeable = this.#isForgeable
+    return new SessionError({ stage: this.#stage, reply, host: this.#target.name, message, isForgeable })
   }
 }
 

@@ -7,6 +7,7 @@ import { type CertificateName, certificate } from '../../support/certificates.ts
 import { createTestTime } from '../../support/clock.ts'
 import { type DnsServer, startDnsServer } from '../../support/dns-server.ts'
 import { startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import type { SmtpStage } from '../../support/scripted-smtp-session.ts'
 import { directTo } from './direct-setup.ts'
 import { conversation, sendOnce } from './smtp-setup.ts'
 
@@ -73,6 +74,36 @@ describe('a domain that enforces its policy', () => {
       { kind: 'deferred', reason: expect.stringContaining(reason) },
     ])
     expect(server.messages).toEqual([])
+  })
+
+  test.each<[SmtpStage, string]>([
+    ['connect', '554 5.7.1 Go away'],
+    ['ehlo', '550 5.7.1 Go away'],
+    ['starttls', '554 5.7.0 No'],
+  ])('keeps the message when it is refused at %s, since anybody may have said that', async (stage, reply) => {
+    await using server = await startScriptedSmtp({ tls: 'valid' })
+    server.at(stage, reply)
+    server.at('helo', reply)
+    const dns = await startReceiver()
+    const policies = await startPolicyServer(enforced)
+
+    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+      { kind: 'deferred', reply, host: 'mx.receiver.test' },
+    ])
+    expect(server.messages).toEqual([])
+  })
+
+  test('is believed when it refuses for good over TLS', async () => {
+    await using server = await startScriptedSmtp({ tls: 'valid' })
+    const refuse = ({ isSecure }: { isSecure: boolean }) => (isSecure ? '550 5.7.1 Go away' : undefined)
+    server.at('ehlo', refuse)
+    server.at('helo', refuse)
+    const dns = await startReceiver()
+    const policies = await startPolicyServer(enforced)
+
+    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+      { kind: 'bounced', bounceType: 'soft', reply: '550 5.7.1 Go away' },
+    ])
   })
 
   test('is sent nothing over hosts that it does not name', async () => {
