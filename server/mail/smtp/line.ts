@@ -39,8 +39,9 @@ export type LineTarget = {
   timeoutMs: number
 }
 
-/** Replies nobody waits for: more than the longest pipeline of ours can have. */
+/** Replies nobody waits for, and characters in them: more than the longest pipeline of ours can have. */
 const maxUnread = 1000
+const maxUnreadLength = 262_144
 /** Bytes handed to the system at a time; each piece has the time of a block. */
 const blockSize = 65_536
 
@@ -53,6 +54,7 @@ export class Line {
   #socket: Socket
   #reader = new ReplyReader()
   #unread: Reply[] = []
+  #unreadLength = 0
   #waiting: { resolve(reply: Reply): void; reject(error: LineError): void } | null = null
   #error: LineError | null = null
   #onUnexpected: (() => void) | null = null
@@ -113,8 +115,8 @@ export class Line {
 
   /** The next reply. Throws LineError, also when it is not complete after `timeoutMs`. */
   async reply(timeoutMs: number): Promise<Reply> {
-    const unread = this.#unread.shift()
-    if (unread !== undefined) return unread
+    const unread = this.takeUnread()
+    if (unread !== null) return unread
     if (this.#error !== null) throw this.#error
     const stopTimer = this.#startTimer(() => this.fail(timedOut(timeoutMs)), timeoutMs)
     const waiting = Promise.withResolvers<Reply>()
@@ -124,7 +126,10 @@ export class Line {
 
   /** A reply that has come already; null without one. */
   takeUnread(): Reply | null {
-    return this.#unread.shift() ?? null
+    const reply = this.#unread.shift()
+    if (reply === undefined) return null
+    this.#unreadLength -= lengthOf(reply)
+    return reply
   }
 
   /**
@@ -137,7 +142,7 @@ export class Line {
     for (const event of ['data', 'error', 'close']) plain.removeAllListeners(event)
     plain.on('error', () => this.fail(lost()))
     this.#reader = new ReplyReader()
-    this.#unread = []
+    this.#forgetUnread()
     this.#socket = connectSecurely({ socket: plain, host: name.name, ...tlsOptions(name) })
     this.#listen(this.#socket)
     await this.#established(this.#socket, 'secureConnect', timeoutMs)
@@ -151,7 +156,7 @@ export class Line {
   /** Says QUIT, waits for the answer, at most for `timeoutMs`, and ends the connection. Never throws. */
   async quit(timeoutMs: number): Promise<void> {
     this.#onUnexpected = null
-    this.#unread = []
+    this.#forgetUnread()
     this.send('QUIT\r\n')
     await this.reply(timeoutMs).catch(() => null)
     this.fail(lost())
@@ -194,9 +199,16 @@ export class Line {
       waiting.resolve(reply)
       return
     }
-    if (this.#unread.length >= maxUnread) throw new InvalidReplyError('replies to nothing')
+    const length = this.#unreadLength + lengthOf(reply)
+    if (this.#unread.length >= maxUnread || length > maxUnreadLength) throw new InvalidReplyError('replies to nothing')
     this.#unread.push(reply)
+    this.#unreadLength = length
     this.#tellUnexpected()
+  }
+
+  #forgetUnread(): void {
+    this.#unread = []
+    this.#unreadLength = 0
   }
 
   #tellUnexpected(): void {
@@ -226,6 +238,10 @@ export class Line {
       })
     })
   }
+}
+
+function lengthOf({ lines }: Reply): number {
+  return lines.reduce((sum, line) => sum + line.length, 0)
 }
 
 function isSecure(socket: Socket): socket is TLSSocket {
