@@ -5,7 +5,13 @@ import { brokenOff, LineError } from './line.ts'
 import type { Reply } from './reply.ts'
 import { isTooManyRecipients } from './reply-rules.ts'
 import type { Session } from './session.ts'
-import { blockTimeoutMs, commandTimeoutMs, finalTimeoutMs, finalTimeoutOnStopMs } from './time-limits.ts'
+import {
+  blockTimeoutMs,
+  commandTimeoutMs,
+  conversationTimeoutMs,
+  finalTimeoutMs,
+  finalTimeoutOnStopMs,
+} from './time-limits.ts'
 
 export type ConversationStage = 'mail' | 'rcpt' | 'data' | 'message'
 
@@ -47,24 +53,35 @@ export async function converse(
 ): Promise<ConversationResult> {
   const answers = new Map<number, Answer>()
   let rest = letter.recipients.map((_, index) => index)
-  for (let isFirst = true; ; isFirst = false) {
-    const recipients = rest.flatMap((index) => letter.recipients[index] ?? [])
-    const transaction = new Transaction(session, { ...letter, recipients }, options)
-    const result = await transaction.run(signal)
-    rest.forEach((index, place) => {
-      const answer = result.answers[place]
-      if (answer !== undefined) answers.set(index, answer)
-    })
-    const isProgress = result.answers.some(({ kind }) => kind === 'taken')
-    rest = rest.filter((_, place) => isLeftOver(result.answers[place]))
-    if (rest.length === 0 || !isProgress || !result.isReusable || signal.aborted) {
-      return {
-        answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []),
-        isReusable: result.isReusable,
-        // After the first transaction it did answer, and may have taken the message for some.
-        isStale: isFirst && result.isStale,
+  let current: Transaction | null = null
+  let isLate = false
+  const timeoutMs = conversationTimeoutMs(letter.message.length)
+  const stopTimer = options.startTimer(() => {
+    isLate = true
+    current?.giveUp(timeoutMs)
+  }, timeoutMs)
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const recipients = rest.flatMap((index) => letter.recipients[index] ?? [])
+      current = new Transaction(session, { ...letter, recipients }, options)
+      const result = await current.run(signal)
+      rest.forEach((index, place) => {
+        const answer = result.answers[place]
+        if (answer !== undefined) answers.set(index, answer)
+      })
+      const isProgress = result.answers.some(({ kind }) => kind === 'taken')
+      rest = rest.filter((_, place) => isLeftOver(result.answers[place]))
+      if (rest.length === 0 || !isProgress || !result.isReusable || isLate || signal.aborted) {
+        return {
+          answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []),
+          isReusable: result.isReusable,
+          // After the first transaction it did answer, and may have taken the message for some.
+          isStale: isFirst && result.isStale,
+        }
       }
     }
+  } finally {
+    stopTimer()
   }
 }
 
@@ -120,6 +137,14 @@ class Transaction {
       isReusable: line.error === null && this.#farewell === null,
       isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && line.error !== null),
     }
+  }
+
+  /** Ends it, unless the message is sent whole: then its answer has a time of its own. */
+  giveUp(timeoutMs: number): void {
+    if (this.#isWhole) return
+    const minutes = Math.round(timeoutMs / 60_000)
+    const message = `The mail server did not take the message within ${minutes} minutes.`
+    this.#session.line.fail(new LineError('timed-out', message))
   }
 
   async #talk(): Promise<void> {

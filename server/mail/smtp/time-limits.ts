@@ -19,6 +19,15 @@ export const commandTimeoutMs = 120_000
 /** For 64 KiB of the message to be taken. As the RFC says, §4.5.3.2.5. */
 export const blockTimeoutMs = 180_000
 
+/**
+ * For all of a conversation until the message is sent whole, so that no server takes for ever by taking little
+ * at a time: 20 minutes, and what it takes at 10 kB a second. The largest messages have two hours, half of
+ * what an email may be worked on (server/queue/email-queue.ts).
+ */
+export function conversationTimeoutMs(bytes: number): number {
+  return 1_200_000 + bytes / 10
+}
+
 /** For the answer to the message. As the RFC says, §4.5.3.2.6: who gives up earlier sends it twice. */
 export const finalTimeoutMs = 600_000
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import type { Conversation, Outcome } from '../../../server/mail/transport.ts'
+import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
 import type { SmtpStage } from '../../support/scripted-smtp-session.ts'
 import { createTestTimer, type TestTimer } from '../../support/timer.ts'
 import { conversation, relayTo, sendOnce } from './smtp-setup.ts'
@@ -116,7 +117,7 @@ describe('a server that says nothing', () => {
     await server.reached(stage)
     await waitingFor(timer, seconds * 1000)
     timer.advance(seconds * 1000 - 1)
-    expect(timer.waiting).toBe(1)
+    expect(timer.durations).toContain(seconds * 1000)
     timer.advance(1)
 
     expect(await sending).toMatchObject([
@@ -134,6 +135,72 @@ describe('a server that says nothing', () => {
     timer.advance(180_000)
 
     expect(await sending).toMatchObject([{ kind: 'deferred', unknown: false }])
+  })
+})
+
+describe('a server that is never quick and never too slow', () => {
+  const many = Array.from({ length: 15 }, (_, place) => `${place}@x.test`)
+  const small = conversation({ to: many })
+
+  /** To a server that takes two minutes, all but a second, for each recipient. */
+  async function sendSlowly(server: ScriptedSmtp, sent: Conversation): Promise<readonly Outcome[]> {
+    const timer = createTestTimer()
+    server.at('rcpt', () => {
+      timer.advance(119_000)
+      return undefined
+    })
+    server.at('message', () => {
+      timer.advance(599_000)
+      return undefined
+    })
+    return sendOnce(relayTo(server, { startTimer: timer.startTimer }), sent)
+  }
+
+  test('is left after twenty minutes', async () => {
+    await using server = await startScriptedSmtp({ extensions: [] })
+
+    const reason = 'The mail server did not take the message within 20 minutes.'
+    expect(await sendSlowly(server, small)).toMatchObject(
+      many.map(() => ({ kind: 'deferred', reason, unknown: false, congested: false })),
+    )
+    expect(server.messages).toEqual([])
+  })
+
+  test('has more time for more bytes', async () => {
+    await using server = await startScriptedSmtp({ extensions: [] })
+
+    expect(await sendSlowly(server, { ...small, message: large })).toMatchObject(many.map(() => ({ kind: 'accepted' })))
+  })
+
+  test('has its time for the answer once it has the message', async () => {
+    await using server = await startScriptedSmtp({ extensions: [] })
+
+    expect(await sendSlowly(server, conversation({ to: many.slice(0, 9) }))).toMatchObject(
+      many.slice(0, 9).map(() => ({ kind: 'accepted' })),
+    )
+  })
+
+  test('is given no other transaction then', async () => {
+    await using server = await startScriptedSmtp({ extensions: [] })
+    const timer = createTestTimer()
+    let isFirst = true
+    server.at('mail', () => {
+      isFirst = true
+      return undefined
+    })
+    server.at('rcpt', () => {
+      const reply = isFirst ? undefined : '452 4.5.3 Too many recipients'
+      isFirst = false
+      return reply
+    })
+    server.at('message', () => {
+      timer.advance(599_000)
+      return undefined
+    })
+
+    const outcomes = await sendOnce(relayTo(server, { startTimer: timer.startTimer }), small)
+    expect(outcomes.map(({ kind }) => kind)).toEqual(many.map((_, place) => (place < 3 ? 'accepted' : 'deferred')))
+    expect(server.messages).toHaveLength(3)
   })
 })
 
