@@ -19,7 +19,10 @@ export type DirectOptions = {
   means: DeliverMeans
 }
 
-/** Each message to the mail servers of its recipients' domain, the first that can be talked to. */
+/** How long a mail server is left alone that could not be talked to. Its domain has others, and tries again later. */
+const restMs = 60_000
+
+/** Each message to the mail servers of its recipients' domain, the first that is up to it. */
 export function createDirect({ destinations, resolver, allowPrivate, port, means }: DirectOptions): Route {
   function targetOf({ name }: MailHost, { mustVerify }: Destination): PoolTarget {
     return {
@@ -28,6 +31,8 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       tls: mustVerify ? 'verified' : 'opportunistic',
       credentials: null,
       addresses: () => addressesOfHost(resolver, name, allowPrivate),
+      // What is for good is for each message to hear; what a policy asks for of TLS, others may not ask for.
+      restAfter: (error) => (error.stage === 'starttls' || isForGood(error) ? 0 : restMs),
     }
   }
 
@@ -37,8 +42,10 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
     hostsOf(domain) {
       const destination = destinations.known(domain)
       if (destination?.kind !== 'hosts') return []
-      const best = Math.min(...destination.hosts.map(({ preference }) => preference))
-      return destination.hosts.flatMap(({ name, preference }) => (preference === best ? [name] : []))
+      const awake = destination.hosts.filter(({ name }) => !means.pool.isResting(name))
+      const hosts = awake.length > 0 ? awake : destination.hosts
+      const best = Math.min(...hosts.map(({ preference }) => preference))
+      return hosts.flatMap(({ name, preference }) => (preference === best ? [name] : []))
     },
     async send(domain, letter, signal) {
       const all = (outcome: Outcome) => letter.recipients.map(() => outcome)
@@ -46,16 +53,19 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       if (destination.kind === 'none') return all(bounced(destination.bounceType, destination.reason))
       if (destination.kind === 'unknown') return all(deferred(destination.reason))
       const errors: SessionError[] = []
+      let failed: readonly Outcome[] | null = null
       for (const host of inTurn(destination.hosts)) {
         try {
-          return await deliver({ target: targetOf(host, destination), letter, isFinal: true }, means, signal)
+          const outcomes = await deliver({ target: targetOf(host, destination), letter, isFinal: true }, means, signal)
+          if (!outcomes.every(isHostFailing)) return outcomes
+          failed ??= outcomes
         } catch (error) {
           if (!(error instanceof SessionError)) throw error
           errors.push(error)
-          if (signal.aborted) break
         }
+        if (signal.aborted) break
       }
-      return all(outcomeOfHosts(errors))
+      return failed ?? all(outcomeOfHosts(errors))
     },
   }
 }
@@ -64,6 +74,12 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
 function unknownOf(error: unknown): Destination {
   if (!(error instanceof LineError)) throw error
   return { kind: 'unknown', reason: error.message, mustVerify: false }
+}
+
+/** Whether the host failed rather than refused: it has nothing of the message, and another may take it. */
+function isHostFailing(outcome: Outcome): boolean {
+  if (outcome.kind !== 'deferred' || outcome.unknown) return false
+  return outcome.reply === null || /^421\b/.test(outcome.reply)
 }
 
 /** As long as one host may do later, the message waits for it. */

@@ -16,6 +16,8 @@ const maxRemembered = 10_000
 export type PoolTarget = Omit<SessionTarget, 'address'> & {
   /** Its addresses in the order to try them; asked for when a connection is to be opened. Rejects with SessionError. */
   addresses(): Promise<readonly string[]>
+  /** Milliseconds it is left alone for after it could not be talked to, and who wants it is told so at once; 0: not. */
+  restAfter(error: SessionError): number
 }
 
 export type PoolLimits = {
@@ -38,16 +40,20 @@ export type Held = {
 
 type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
 
-type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(): void }
+type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(error: SessionError): void }
 
 type Host = {
   open: number
+  /** Of those that are open, the ones that are no session yet. */
+  opening: number
   waiting: number
   idle: Kept[]
   pace: Pace | null
   throughput: Throughput
   /** Whether the last attempt to reach it failed. */
   isAway: boolean
+  /** Why nobody is let through to it for now; null: they are. */
+  rest: { error: SessionError; until: Date } | null
 }
 
 /**
@@ -71,18 +77,25 @@ export class Pool {
   /**
    * How many conversations with a host may be begun now, beside those that run or wait: twice as many as run
    * at once, and for a host that is quick, and asks for nothing less, as many as it has lately done in a second.
+   * For one that rests, as for any other: none of them takes time.
    */
   roomFor(name: string): number {
     const host = this.#hosts.get(name)
-    const enough = 2 * this.#allowed(name)
+    const enough = 2 * (this.#restOf(name) === null ? this.#allowed(name) : this.#options.limits.connectionsPerHost)
     if (host === undefined) return enough
     const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#options.clock.now())
     return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
   }
 
+  /** Whether a host is left alone for now, since it could not be talked to. */
+  isResting(name: string): boolean {
+    return this.#restOf(name) !== null
+  }
+
   /**
    * A session with the first address of the target that gives one, when there is room. `fresh`: none that was
-   * used before. Throws SessionError with the reason of the last address; `signal` ends the wait.
+   * used before. Throws SessionError with the reason of the last address, at once while the host rests because
+   * of it; `signal` ends the wait.
    */
   async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<Held> {
     const kept = await this.#turn(target, signal, fresh)
@@ -90,11 +103,16 @@ export class Pool {
     const begunAt = this.#options.clock.now()
     try {
       const session = await this.#openAny(target, signal)
-      this.#hostOf(target.name).isAway = false
+      const host = this.#hostOf(target.name)
+      host.opening -= 1
+      host.isAway = false
+      host.rest = null
       return this.#held({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
+      this.#hostOf(target.name).opening -= 1
       if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
       else if (!signal.aborted) this.#hostOf(target.name).isAway = true
+      if (error instanceof SessionError && !signal.aborted) this.#letRest(target, error)
       this.#freePlace(target.name)
       throw error
     }
@@ -103,7 +121,7 @@ export class Pool {
   /** Takes leave of all servers; who waits is told that the service stops. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const waiting of this.#queue) waiting.refuse()
+    for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
     for (const host of this.#hosts.values()) {
       for (const kept of [...host.idle]) this.#dismiss(kept)
     }
@@ -114,8 +132,9 @@ export class Pool {
   #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
     const host = this.#hostOf(target.name)
+    const abort = () => waiting.refuse(stopped(target.name))
     const leave = () => {
-      signal.removeEventListener('abort', waiting.refuse)
+      signal.removeEventListener('abort', abort)
       this.#queue.delete(waiting)
       host.waiting -= 1
     }
@@ -126,16 +145,18 @@ export class Pool {
         leave()
         resolve(kept)
       },
-      refuse: () => {
+      refuse: (error) => {
         leave()
         this.#forget(target.name)
-        reject(stopped(target.name))
+        reject(error)
       },
     }
     host.waiting += 1
     this.#queue.add(waiting)
-    signal.addEventListener('abort', waiting.refuse)
-    if (signal.aborted || this.#isClosed) waiting.refuse()
+    signal.addEventListener('abort', abort)
+    const rest = this.#restOf(target.name)
+    if (signal.aborted || this.#isClosed) abort()
+    else if (rest !== null) waiting.refuse(rest.error)
     else this.#serve()
     return promise
   }
@@ -171,6 +192,7 @@ export class Pool {
     // The place is free when the server has been taken leave of.
     if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
     host.open += 1
+    host.opening += 1
     this.#open += 1
     return null
   }
@@ -269,11 +291,28 @@ export class Pool {
     this.#serve()
   }
 
+  /** Leaves a host alone that there is no session with, also for those who wait for it. */
+  #letRest(target: PoolTarget, error: SessionError): void {
+    const host = this.#hostOf(target.name)
+    const restMs = target.restAfter(error)
+    if (restMs === 0 || host.open > host.opening + 1) return
+    host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs) }
+    for (const waiting of this.#queue) {
+      if (waiting.target.name === target.name) waiting.refuse(error)
+    }
+  }
+
+  #restOf(name: string): Host['rest'] {
+    const rest = this.#hosts.get(name)?.rest ?? null
+    return rest !== null && this.#options.clock.now() < rest.until ? rest : null
+  }
+
   /** Forgets a host that nothing is under way to, unless it is given less than others. */
   #forget(name: string): void {
     const host = this.#hosts.get(name)
     if (host === undefined || host.open > 0 || host.waiting > 0) return
-    if (!this.#isSlowed(name) || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
+    const isUsual = !this.#isSlowed(name) && this.#restOf(name) === null
+    if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
   }
 
   /** How many connections a host may have now. */
@@ -300,11 +339,13 @@ export class Pool {
     if (known !== undefined) return known
     const host: Host = {
       open: 0,
+      opening: 0,
       waiting: 0,
       idle: [],
       pace: null,
       throughput: { second: 0, count: 0, before: 0 },
       isAway: false,
+      rest: null,
     }
     this.#hosts.set(name, host)
     return host

@@ -17,6 +17,8 @@ export type RelayOptions = {
 }
 
 const only = 'relay'
+/** How long a relay is left alone that could not be talked to: all waits for it, and little is put off meanwhile. */
+const restMs = 5_000
 
 /** All messages to one server. */
 export function createRelay({ relay, isFinal, resolve, means }: RelayOptions): Route {
@@ -42,6 +44,7 @@ function targetOf(relay: RelayConfig, resolve: Resolve): PoolTarget {
     port,
     tls,
     credentials,
+    restAfter: () => restMs,
     async addresses() {
       if (isIP(host) !== 0) return [host]
       try {

@@ -16,16 +16,25 @@ export type DirectSetup = {
   /** Default: true, since all of them are on loopback. */
   allowPrivateNetworks?: boolean
   clock?: TransportOptions['clock']
+  startTimer?: TransportOptions['startTimer']
 }
 
 /** A transport that finds the servers of recipients in the name server of a test. */
-export function directTo({ dns, port, https = 1, allowPrivateNetworks = true, clock }: DirectSetup): Transport {
+export function directTo({
+  dns,
+  port,
+  https = 1,
+  allowPrivateNetworks = true,
+  clock,
+  startTimer,
+}: DirectSetup): Transport {
   const resolver = new Resolver({ timeout: 200, tries: 1 })
   resolver.setServers([dns.address])
   return createTransport({
     config,
     to: { kind: 'direct', direct: { resolver, allowPrivateNetworks, ports: { smtp: port, https } } },
     clock: clock ?? createTestTime().clock,
+    ...(startTimer && { startTimer }),
     ca: testAuthority(),
   })
 }
