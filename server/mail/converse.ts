@@ -4,7 +4,7 @@ import type { Begun, DueEmail, DueRecipient } from './begin.ts'
 import { type Content, loadContent } from './contents.ts'
 import type { Fact } from './facts.ts'
 import type { Composer } from './message/compose.ts'
-import type { MailTokens } from './message/tokens.ts'
+import type { CopyRef, MailTokens } from './message/tokens.ts'
 import type { Planned } from './plan.ts'
 import { createSlots } from './receiving/slots.ts'
 import type { Identity, Signers } from './signers.ts'
@@ -48,7 +48,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     if (content === undefined) return { facts: [], released: [] }
     const message = await compose(planned, draft, { content, identity }).catch(onError)
     if (!message) return failed(planned, faultOfOurs)
-    const mailFrom = tokens.returnPath(email.id, identity.returnPath)
+    const mailFrom = tokens.returnPath(copyOf(planned), identity.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
     planned.leave()
     const outcomes = await sending
@@ -70,10 +70,11 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   /** Made once for all conversations of the email, or for each recipient where the copies differ. */
   function compose(
-    { email, personal, recipients }: Planned,
+    planned: Planned,
     draft: Draft,
     { content, identity }: { content: Content; identity: Identity },
   ): Promise<Buffer> {
+    const { email, personal } = planned
     const parts = {
       email,
       content,
@@ -81,7 +82,7 @@ export function createConversing(means: ConverseMeans): Conversing {
       recipients: email.recipients,
       signer: identity.signer,
     }
-    if (personal) return composer.compose(parts, recipients[0]?.position ?? null)
+    if (personal) return composer.compose(parts, copyOf(planned).position)
     draft.message ??= composer.compose(parts, null)
     return draft.message
   }
@@ -108,6 +109,11 @@ export function createConversing(means: ConverseMeans): Conversing {
       }
     },
   }
+}
+
+/** A personal one is of its only recipient. */
+function copyOf({ email, personal, recipients }: Planned): CopyRef {
+  return { emailId: email.id, position: personal ? (recipients[0]?.position ?? null) : null }
 }
 
 const faultOfOurs = 'The message could not be made because of a fault of the service. Ask its operator.'

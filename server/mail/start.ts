@@ -79,7 +79,8 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
         }
       case 'capture': {
         const { capturePort: port } = config
-        const sink = await startCaptureSink({ db, port, clock, logger, readReturnPath: tokens.readReturnPath })
+        const readReturnPath = (address: string) => tokens.readReturnPath(address)?.emailId ?? null
+        const sink = await startCaptureSink({ db, port, clock, logger, readReturnPath })
         starting.defer(() => sink.close(lastMessagesMs))
         return { kind: 'capture', port: () => sink.port }
       }

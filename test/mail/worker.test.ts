@@ -37,7 +37,7 @@ describe('an email', () => {
     expect(server.received).toHaveLength(1)
     const [received] = server.received
     expect(received?.recipients).toEqual(['ada@example.com', 'bob@example.com'])
-    expect(engine.tokens.readReturnPath(received?.mailFrom ?? '')).toBe(id)
+    expect(engine.tokens.readReturnPath(received?.mailFrom ?? '')).toEqual({ emailId: id, position: null })
     expect(received?.message.match(/^DKIM-Signature:/gm)).toHaveLength(2)
     expect(await engine.eventsOf(id)).toEqual(['email.sent', 'email.delivered', 'email.sent', 'email.delivered'])
     expect(await jobsOf(engine, id)).toBe(false)
@@ -51,6 +51,13 @@ describe('an email', () => {
       ['ada@example.com'],
       ['bob@example.com'],
     ])
+    const copies = new Map(server.received.map((one) => [one.recipients[0], one]))
+    for (const [position, address] of ['ada@example.com', 'bob@example.com'].entries()) {
+      const { mailFrom = '', message = '' } = copies.get(address) ?? {}
+      expect(engine.tokens.readReturnPath(mailFrom)).toEqual({ emailId: id, position })
+      const token = /^X-Postern-Id: (\w+)/im.exec(message)?.[1] ?? ''
+      expect(engine.tokens.readCopy(token)).toEqual({ emailId: id, position })
+    }
   })
 
   test('that is scheduled waits for its time', async () => {

@@ -13,7 +13,7 @@ export type FactOptions = {
   at: Date
   /** What makes two addresses the same. */
   keyOf: (address: string) => string
-  /** Whose copy came back, where that is known for sure. */
+  /** Whose copy came back, where that is known for sure: then nothing is believed of the others. */
   position: number | null
 }
 
@@ -21,22 +21,30 @@ export type FactOptions = {
 const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
 
 /**
- * What a notification tells of the recipients of an email. What it says of others is left out; an email
- * with one recipient has nobody else to speak of.
+ * What a notification tells of the recipients of an email. What it says of others is left out; a copy
+ * of one recipient has nobody else to speak of.
  */
 export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): Fact[] {
+  const { at, keyOf } = options
+  const known = email.recipients.filter(({ position }) => options.position === null || position === options.position)
+  const positionOf = (addresses: readonly string[]): number | null => {
+    const keys = addresses.map(keyOf)
+    const named = known.find(({ addressKey }) => keys.includes(addressKey))
+    const [only] = known
+    return named?.position ?? (known.length === 1 && only !== undefined ? only.position : null)
+  }
   switch (notification.kind) {
     case 'dsn':
       return notification.recipients.flatMap((report) => {
-        const position = positionOf(report.addresses, email, options)
-        return position === null ? [] : [{ emailId: email.id, position, at: options.at, ...factOf(report) }]
+        const position = positionOf(report.addresses)
+        return position === null ? [] : [{ emailId: email.id, position, at, ...factOf(report) }]
       })
     case 'arf': {
       const { feedbackType, recipients } = notification
       if (noComplaints.includes(feedbackType)) return []
-      const position = options.position ?? positionOf(recipients, email, options)
+      const position = positionOf(recipients)
       if (position === null) return []
-      return [{ emailId: email.id, position, at: options.at, kind: 'complained', feedbackType }]
+      return [{ emailId: email.id, position, at, kind: 'complained', feedbackType }]
     }
     default:
       return []
@@ -64,11 +72,4 @@ function factOf(report: RecipientReport) {
     case 'expanded':
       return { kind: 'delivered', reply: replyTextOf(report), host } as const
   }
-}
-
-function positionOf(addresses: readonly string[], { recipients }: NotifiedEmail, { keyOf, position }: FactOptions) {
-  const keys = addresses.map(keyOf)
-  const named = recipients.find(({ addressKey }) => keys.includes(addressKey))
-  const [only] = recipients
-  return named?.position ?? position ?? (recipients.length === 1 && only !== undefined ? only.position : null)
 }

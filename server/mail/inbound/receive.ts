@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Db } from '../../database/connection.ts'
 import type { Fact } from '../facts.ts'
 import { deleteOlderMessages } from '../mailbox/queries.ts'
-import type { MailTokens } from '../message/tokens.ts'
+import type { CopyRef, MailTokens } from '../message/tokens.ts'
 import type { ReceivedMessage } from '../receiving/listener.ts'
 import { factsOf, saysNothing } from './facts.ts'
 import type { InboundKind } from './metrics.ts'
@@ -12,7 +12,7 @@ import { type Notification, type OriginalMessage, readNotification } from './rea
 export type ReceiveOptions = {
   db: Db
   clock: Clock
-  tokens: Pick<MailTokens, 'readReturnPath' | 'readEmailId' | 'readUnsubscribe'>
+  tokens: Pick<MailTokens, 'copy' | 'readReturnPath' | 'readCopy' | 'readUnsubscribe'>
   /** What makes two addresses the same. */
   keyOf: (address: string) => string
   /** Writes down what was learned; resolves when it is committed. */
@@ -36,17 +36,19 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
     const notification = readNotification(message.content)
     if (saysNothing(notification)) return onMessage('auto-reply')
     const original = 'original' in notification ? notification.original : noOriginal
-    for (const emailId of emailsOf(message, original)) await take(message, notification, emailId)
+    for (const copy of copiesOf(message, original)) await take(message, notification, copy)
   }
 
   /** What the message that came back says is more than where it came back to: it can have been forwarded. */
-  function emailsOf({ recipients }: ReceivedMessage, { emailToken }: OriginalMessage): string[] {
-    const inside = emailToken === null ? null : tokens.readEmailId(emailToken)
+  function copiesOf({ recipients }: ReceivedMessage, { emailToken }: OriginalMessage): CopyRef[] {
+    const inside = emailToken === null ? null : tokens.readCopy(emailToken)
     if (inside !== null) return [inside]
-    return [...new Set(recipients.map(tokens.readReturnPath).filter((emailId) => emailId !== null))]
+    const copies = recipients.map(tokens.readReturnPath).filter((copy) => copy !== null)
+    return [...new Map(copies.map((copy) => [tokens.copy(copy), copy])).values()]
   }
 
-  async function take(message: ReceivedMessage, notification: Notification, emailId: string): Promise<void> {
+  async function take(message: ReceivedMessage, notification: Notification, copy: CopyRef): Promise<void> {
+    const { emailId } = copy
     const email = await findEmail(db, emailId)
     if (email === undefined) return onMessage('gone')
     const at = clock.now()
@@ -58,7 +60,11 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
       await keep(notification.reason)
       return onMessage('unreadable')
     }
-    const facts = factsOf(notification, email, { at, keyOf: options.keyOf, position: copyOf(notification, emailId) })
+    const facts = factsOf(notification, email, {
+      at,
+      keyOf: options.keyOf,
+      position: copy.position ?? positionIn(notification, emailId),
+    })
     if (facts.length === 0) {
       await keep('It names none of the recipients of the email.')
       return onMessage('unmatched')
@@ -67,8 +73,8 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
     onMessage(notification.kind)
   }
 
-  /** Whose copy came back, where each recipient had one. */
-  function copyOf(notification: Notification, emailId: string): number | null {
+  /** Whose copy came back, by the link in it. */
+  function positionIn(notification: Notification, emailId: string): number | null {
     if (!('original' in notification) || notification.original.unsubscribeToken === null) return null
     const recipient = tokens.readUnsubscribe(notification.original.unsubscribeToken)
     return recipient?.emailId === emailId ? recipient.position : null

@@ -121,7 +121,7 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
         textField('Subject', email.subject),
         ...givenFields(content.headers, url !== null),
         ...(url === null ? [] : unsubscribeFields(url)),
-        prepared(emailIdHeader, tokens.emailId(email.id)),
+        prepared(emailIdHeader, tokens.copy({ emailId: email.id, position: only })),
       ])
       const message = renderMessage(root)
       return signer === null ? message : signMessage(message, signer, clock.now())

@@ -10,6 +10,13 @@ export type RecipientRef = {
   position: number
 }
 
+/** An email, and where each recipient has a copy of their own, whose it is. */
+export type CopyRef = {
+  emailId: string
+  /** Null: one that several recipients may have. */
+  position: number | null
+}
+
 /** A link of an email, as it was written there, and whose copy it was in. */
 export type LinkRef = RecipientRef & { link: string }
 
@@ -21,14 +28,14 @@ export type UnsubscribeRef = RecipientRef & { accountId: string; address: string
  * same purpose, is read; everything else is null. Tokens hold for ever.
  */
 export type MailTokens = {
-  /** The address that notifications about an email are to come back to. @param host Of the return path. */
-  returnPath(emailId: string, host: string): string
-  /** The email an address is the return path of, whatever its host and letter case. */
-  readReturnPath(address: string): string | null
-  /** What stands in the return path, alone: 42 letters and digits. */
-  emailId(emailId: string): string
+  /** The address that notifications about a copy are to come back to. @param host Of the return path. */
+  returnPath(copy: CopyRef, host: string): string
+  /** What an address is the return path of, whatever its host and letter case. */
+  readReturnPath(address: string): CopyRef | null
+  /** What stands in the return path, alone: 42 letters and digits, 46 with a position. */
+  copy(copy: CopyRef): string
   /** Whatever the letter case. */
-  readEmailId(token: string): string | null
+  readCopy(token: string): CopyRef | null
   pixel(recipient: RecipientRef): string
   readPixel(token: string): RecipientRef | null
   click(link: LinkRef): string
@@ -55,29 +62,33 @@ export function createMailTokens(key: Buffer): MailTokens {
   const clicks = createSealer(keyFor('click'))
   const unsubscribes = createSealer(keyFor('unsubscribe'))
 
-  function emailToken(emailId: string): string {
-    const suffix = emailId.slice(idPrefixes.email.length + 1)
-    return suffix + shortMac(returnPathKey, suffix)
+  function copy({ emailId, position }: CopyRef): string {
+    const text = emailId.slice(idPrefixes.email.length + 1) + (position === null ? '' : digitsOf(position))
+    return text + shortMac(returnPathKey, text)
   }
 
-  function readEmailId(token: string): string | null {
-    const text = token.toLowerCase()
-    const suffix = text.slice(0, -shortMacLength)
-    const emailId = `${idPrefixes.email}_${suffix}`
-    if (!emailIdPattern.test(emailId)) return null
-    const mac = Buffer.from(text.slice(-shortMacLength))
-    const expected = Buffer.from(shortMac(returnPathKey, suffix))
-    return mac.length === expected.length && timingSafeEqual(mac, expected) ? emailId : null
+  function readCopy(token: string): CopyRef | null {
+    const whole = token.toLowerCase()
+    const text = whole.slice(0, -shortMacLength)
+    const { emailId, digits } = copyForm.exec(text)?.groups ?? {}
+    if (emailId === undefined || !emailIdPattern.test(`${idPrefixes.email}_${emailId}`)) return null
+    const mac = Buffer.from(whole.slice(-shortMacLength))
+    const expected = Buffer.from(shortMac(returnPathKey, text))
+    if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return null
+    return {
+      emailId: `${idPrefixes.email}_${emailId}`,
+      position: digits === undefined ? null : Number.parseInt(digits, positionRadix),
+    }
   }
 
   return {
-    returnPath: (emailId, host) => `${returnPathPrefix}${emailToken(emailId)}@${host}`,
+    returnPath: (ref, host) => `${returnPathPrefix}${copy(ref)}@${host}`,
     readReturnPath(address) {
       const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
-      return local.startsWith(returnPathPrefix) ? readEmailId(local.slice(returnPathPrefix.length)) : null
+      return local.startsWith(returnPathPrefix) ? readCopy(local.slice(returnPathPrefix.length)) : null
     },
-    emailId: emailToken,
-    readEmailId,
+    copy,
+    readCopy,
     pixel: (recipient) => pixels.seal(packRecipient(recipient)),
     readPixel(token) {
       const payload = pixels.open(token)
@@ -101,6 +112,15 @@ export function createMailTokens(key: Buffer): MailTokens {
 }
 
 const emailIdPattern = idPattern('email')
+
+/** The identifier without its prefix, and the position where there is one. */
+const copyForm = /^(?<emailId>.{26})(?<digits>[0-9a-v]{4})?$/
+/** Of a position in a return path: it has to do without a difference of letter cases. */
+const positionRadix = 32
+
+function digitsOf(position: number): string {
+  return position.toString(positionRadix).padStart(4, '0')
+}
 
 /** The lower-case alphabet of the identifiers: no two of its characters differ in letter case alone. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -17,8 +17,9 @@ let sink: CaptureSink
 let transport: Transporter
 let accountId: string
 
-const { readReturnPath, returnPath } = createMailTokens(Buffer.alloc(32, 7))
-const returnPathOf = (emailId: string) => returnPath(emailId, 'send.example.com')
+const tokens = createMailTokens(Buffer.alloc(32, 7))
+const readReturnPath = (address: string) => tokens.readReturnPath(address)?.emailId ?? null
+const returnPathOf = (emailId: string) => tokens.returnPath({ emailId, position: null }, 'send.example.com')
 const logger = createLogger({ level: 'silent' })
 
 beforeAll(async () => {

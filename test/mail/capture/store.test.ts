@@ -5,7 +5,7 @@ import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedAccount, seedEmail } from '../../support/emails.ts'
 
-const { readReturnPath, returnPath } = createMailTokens(Buffer.alloc(32, 7))
+const tokens = createMailTokens(Buffer.alloc(32, 7))
 
 let database: TestDatabase
 
@@ -24,13 +24,13 @@ test('keeps the newest of each account, and leaves the others alone', async () =
   const store = createCaptureStore({
     db,
     clock: systemClock,
-    readReturnPath,
+    readReturnPath: (address) => tokens.readReturnPath(address)?.emailId ?? null,
     keep: 5,
     onError: (error) => errors.push(error),
   })
   const add = (emailId: string, text: string) =>
     store.add({
-      mailFrom: returnPath(emailId, 'send.example.com'),
+      mailFrom: tokens.returnPath({ emailId, position: null }, 'send.example.com'),
       recipients: ['a@example.org'],
       content: Buffer.from(text),
     })

@@ -45,9 +45,10 @@ describe('a delivery status notification', () => {
     expect(read(dsn({ addresses: ['forwarded@elsewhere.example'] }), one)).toMatchObject([{ position: 4 }])
   })
 
-  test('is of the recipient whose copy came back, unless it names another', () => {
+  test('is of the recipient whose copy came back, whoever it names', () => {
     expect(read(dsn({ addresses: ['forwarded@elsewhere.example'] }), two, 1)).toMatchObject([{ position: 1 }])
-    expect(read(dsn({ addresses: ['ada@example.org'] }), two, 1)).toMatchObject([{ position: 0 }])
+    expect(read(dsn({ addresses: ['ada@example.org'] }), two, 1)).toMatchObject([{ position: 1 }])
+    expect(read(dsn({ addresses: ['ada@example.org'] }), two, 7)).toEqual([])
   })
 
   test.each(['delivered', 'relayed', 'expanded'] as const)('that says %s says it was delivered', (action) => {
@@ -67,6 +68,7 @@ describe('a feedback report', () => {
   test('without a recipient is of the only one, or of the one whose copy it carries', () => {
     expect(read(arf('abuse'), one)).toMatchObject([{ position: 4 }])
     expect(read(arf('abuse', 'redacted@example.net'), two, 1)).toMatchObject([{ position: 1 }])
+    expect(read(arf('abuse', 'ada@example.org'), two, 1)).toMatchObject([{ position: 1 }])
     expect(read(arf('abuse', 'redacted@example.net'))).toEqual([])
   })
 })

@@ -70,7 +70,7 @@ async function sentTo(...to: string[]): Promise<string> {
   return emailId
 }
 
-const returnPath = (emailId: string) => tokens.returnPath(emailId, host)
+const returnPath = (emailId: string, position: number | null = null) => tokens.returnPath({ emailId, position }, host)
 const corpus = (name: string) => readFileSync(join(import.meta.dirname, 'corpus', `${name}.eml`), 'utf8')
 
 type Mail = { to: string | string[]; raw: string | Buffer; via?: { port: number }; options?: object }
@@ -118,16 +118,25 @@ describe('a notification', () => {
     expect(await statusesOf(emailId)).toEqual(['accepted', 'bounced', 'bounced'])
   })
 
+  test('of the copy of one recipient changes nobody else, whoever it names', async () => {
+    const emailId = await sentTo('eve@example.org', 'ada@example.org', 'bob@example.net')
+    await send({ to: returnPath(emailId, 0), raw: corpus('postfix-two-recipients') })
+    expect(await statusesOf(emailId)).toEqual(['bounced', 'accepted', 'accepted'])
+    const complaint = corpus('arf-yahoo').replace('token0123456789', tokens.copy({ emailId, position: 2 }))
+    await send({ to: returnPath(emailId, 0), raw: complaint.replaceAll('ada@', 'eve@') })
+    expect(await statusesOf(emailId)).toEqual(['bounced', 'accepted', 'complained'])
+  })
+
   test('comes back whatever the letter case of the address, and from any host', async () => {
     const emailId = await sentTo('ada@example.org')
-    const to = tokens.returnPath(emailId, 'mail.elsewhere.example').toUpperCase()
+    const to = tokens.returnPath({ emailId, position: null }, 'mail.elsewhere.example').toUpperCase()
     await send({ to, raw: corpus('dovecot-delivered') })
     expect(await statusesOf(emailId)).toEqual(['delivered'])
   })
 
   test('is of the email whose token is in the message that came back', async () => {
     const [forwarder, emailId] = [await sentTo('postmaster@relay.example'), await sentTo('ada@example.org')]
-    const raw = corpus('forwarded').replace('token0123456789', tokens.emailId(emailId))
+    const raw = corpus('forwarded').replace('token0123456789', tokens.copy({ emailId, position: null }))
     await send({ to: returnPath(forwarder), raw })
     expect(await statusesOf(emailId)).toEqual(['bounced'])
     expect(await statusesOf(forwarder)).toEqual(['accepted'])

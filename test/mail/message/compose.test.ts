@@ -173,14 +173,15 @@ describe('the header', () => {
     const parts = partsOf({ email, content: { replyTo: ['Help <help@example.com>', 'sales@example.com'] } })
     const copies = await Promise.all([null, 0].map((only) => composer.compose(parts, only)))
 
-    for (const copy of copies) {
+    for (const [index, copy] of copies.entries()) {
       const headers = headersOf(copy)
       expect(headers.get('message-id')).toEqual(['<one@example.com>'])
       expect(headers.get('date')).toEqual(['Fri, 20 Mar 2026 08:00:00 +0000'])
       expect(headers.get('from')).toEqual(['"Post, Ern" <news@example.com>'])
       expect(headers.get('reply-to')).toEqual(['Help <help@example.com>, sales@example.com'])
       expect(headers.get('mime-version')).toEqual(['1.0'])
-      expect(tokens.readEmailId(headers.get('x-postern-id')?.[0] ?? '')).toBe(email.id)
+      const position = index === 0 ? null : 0
+      expect(tokens.readCopy(headers.get('x-postern-id')?.[0] ?? '')).toEqual({ emailId: email.id, position })
     }
     expect(headersOf(await composer.compose(partsOf(), null)).get('date')).toEqual(['Sun, 01 Mar 2026 09:30:00 +0000'])
   })

@@ -14,6 +14,7 @@ const accountIds = fc.uuid().map((uuid) => idOfUuid('account', uuid))
 const addresses = fc.oneof(fc.emailAddress(), fc.constantFrom('jürgen@münchen.example', '"a b"@example.com'))
 const leaving = fc.record({ emailId: emailIds, position: positions, accountId: accountIds, address: addresses })
 const recipients = fc.record({ emailId: emailIds, position: positions })
+const copies = fc.record({ emailId: emailIds, position: fc.option(positions) })
 const links = fc.record({
   emailId: emailIds,
   position: positions,
@@ -29,33 +30,48 @@ function tampered(token: string, alphabet: string): fc.Arbitrary<string> {
 }
 
 describe('the return path', () => {
-  test('tells of its email, in any letter case and at any host, and fits into an address', () => {
+  test('tells of its email and whose copy it is, in any letter case and at any host, and fits into an address', () => {
     fc.assert(
-      fc.property(emailIds, fc.infiniteStream(fc.boolean()), (emailId, upper) => {
-        const address = tokens.returnPath(emailId, 'send.example.com')
+      fc.property(copies, fc.infiniteStream(fc.boolean()), (copy, upper) => {
+        const address = tokens.returnPath(copy, 'send.example.com')
         const shouted = [...address].map((char) => (upper.next().value ? char.toUpperCase() : char)).join('')
 
-        expect(address).toMatch(/^b\.[a-z0-9]{42}@send\.example\.com$/)
-        expect(tokens.readReturnPath(shouted)).toBe(emailId)
-        expect(tokens.readReturnPath(address.replace('send.example.com', 'elsewhere.example'))).toBe(emailId)
-        expect(tokens.readEmailId(tokens.emailId(emailId).toUpperCase())).toBe(emailId)
+        expect(address).toMatch(/^b\.[a-z0-9]{42,46}@send\.example\.com$/)
+        expect(tokens.readReturnPath(shouted)).toEqual(copy)
+        expect(tokens.readReturnPath(address.replace('send.example.com', 'elsewhere.example'))).toEqual(copy)
+        expect(tokens.readCopy(tokens.copy(copy).toUpperCase())).toEqual(copy)
         expect(other.readReturnPath(address)).toBeNull()
       }),
     )
   })
 
   test('that was tampered with tells nothing', () => {
-    const emailAndChanged = emailIds.chain((emailId) => {
-      const token = tokens.emailId(emailId)
-      return tampered(token, '0123456789abcdefghjkmnpqrstvwxyzilou-._@ ')
-    })
+    const changed = copies.chain((copy) => tampered(tokens.copy(copy), '0123456789abcdefghjkmnpqrstvwxyzilou-._@ '))
     fc.assert(
-      fc.property(emailAndChanged, (token) => {
-        expect(tokens.readEmailId(token)).toBeNull()
+      fc.property(changed, (token) => {
+        expect(tokens.readCopy(token)).toBeNull()
         expect(tokens.readReturnPath(`b.${token}@send.example.com`)).toBeNull()
       }),
       { numRuns: 500 },
     )
+  })
+
+  test('of one copy cannot be made into that of all, or of another', () => {
+    const emailId = idOfUuid('email', '018f0000-0000-7000-8000-000000000000')
+    const own = tokens.copy({ emailId, position: 1 })
+    const ofAll = tokens.copy({ emailId, position: null })
+    expect(own).not.toContain(ofAll.slice(26))
+    for (const forged of [own.slice(0, 26) + own.slice(30), own.replace(/^(.{26}).{4}/, '$10002')]) {
+      expect(tokens.readCopy(forged)).toBeNull()
+    }
+  })
+
+  test('that was made before copies had positions still tells of its email', () => {
+    const address = 'b.01hw000000e008000000000000sbgr8m34rnf10p1y@send.example.com'
+    expect(tokens.readReturnPath(address)).toEqual({
+      emailId: 'email_01hw000000e008000000000000',
+      position: null,
+    })
   })
 
   test.each([
@@ -68,7 +84,7 @@ describe('the return path', () => {
     'é'.repeat(42),
   ])('is not %j', (address) => {
     expect(tokens.readReturnPath(address)).toBeNull()
-    expect(tokens.readEmailId(address)).toBeNull()
+    expect(tokens.readCopy(address)).toBeNull()
   })
 })
 
