@@ -13,12 +13,23 @@ export const suppressionReason = z.enum(['hard_bounce', 'complaint', 'unsubscrib
     'Why an address is not written to: it does not exist, the person complained, unsubscribed (then only emails to an audience are held back), or it was put on the list over the API.',
 })
 
+const suppressionSource = z.enum(['api', 'smtp_answer', 'notification', 'feedback_report', 'unsubscribe_link']).meta({
+  id: 'SuppressionSource',
+  description:
+    'Where it was learned: it was put on the list over the API; a mail server refused the address when an email was sent; a notification said so that came back later; a mailbox provider reported the complaint; or somebody followed the link to unsubscribe.',
+})
+
 const suppression = z
   .object({
     id: idSchema('suppression', 'Identifies the entry.'),
     address: recipientAddress,
     reason: suppressionReason,
+    source: suppressionSource,
     emailId: idSchema('email', 'The email it came from; null: it was put there over the API.').nullable(),
+    unsubscribedAt: timestamp.nullable().meta({
+      description:
+        'When its owner unsubscribed; null: never. That stays where the address comes onto the list for another reason too.',
+    }),
     createdAt: timestamp,
   })
   .meta({
@@ -28,7 +39,9 @@ const suppression = z
       id: exampleId('suppression'),
       address: 'ada@example.com',
       reason: 'hard_bounce',
+      source: 'smtp_answer',
       emailId: exampleId('email'),
+      unsubscribedAt: null,
       createdAt: '2026-03-01T09:30:00.000Z',
     },
   })
@@ -50,6 +63,7 @@ const addressParam = z.object({
 })
 
 export type Suppression = z.infer<typeof suppression>
+export type SuppressionSource = z.infer<typeof suppressionSource>
 export type SuppressionReason = z.infer<typeof suppressionReason>
 export type CreateSuppression = z.infer<typeof createSuppression>
 export type SuppressionListQuery = z.infer<typeof listQuery>
@@ -60,7 +74,7 @@ export const suppressions = c.router({
     path: '/v1/suppressions',
     summary: 'Suppress an address',
     description:
-      'Has no email be sent to an address any more. One that is there as `unsubscribe` becomes `manual`; 409 when it is there for another reason.',
+      'Has no email be sent to an address any more. One that is there as `unsubscribe` becomes `manual`, and is `unsubscribe` again when that is deleted; 409 when it is there for another reason.',
     body: createSuppression,
     ...outcome(
       {
@@ -89,7 +103,8 @@ export const suppressions = c.router({
     method: 'DELETE',
     path: '/v1/suppressions/:address',
     summary: 'Take an address off the list',
-    description: 'Has email be sent to it again.',
+    description:
+      'Has email be sent to it again. Where its owner unsubscribed and another reason is shown, the entry stays as `unsubscribe`: deleting that too has emails to an audience be sent again.',
     pathParams: addressParam,
     ...outcome(
       {

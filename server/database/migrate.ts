@@ -5,6 +5,7 @@ import { OperatorError } from '../errors.ts'
 import type { Db } from './connection.ts'
 import * as foundation from './migrations/0001-foundation.ts'
 import * as email from './migrations/0002-email.ts'
+import * as suppressionSources from './migrations/0003-suppression-sources.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -13,6 +14,7 @@ export type Migrations = Readonly<Record<string, Migration>>
 export const migrations: Migrations = {
   '0001-foundation': foundation,
   '0002-email': email,
+  '0003-suppression-sources': suppressionSources,
 }
 
 /** How often a migration is begun that is undone for a deadlock with a process at work. */

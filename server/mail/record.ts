@@ -1,6 +1,11 @@
 import { type Selectable, sql } from 'kysely'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import type { EmailRecipientsTable, EmailStatus, SuppressionsTable } from '../database/tables/emails.ts'
+import type {
+  EmailRecipientsTable,
+  EmailStatus,
+  SuppressionSource,
+  SuppressionsTable,
+} from '../database/tables/emails.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
@@ -11,6 +16,8 @@ export type RecordMeans = {
   outbox: Outbox
   /** From 0 to below 1. Default: Math.random. */
   random?: () => number
+  /** Where a hard bounce was learned from. Default: the answer of the server it was sent to. */
+  source?: Extract<SuppressionSource, 'smtp_answer' | 'notification'>
 }
 
 /** What is still to be done for an email after its facts were recorded. */
@@ -55,7 +62,7 @@ export async function recordFacts(handle: Handle, means: RecordMeans, facts: rea
     const { entries, events, suppressed } = apply(emails, facts, means.random ?? Math.random)
     await writeRecipients(trx, emails)
     await writeTimeline(trx, entries)
-    await writeSuppressions(trx, suppressed)
+    await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
     for (const [accountId, ofAccount] of events) await means.outbox.append(trx, accountId, ofAccount)
     return [...emails.values()].map(remainderOf)
   })
@@ -199,8 +206,15 @@ async function writeTimeline(trx: Trx, entries: readonly Entry[]): Promise<void>
   `.execute(trx)
 }
 
-/** A complaint outweighs what stood there; nothing else changes an entry. */
-async function writeSuppressions(trx: Trx, suppressed: readonly Suppressed[]): Promise<void> {
+/**
+ * A complaint outweighs what stood there, and so does everything an unsubscribing, which is kept beside it:
+ * see `deleteSuppression`. Nothing else changes an entry.
+ */
+async function writeSuppressions(
+  trx: Trx,
+  suppressed: readonly Suppressed[],
+  bounceSource: SuppressionSource,
+): Promise<void> {
   if (suppressed.length === 0) return
   // One for each address, the weightiest: a statement cannot change a row twice.
   const byKey = new Map<string, Suppressed>()
@@ -210,17 +224,23 @@ async function writeSuppressions(trx: Trx, suppressed: readonly Suppressed[]): P
   }
   const ones = [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
   await sql`
-    INSERT INTO suppressions (id, account_id, address, address_key, reason, email_id, created_at)
+    INSERT INTO suppressions (id, account_id, address, address_key, reason, source, email_id, created_at)
     SELECT * FROM unnest(
       ${ones.map(({ at }) => newId('suppression', at))}::text[],
       ${ones.map(({ email }) => email.accountId)}::text[],
       ${ones.map(({ recipient }) => recipient.address)}::text[],
       ${ones.map(({ recipient }) => recipient.addressKey)}::text[],
       ${ones.map(({ reason }) => reason)}::text[],
+      ${ones.map(({ reason }) => (reason === 'complaint' ? 'feedback_report' : bounceSource))}::text[],
       ${ones.map(({ email }) => email.id)}::text[],
       ${ones.map(({ at }) => at)}::timestamptz[]
     )
-    ON CONFLICT (account_id, address_key) DO UPDATE SET reason = excluded.reason, email_id = excluded.email_id
+    ON CONFLICT (account_id, address_key) DO UPDATE SET
+      reason = excluded.reason, source = excluded.source, email_id = excluded.email_id,
+      unsubscribed_at = CASE suppressions.reason
+        WHEN 'unsubscribe' THEN suppressions.created_at ELSE suppressions.unsubscribed_at END,
+      unsubscribe_email_id = CASE suppressions.reason
+        WHEN 'unsubscribe' THEN suppressions.email_id ELSE suppressions.unsubscribe_email_id END
     WHERE excluded.reason = 'complaint' OR suppressions.reason = 'unsubscribe'
   `.execute(trx)
 }

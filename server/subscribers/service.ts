@@ -3,6 +3,7 @@ import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscribe
 import { type Handle, inTransaction } from '../database/connection.ts'
 import { notFound } from '../errors.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
+import { liftUnsubscribe } from '../suppressions/lift.ts'
 import { removeMemberships } from './memberships.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import { deleteSubscriber, findSubscriber, lockSubscriber, type SubscriberRow, selectSubscribers } from './queries.ts'
@@ -16,7 +17,8 @@ export type SubscriberService = {
   get(handle: Handle, accountId: string, id: string): Promise<Subscriber>
   /**
    * Emits `contact.updated` for each audience with what really changed; with the status
-   * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are.
+   * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are, and takes back
+   * what an unsubscribe link has put on the suppression list.
    */
   update(handle: Handle, accountId: string, id: string, patch: UpdateSubscriber): Promise<Subscriber>
   /** Emits `contact.deleted` for each audience, then `subscriber.removed`. */
@@ -33,7 +35,10 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
     return inTransaction(handle, async (trx) => {
       const person = await lockPerson(trx, accountId, id)
       if (person === undefined) throw notFound('subscriber', id)
-      return toSubscriber(await changePerson(trx, dependencies, person, { patch }))
+      const changed = await changePerson(trx, dependencies, person, { patch })
+      // Also of one who was active: whoever says so wants emails to reach them.
+      if (patch.status === 'active') await liftUnsubscribe(trx, accountId, changed.email)
+      return toSubscriber(changed)
     })
   }
 

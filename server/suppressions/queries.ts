@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
@@ -22,20 +22,30 @@ export async function insertSuppression(
       address,
       address_key: addressKey,
       reason: 'manual',
+      source: 'api',
       email_id: null,
       created_at: at,
     })
     .onConflict((conflict) =>
       conflict
         .columns(['account_id', 'address_key'])
-        .doUpdateSet({ reason: 'manual', email_id: null })
+        .doUpdateSet({
+          reason: 'manual',
+          source: 'api',
+          email_id: null,
+          unsubscribed_at: sql.ref('suppressions.created_at'),
+          unsubscribe_email_id: sql.ref('suppressions.email_id'),
+        })
         .where('suppressions.reason', '=', 'unsubscribe'),
     )
     .returningAll()
     .executeTakeFirst()
 }
 
-/** Puts the address of somebody who unsubscribed on the list, unless it is there. False: there is no such account. */
+/**
+ * Puts the address of somebody who unsubscribed on the list. Where it is there for another reason, that stays,
+ * and the unsubscribing is noted beside it. Once more, it changes nothing. False: there is no such account.
+ */
 export async function insertUnsubscribed(
   trx: Trx,
   { id, accountId, address, addressKey, at, emailId }: NewSuppression & { emailId: string },
@@ -50,10 +60,17 @@ export async function insertUnsubscribed(
       address,
       address_key: addressKey,
       reason: 'unsubscribe',
+      source: 'unsubscribe_link',
       email_id: emailId,
       created_at: at,
     })
-    .onConflict((conflict) => conflict.columns(['account_id', 'address_key']).doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'address_key'])
+        .doUpdateSet({ unsubscribed_at: at, unsubscribe_email_id: emailId })
+        .where('suppressions.reason', '<>', 'unsubscribe')
+        .where('suppressions.unsubscribed_at', 'is', null),
+    )
     .execute()
   return true
 }
@@ -92,11 +109,47 @@ export function findSuppressions(handle: Handle, accountId: string, addressKeys:
   return selectFound(handle, { accountId, addressKeys })
 }
 
-export async function deleteSuppression(handle: Handle, accountId: string, addressKey: string): Promise<boolean> {
-  const { numDeletedRows } = await handle
+/**
+ * Takes an address off the list for the reason that is shown. One whose owner unsubscribed before or after is
+ * there for that from then on. False: it is not on the list.
+ */
+export async function deleteSuppression(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('suppressions')
+    .set(({ ref }) => ({
+      reason: 'unsubscribe',
+      source: 'unsubscribe_link',
+      email_id: ref('unsubscribe_email_id'),
+      created_at: ref('unsubscribed_at').$notNull(),
+      unsubscribed_at: null,
+      unsubscribe_email_id: null,
+    }))
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', addressKey)
+    .where('unsubscribed_at', 'is not', null)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) return true
+  const { numDeletedRows } = await trx
     .deleteFrom('suppressions')
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
     .executeTakeFirst()
   return numDeletedRows > 0n
+}
+
+/** Forgets that the owner of an address unsubscribed. What it is on the list for besides stays. */
+export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<void> {
+  await trx
+    .deleteFrom('suppressions')
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', addressKey)
+    .where('reason', '=', 'unsubscribe')
+    .execute()
+  await trx
+    .updateTable('suppressions')
+    .set({ unsubscribed_at: null, unsubscribe_email_id: null })
+    .where('account_id', '=', accountId)
+    .where('address_key', '=', addressKey)
+    .where('unsubscribed_at', 'is not', null)
+    .execute()
 }

@@ -4,9 +4,10 @@ import type {
   Suppression,
   SuppressionListQuery,
   SuppressionReason,
+  SuppressionSource,
 } from '../../contract/suppressions.ts'
 import type { Clock } from '../clock.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { readAddress } from '../emails/mailbox.ts'
 import { DomainError } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -32,7 +33,10 @@ export type SuppressionService = {
   create(handle: Handle, accountId: string, suppression: CreateSuppression): Promise<Suppression>
   /** Newest first. */
   list(handle: Handle, accountId: string, query: SuppressionListQuery): Promise<Page<Suppression>>
-  /** Has an address be written to again, in whatever letter case it is given. */
+  /**
+   * Has an address be written to again, in whatever letter case it is given. One whose owner unsubscribed and
+   * that is there for another reason loses that reason alone, and stays for the unsubscribing.
+   */
   delete(handle: Handle, accountId: string, address: string): Promise<void>
   /** Of addresses, given by `addressKey`, those that are on the list. */
   find(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Map<string, Suppressed>>
@@ -62,7 +66,8 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
     async delete(handle, accountId, address) {
       // What cannot be an address cannot be there either; nor could the database look for it.
       const isStorable = !address.includes('\u0000')
-      if (isStorable && (await deleteSuppression(handle, accountId, addressKey(address)))) return
+      const remove = (trx: Trx) => deleteSuppression(trx, accountId, addressKey(address))
+      if (isStorable && (await inTransaction(handle, remove))) return
       throw new DomainError('not_found', 'The address is not on the suppression list of this account.')
     },
     async find(handle, accountId, addressKeys) {
@@ -78,7 +83,17 @@ function toSuppression(row: SuppressionRow): Suppression {
     id: row.id,
     address: row.address,
     reason: row.reason,
+    source: row.source ?? usualSources[row.reason],
     emailId: row.email_id,
+    unsubscribedAt: (row.reason === 'unsubscribe' ? row.created_at : row.unsubscribed_at)?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
   }
+}
+
+/** Where entries come from that an older version has written. */
+const usualSources: Readonly<Record<SuppressionReason, SuppressionSource>> = {
+  hard_bounce: 'smtp_answer',
+  complaint: 'feedback_report',
+  unsubscribe: 'unsubscribe_link',
+  manual: 'api',
 }

@@ -66,6 +66,7 @@ export async function createEmailWorld() {
   return {
     db,
     time,
+    outbox,
     queue: queue.emails,
     account,
     stranger: await addAccount('Theirs'),

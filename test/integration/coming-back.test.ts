@@ -61,7 +61,7 @@ test('a notification that comes back bounces it, for the API and for webhooks', 
   const { data: events } = await client.succeed(contract.events.list, { query: { type: 'email.bounced' } })
   expect(events).toMatchObject([{ data: { emailId, to: 'ada@example.org', bounceType: 'hard' } }])
   const { data: suppressed } = await client.succeed(contract.suppressions.list, { query: {} })
-  expect(suppressed).toMatchObject([{ address: 'ada@example.org', reason: 'hard_bounce' }])
+  expect(suppressed).toMatchObject([{ address: 'ada@example.org', reason: 'hard_bounce', source: 'notification' }])
 })
 
 test('what is not understood is shown, and everything is counted', async () => {

@@ -33,7 +33,9 @@ describe('putting an address on the list', () => {
       id: expect.stringMatching(/^sup_/),
       address: 'Ada@Example.org',
       reason: 'manual',
+      source: 'api',
       emailId: null,
+      unsubscribedAt: null,
       createdAt: clock.now().toISOString(),
     })
   })

@@ -108,6 +108,8 @@ export type EmailTimelineTable = {
   host: string | null
 }
 
+export type SuppressionSource = 'api' | 'smtp_answer' | 'notification' | 'feedback_report' | 'unsubscribe_link'
+
 export type SuppressionsTable = {
   id: string
   account_id: string
@@ -116,5 +118,10 @@ export type SuppressionsTable = {
   reason: 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
   /** The email it came from. Null: the API. */
   email_id: string | null
+  /** Null: as the reason has it; see `server/suppressions/service.ts`. */
+  source: SuppressionSource | null
+  /** When its owner unsubscribed, and by which email, where it is there for another reason. */
+  unsubscribed_at: Date | null
+  unsubscribe_email_id: string | null
   created_at: Date
 }

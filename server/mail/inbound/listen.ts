@@ -41,7 +41,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
   const receive = createReceiver({
     ...options,
     record: async (facts) => {
-      await recordFacts(db, { outbox }, facts)
+      await recordFacts(db, { outbox, source: 'notification' }, facts)
     },
     onMessage: createInboundMetrics(options.registry),
   })

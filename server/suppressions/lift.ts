@@ -1,0 +1,11 @@
+import type { Trx } from '../database/connection.ts'
+import { addressKey } from '../subscribers/address.ts'
+import { deleteUnsubscribed } from './queries.ts'
+
+/**
+ * Has emails to an audience go to an address again whose owner had unsubscribed by a link. What it is on the
+ * suppression list for besides stays.
+ */
+export async function liftUnsubscribe(trx: Trx, accountId: string, address: string): Promise<void> {
+  await deleteUnsubscribed(trx, accountId, addressKey(address))
+}

@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../server/clock.ts'
+import { migrateToLatest, migrations } from '../../server/database/migrate.ts'
+import { newId } from '../../server/ids.ts'
+import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedAccount, seedEmail } from '../support/emails.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await sql`DROP SCHEMA public CASCADE`.execute(database.db)
+  await sql`CREATE SCHEMA public`.execute(database.db)
+})
+afterAll(() => database.drop())
+
+test('suppressed addresses from before sources were kept have the one that is known of them', async () => {
+  const { db } = database
+  const at = new Date('2026-03-01T09:30:00.000Z')
+  const older = Object.entries(migrations).filter(([name]) => name < '0003')
+  await migrateToLatest(db, Object.fromEntries(older))
+  const accountId = await seedAccount(db, at)
+  const to = ['taken@example.org', 'refused@example.org']
+  const emailId = await seedEmail(db, { accountId, at, to })
+  await db.updateTable('email_recipients').set({ accepted_at: at }).where('position', '=', 0).execute()
+  const entry = (address: string, reason: 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual') => ({
+    id: newId('suppression', at),
+    account_id: accountId,
+    address,
+    address_key: address,
+    reason,
+    email_id: reason === 'manual' ? null : emailId,
+    created_at: at,
+  })
+  await db
+    .insertInto('suppressions')
+    .values([
+      ...to.map((address) => entry(address, 'hard_bounce')),
+      entry('complained@example.org', 'complaint'),
+      entry('left@example.org', 'unsubscribe'),
+      entry('manual@example.org', 'manual'),
+    ])
+    .execute()
+  await migrateToLatest(db)
+
+  const { data } = await createSuppressionService({ clock: systemClock }).list(db, accountId, { limit: 10 })
+  expect(Object.fromEntries(data.map(({ address, source }) => [address, source]))).toEqual({
+    'taken@example.org': 'notification',
+    'refused@example.org': 'smtp_answer',
+    'complained@example.org': 'feedback_report',
+    'left@example.org': 'unsubscribe_link',
+    'manual@example.org': 'api',
+  })
+  expect(data.map(({ unsubscribedAt }) => unsubscribedAt)).toContain(at.toISOString())
+})
