@@ -22,7 +22,7 @@ export type Claiming = {
   wakeSlow(): void
   /** There is room again in these lanes. */
   wakeFor(lanes: ReadonlySet<Lane>): void
-  /** Room for what is fanned out here: none while fresh deliveries wait in the queue, which go first. */
+  /** Room for what is fanned out here: none while deliveries wait in the queue that go first. */
   room: RoomOffers
   /** Milliseconds since each last looked at the queue without an error. */
   idleMs(): number
@@ -71,6 +71,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     const { count, claims } = await claimDue(options, range, limit)
     const misplaced = place(lane, claims)
     if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
+    if (lane === turns) noteTurns(count < limit)
     await handBackMisplaced(misplaced)
     return count
   }
@@ -103,6 +104,14 @@ export function startClaiming(options: ClaimingOptions): Claiming {
 
   /** Whether fresh deliveries may wait in the queue. */
   let freshWaits = true
+
+  /** Whether deliveries may wait in the queue whose turn it is. */
+  let turnsWait = true
+
+  function noteTurns(caughtUp: boolean): void {
+    turnsWait = !caughtUp
+    if (caughtUp) room.wake()
+  }
 
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
     freshWaits = count === limit
@@ -191,10 +200,12 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   })
 
   const room = createRoomOffers({
-    lane: fresh,
+    laneNow() {
+      if (!freshWaits) return { lane: fresh, onlyTurns: false }
+      return turnsWait ? null : { lane: turns, onlyTurns: true }
+    },
     batchSize,
-    isSpokenFor: () => freshWaits,
-    make: (claims) => handBackMisplaced(place(fresh, claims)),
+    make: (lane, claims) => handBackMisplaced(place(lane, claims)),
     handBack: (claims) =>
       handBack(
         options,
@@ -206,6 +217,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   return {
     wakeFresh() {
       freshWaits = true
+      turnsWait = true
       claimingFresh.loop.wake()
       claimingTurns.loop.wake()
     },

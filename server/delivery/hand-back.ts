@@ -8,12 +8,14 @@ import type { DueDelivery } from './load.ts'
 const batchSize = 500
 
 /**
- * Puts claimed deliveries that were not attempted back into the queue, due at once, each in its lane.
- * One that another worker has carried on meanwhile is left as it is.
+ * Puts claimed deliveries that were not attempted back into the queue, due at once, each in its lane: first
+ * of the fresh ones, unless `priorityOfOne` says otherwise. One that another worker has carried on meanwhile
+ * is left as it is.
  */
 export async function handBack(
   { db, queue }: { db: Db; queue: Queue },
   deliveries: readonly DueDelivery[],
+  priorityOfOne: (delivery: DueDelivery) => number = ({ webhook }) => priorityOf(webhook, null),
 ): Promise<void> {
   for (let from = 0; from < deliveries.length; from += batchSize) {
     const batch = deliveries.slice(from, from + batchSize)
@@ -25,7 +27,7 @@ export async function handBack(
       )
       await queue.put(
         trx,
-        unchanged.map(({ id, webhook }) => ({ deliveryId: id, priority: priorityOf(webhook, null), dueAt: null })),
+        unchanged.map((delivery) => ({ deliveryId: delivery.id, priority: priorityOfOne(delivery), dueAt: null })),
       )
     })
   }

@@ -52,14 +52,16 @@ export type Lane = {
   takeWaiting(webhookId?: string): Held[]
   /** The webhooks whose line has waited longer than `ms` although only their own cap holds it up. */
   saturated(ms: number): string[]
+  /** The webhooks whose line stands still for longer than `ms` because of their own cap alone. */
+  stuck(ms: number): string[]
   /** What has been in flight for longer than `ms`. */
   hanging(ms: number): Held[]
   /** Takes over what is in flight in another lane, whose place is free then. */
   takeOver(one: Held): void
 }
 
-/** What waits for one webhook, and since when only its own cap holds that up. Milliseconds, monotonic. */
-type Line = { waiting: Held[]; cappedSince: number | null }
+/** What waits for one webhook, since when only its own cap holds that up, and when it last moved. Milliseconds, monotonic. */
+type Line = { waiting: Held[]; cappedSince: number | null; movedAt: number }
 
 export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
   const lines = new Map<string, Line>()
@@ -99,7 +101,8 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       held += deliveries.length
       for (const one of deliveries) {
         const line = lines.get(one.delivery.webhookId)
-        if (line === undefined) lines.set(one.delivery.webhookId, { waiting: [one], cappedSince: null })
+        if (line === undefined)
+          lines.set(one.delivery.webhookId, { waiting: [one], cappedSince: null, movedAt: one.since })
         else line.waiting.push(one)
       }
       lane.pump()
@@ -119,6 +122,7 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
           continue
         }
         const next = line.waiting.shift()
+        line.movedAt = performance.now()
         lines.delete(webhookId)
         if (line.waiting.length > 0) lines.set(webhookId, line)
         if (next !== undefined) start(next)
@@ -138,6 +142,10 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       const isSaturated = (id: string, { waiting, cappedSince }: Line) =>
         !mayStart(id) && cappedSince !== null && Math.max(cappedSince, waiting[0]?.since ?? before) < before
       return [...lines].filter(([id, line]) => isSaturated(id, line)).map(([id]) => id)
+    },
+    stuck(ms) {
+      const before = performance.now() - ms
+      return [...lines].filter(([id, { movedAt }]) => !mayStart(id) && movedAt < before).map(([id]) => id)
     },
     hanging(ms) {
       const before = performance.now() - ms

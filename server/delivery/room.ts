@@ -5,14 +5,19 @@ import type { Lane } from './lane.ts'
 export type Room = Disposable & {
   /** Deliveries there is room for. */
   readonly size: number
+  /** Whether only those fit in whose turn it is: what waits beyond its turn is not overtaken by what has none yet. */
+  readonly onlyTurns: boolean
   /** Takes over deliveries that were claimed for it, once that is committed. */
   fill(claims: readonly Claim[]): Promise<void>
 }
 
-/** Offers the room of a lane to the fan-out of the same process. */
+/** A lane with places for what is fanned out. */
+export type OpenLane = { lane: Lane; onlyTurns: boolean }
+
+/** Offers the room of lanes to the fan-out of the same process. */
 export type RoomOffers = {
   /**
-   * Room for a batch, or for nothing while there is little or the lane is spoken for. With `waits` it answers
+   * Room for a batch, or for nothing while there is little or all lanes are spoken for. With `waits` it answers
    * when there is some, and at the latest after a tenth of a second.
    */
   offer(waits: boolean): Promise<Room>
@@ -23,31 +28,32 @@ export type RoomOffers = {
 }
 
 export type RoomOffersOptions = {
-  lane: Lane
+  /** The lane they go to now. Null: whatever is in the queue goes first. */
+  laneNow: () => OpenLane | null
   /** Deliveries offered room at once at most. */
   batchSize: number
-  /** Whether anything goes first. */
-  isSpokenFor: () => boolean
-  /** Has deliveries made, in the lane. */
-  make: (claims: readonly Claim[]) => Promise<void>
+  /** Has deliveries made, in a lane. */
+  make: (lane: Lane, claims: readonly Claim[]) => Promise<void>
   handBack: (claims: readonly Claim[]) => Promise<void>
 }
 
 /** Milliseconds. It is also what has so many events leave the outbox whatever hangs: a batch in each. */
 const patienceMs = 100
 
-export function createRoomOffers({ lane, batchSize, isSpokenFor, make, handBack }: RoomOffersOptions): RoomOffers {
+export function createRoomOffers({ laneNow, batchSize, make, handBack }: RoomOffersOptions): RoomOffers {
+  const noRoom: Room = { size: 0, onlyTurns: false, fill: handBack, [Symbol.dispose]: () => undefined }
   const waiting = new Set<() => void>()
   let isClosed = false
 
   /** A fan-out of a handful costs as much as one of hundreds. */
-  function isOpen(): boolean {
-    return !isClosed && !isSpokenFor() && lane.room() >= lane.places.total
+  function openLane(): OpenLane | null {
+    const open = isClosed ? null : laneNow()
+    return open !== null && open.lane.room() >= open.lane.places.total ? open : null
   }
 
   async function roomComes(): Promise<void> {
     const deadline = performance.now() + patienceMs
-    while (!isClosed && !isOpen() && performance.now() < deadline) {
+    while (!isClosed && openLane() === null && performance.now() < deadline) {
       const { promise, resolve } = Promise.withResolvers<void>()
       waiting.add(resolve)
       const timer = setTimeout(resolve, deadline - performance.now())
@@ -64,7 +70,10 @@ export function createRoomOffers({ lane, batchSize, isSpokenFor, make, handBack 
   return {
     async offer(waits) {
       if (waits) await roomComes()
-      const size = isOpen() ? Math.min(lane.room(), batchSize) : 0
+      const open = openLane()
+      if (open === null) return noRoom
+      const { lane, onlyTurns } = open
+      const size = Math.min(lane.room(), batchSize)
       lane.reserve(size)
       let isReserved = true
       function endReservation(): void {
@@ -73,15 +82,16 @@ export function createRoomOffers({ lane, batchSize, isSpokenFor, make, handBack 
       }
       return {
         size,
+        onlyTurns,
         async fill(claims) {
           endReservation()
-          await (isClosed ? handBack(claims) : make(claims))
+          await (isClosed ? handBack(claims) : make(lane, claims))
         },
         [Symbol.dispose]: endReservation,
       }
     },
     wake() {
-      if (isOpen()) wake()
+      if (openLane() !== null) wake()
     },
     close() {
       isClosed = true

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
+import { laterTurns } from '../queue/turns.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
@@ -16,7 +17,7 @@ import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
 import type { Room } from './room.ts'
 import { startSettling } from './settling.ts'
-import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
+import { createHealthBook, hangingMs, saturationMs, stuckMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 const keepAliveMs = 5_000
@@ -171,12 +172,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   })
 
   const watching = startLoop({
-    intervalMs: Math.min(intervalMs, saturationMs / 4),
+    intervalMs: Math.min(intervalMs, stuckMs / 2),
     onError: report('watching the lanes'),
     async run() {
       const hanging = normal.flatMap((lane) => lane.hanging(hangingMs))
       for (const one of hanging.slice(0, Math.max(0, 2 * concurrency - running.size))) hung.takeOver(one)
       pumpAll()
+      await yieldTurns()
       const saturated = normal.flatMap((lane) => lane.saturated(saturationMs))
       await makeSlow(new Set([...hanging.map(({ delivery }) => delivery.webhookId), ...saturated, ...health.failing()]))
       const recovered = health.recovered()
@@ -197,6 +199,18 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     for (const webhook of await setSlow(options, [...webhookIds], true)) movers.start(webhook)
     health.forget([...webhookIds])
     claiming.wakeSlow()
+  }
+
+  /** Has those whose turn it is too not wait for lines that stand still. */
+  async function yieldTurns(): Promise<void> {
+    if (turns.free() >= turns.places.total) return
+    for (const id of turns.stuck(stuckMs)) {
+      const line = turns.takeWaiting(id)
+      const [first] = line
+      if (first === undefined) continue
+      await handBackHeld(line, laterTurns(first.delivery.webhook, clock.now()))
+      claiming.wakeFor(new Set([turns]))
+    }
   }
 
   let keptAliveAt = performance.now()
@@ -232,10 +246,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
-  async function handBackHeld(ones: readonly Held[]): Promise<void> {
+  async function handBackHeld(ones: readonly Held[], priorityOfOne?: Parameters<typeof handBack>[2]): Promise<void> {
     release(ones)
     const deliveries = ones.map(({ delivery }) => delivery)
-    await handBack(options, deliveries).catch((error) => {
+    await handBack(options, deliveries, priorityOfOne).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
     })
   }

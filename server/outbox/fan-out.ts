@@ -4,7 +4,9 @@ import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { Claim } from '../delivery/claim.ts'
 import { claimFresh } from '../delivery/claim-fresh.ts'
+import type { Room } from '../delivery/room.ts'
 import { newId } from '../ids.ts'
+import { freshRange, rangeOfTurns } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { Turns } from '../queue/turns.ts'
 
@@ -24,8 +26,8 @@ export type FanOutMeans = {
   queue: Queue
   clock: Clock
   turns: Turns
-  /** Deliveries that are kept at most: claimed from the start, for the caller to make. Default 0. */
-  room?: number
+  /** For deliveries that are kept: claimed from the start, for the caller to make. Default: none is. */
+  room?: Pick<Room, 'size' | 'onlyTurns'>
 }
 
 /** How much was done, and with which events. */
@@ -46,18 +48,25 @@ export type FanOut = {
  * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
  * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
  *
- * While there is room they are kept, but for those of slow webhooks, and no event is begun for which there
- * is none. When this rejects, nothing is the caller's: should the commit have taken place all the same, the
+ * While there is room they are kept, but for those of slow webhooks and those the room is not for, and no event
+ * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken place all the same, the
  * claims lapse, and others make the deliveries.
  */
-export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutMeans): Promise<FanOut> {
+export async function fanOutBatch({
+  db,
+  queue,
+  clock,
+  turns,
+  room = { size: 0, onlyTurns: false },
+}: FanOutMeans): Promise<FanOut> {
   const { unwanted, ...done } = await inTransaction(db, async (trx) => {
-    const limit = room > 0 ? Math.min(room, maxEvents) : maxEvents
-    const waiting = await (room > 0 ? takeWithBodies(trx, limit) : take(trx, limit))
+    const limit = room.size > 0 ? Math.min(room.size, maxEvents) : maxEvents
+    const waiting = await (room.size > 0 ? takeWithBodies(trx, limit) : take(trx, limit))
     if (waiting.length === 0)
       return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false, unwanted: [] }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
+    const { min: leastKept } = room.onlyTurns ? rangeOfTurns(now) : freshRange
 
     const eventIds: string[] = []
     const keeping: NewDelivery[] = []
@@ -65,12 +74,12 @@ export async function fanOutBatch({ db, queue, clock, turns, room = 0 }: FanOutM
     let queued = 0
     let chunk: NewDelivery[] = []
     for (const event of waiting) {
-      if (deliveries >= maxDeliveries || (room > 0 && keeping.length >= room)) break
+      if (deliveries >= maxDeliveries || (room.size > 0 && keeping.length >= room.size)) break
       for (const target of targets.get(event.account_id) ?? []) {
         if (!target.events.includes(event.type)) continue
         const delivery = { id: newId('delivery', now), event, target, priority: turns.next(target, now) }
         deliveries += 1
-        if (keeping.length < room && !target.slow && event.body !== null) {
+        if (keeping.length < room.size && delivery.priority >= leastKept && event.body !== null) {
           keeping.push(delivery)
           continue
         }

@@ -38,7 +38,7 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
     async run() {
       const startedAt = clock.now()
       using room = await delivery.offerRoom(isBehind)
-      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, room: room.size })
+      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, room })
       await room.fill(kept)
       if (queued > 0) delivery.wake()
       // Nothing waits for traces.

@@ -19,6 +19,12 @@ export const turnsPerSecond = 64
 /** How far ahead a webhook gets at most. One that is always fast shall not pay for that for ever. Seconds. */
 const maxAhead = 3_600
 
+/** Where deliveries of a webhook wait that give up their turns for as many in the seconds to come, in their order. */
+export function laterTurns(webhook: { slow: boolean; lane: number }, now: Date): () => number {
+  let given = 0
+  return () => priorityOfTurn(webhook, secondOf(now) + 1 + Math.floor(given++ / turnsPerSecond))
+}
+
 type Taken = { second: number; turns: number }
 
 export function createTurns(): Turns {

@@ -107,6 +107,18 @@ describe('a lane', () => {
     expect(started).toEqual([hanging, next, last])
   })
 
+  it('names a webhook as stuck whose own cap lets none of its line go on', async () => {
+    const { lane, started, end } = laneWith({ budget: 3, webhookCap: 2 })
+    const since = performance.now() - 1_000
+    lane.add([...Array(4)].map(() => held(lane, 'busy', since)))
+    lane.add([held(lane, 'other', since), held(lane, 'other', since)])
+    // `busy` began a moment ago. `other` waits for a place: the lane is full.
+    expect(lane.stuck(500)).toEqual([])
+    expect(lane.stuck(0)).toEqual(['busy'])
+    await end(started[0] as Held)
+    expect(lane.stuck(500)).toEqual([])
+  })
+
   it('names a webhook as saturated only when its own cap has held it up', () => {
     const { lane } = laneWith({ budget: 3, webhookCap: 2 })
     const longAgo = performance.now() - 5_000

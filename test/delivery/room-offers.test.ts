@@ -5,8 +5,10 @@ import { createRoomOffers, type RoomOffers } from '../../server/delivery/room.ts
 
 const claims = [{}, {}] as unknown as Claim[]
 
+type Circumstances = { isSpokenFor: () => boolean; onlyTurns: boolean }
+
 /** Offers of a lane with room for twelve, five at once; what becomes of claims is told in `told`. */
-function offersOf({ isSpokenFor = () => false }: { isSpokenFor?: () => boolean } = {}) {
+function offersOf({ isSpokenFor = () => false, onlyTurns = false }: Partial<Circumstances> = {}) {
   const lane: Lane = createLane({
     places: { total: 2, taken: 0 },
     webhookCap: 2,
@@ -16,10 +18,9 @@ function offersOf({ isSpokenFor = () => false }: { isSpokenFor?: () => boolean }
   })
   const told: string[] = []
   const offers: RoomOffers = createRoomOffers({
-    lane,
+    laneNow: () => (isSpokenFor() ? null : { lane, onlyTurns }),
     batchSize: 5,
-    isSpokenFor,
-    make: async (some) => void told.push(`make ${some.length}`),
+    make: async (to, some) => void told.push(`make ${some.length}${to === lane ? '' : ' elsewhere'}`),
     handBack: async (some) => void told.push(`hand back ${some.length}`),
   })
   return { lane, offers, told }
@@ -61,6 +62,12 @@ describe('room in a lane', () => {
     isSpokenFor = false
     offers.wake()
     expect((await waiting).size).toBe(5)
+  })
+
+  it('says whether it is for those alone whose turn it is', async () => {
+    const some = await offersOf().offers.offer(false)
+    const ofTurns = await offersOf({ onlyTurns: true }).offers.offer(false)
+    expect([some.onlyTurns, ofTurns.onlyTurns]).toEqual([false, true])
   })
 
   it('is not waited for without end', async () => {

@@ -1,15 +1,13 @@
 import { sql } from 'kysely'
-import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { claimDue } from '../../server/delivery/claim.ts'
-import { createExchange } from '../../server/delivery/exchange.ts'
-import { createKeyring } from '../../server/delivery/keyring.ts'
-import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/worker.ts'
-import { fanOutBatch } from '../../server/outbox/fan-out.ts'
+import type { DeliveryWorker } from '../../server/delivery/worker.ts'
+import { type FanOutMeans, fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
 import { createTurns } from '../../server/queue/turns.ts'
+import { startOwnWorker } from '../support/delivery-worker.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { silence, startReceiver } from '../support/receiver.ts'
 
 /* What is fanned out where there is room for it is delivered by the same process, without being claimed. */
 
@@ -17,33 +15,17 @@ const patient = { timeout: 10_000 }
 const succeeded = (count: number) => (rows: { status: string }[]) =>
   rows.filter(({ status }) => status === 'succeeded').length === count
 
-/** A worker that delivers and fans nothing out, when it has found nothing in the queue. Room for 144. */
+/** One that has found nothing in the queue. Room for 144. */
 async function startWorker(engine: Engine): Promise<AsyncDisposable & DeliveryWorker> {
-  await engine.workers.stop(1_000)
-  const { clock } = engine
-  const exchange = createExchange({ policy: { allowHttp: true, allowPrivateNetworks: true }, clock })
   const lookedOnce = Promise.withResolvers<void>()
-  const worker = startDeliveryWorker({
-    ...engine,
-    exchange,
-    keyring: createKeyring(engine.secretBox),
-    logger: pino({ level: 'fatal' }),
-    concurrency: 32,
-    webhookConcurrency: 8,
-    pollIntervalMs: 50,
-    onCaughtUp: () => lookedOnce.resolve(),
-  })
+  const worker = await startOwnWorker(engine, { onCaughtUp: () => lookedOnce.resolve() })
   await lookedOnce.promise
-  return {
-    ...worker,
-    async [Symbol.asyncDispose]() {
-      await worker.stop(0)
-      await exchange.close()
-    },
-  }
+  return worker
 }
 
-const fanOutInto = (engine: Engine, room: number) => fanOutBatch({ ...engine, turns: createTurns(), room })
+const fanOutInto = (engine: Engine, room: FanOutMeans['room']) =>
+  fanOutBatch({ ...engine, turns: createTurns(), ...(room === undefined ? {} : { room }) })
+const roomFor = (size: number) => ({ size, onlyTurns: false })
 
 async function jobsIn(engine: Engine, state: 'created' | 'active'): Promise<number> {
   const { rows } = await sql<{ count: number }>`
@@ -65,7 +47,7 @@ it('is offered once, given back whole, and filled with what has been fanned out'
   const room = await worker.offerRoom(false)
   expect(room.size).toBe(144)
   await engine.emit(10)
-  const { kept } = await fanOutInto(engine, room.size)
+  const { kept } = await fanOutInto(engine, room)
   expect(receiver.requests).toHaveLength(0)
   await room.fill(kept)
   await engine.deliveriesOf(id, succeeded(10))
@@ -91,6 +73,33 @@ it('is not there while deliveries wait in the queue, which were first', async ()
   await engine.deliveriesOf(id, succeeded(10))
 })
 
+it('is there for those whose turn it is while a flood for others waits in the queue', async () => {
+  await using engine = await startEngine()
+  await using hung = await startReceiver()
+  await using fine = await startReceiver()
+  hung.respond(silence)
+  await engine.addWebhook(hung.url)
+  await using worker = await startWorker(engine)
+  await engine.emit(500)
+  await engine.fanOut()
+  worker.wake()
+  const isOnlyForTurns = async () => {
+    using offered = await worker.offerRoom(false)
+    return offered.onlyTurns
+  }
+  await expect.poll(isOnlyForTurns, patient).toBe(true)
+
+  await engine.db.updateTable('webhooks').set({ events: [] }).execute()
+  const id = await engine.addWebhook(fine.url)
+  await engine.emit(100)
+  const room = await worker.offerRoom(false)
+  const { kept, queued } = await fanOutInto(engine, room)
+  // As many as have their turn in a second.
+  expect({ kept: kept.length, queued }).toEqual({ kept: 64, queued: 36 })
+  await room.fill(kept)
+  await engine.deliveriesOf(id, succeeded(64))
+})
+
 it('hands back what fills it when nothing is begun any more', async () => {
   await using engine = await startEngine()
   await using receiver = await startReceiver()
@@ -98,7 +107,7 @@ it('hands back what fills it when nothing is begun any more', async () => {
   await using worker = await startWorker(engine)
   using room = await worker.offerRoom(false)
   await engine.emit(10)
-  const { kept } = await fanOutInto(engine, room.size)
+  const { kept } = await fanOutInto(engine, room)
   await worker.stop(0)
   expect(await jobsIn(engine, 'active')).toBe(10)
   await room.fill(kept)
@@ -114,7 +123,7 @@ it('is all that a fan-out keeps, and slow webhooks have no part in it', async ()
   await engine.db.updateTable('webhooks').set({ slow: true }).where('id', '=', slowId).execute()
   await engine.workers.stop(1_000)
   await engine.emit(10)
-  const { events, deliveries, kept } = await fanOutInto(engine, 4)
+  const { events, deliveries, kept } = await fanOutInto(engine, roomFor(4))
   // What there is no room for stays in the outbox: the next fan-out may have room.
   expect({ events, deliveries }).toEqual({ events: 4, deliveries: 8 })
   expect(kept.map(({ delivery }) => delivery.webhook.slow)).toEqual([false, false, false, false])
@@ -135,7 +144,7 @@ it('does not keep what is for a webhook disabled while it was fanned out', async
       return engine.queue.putClaimed(trx, deliveries)
     },
   }
-  const { kept, deliveries } = await fanOutBatch({ ...engine, queue, turns: createTurns(), room: 10 })
+  const { kept, deliveries } = await fanOutBatch({ ...engine, queue, turns: createTurns(), room: roomFor(10) })
   expect({ kept, deliveries }).toEqual({ kept: [], deliveries: 2 })
   // Whoever claims them puts them away.
   expect(await claimDue(engine, freshRange, 10)).toEqual({ count: 2, claims: [] })

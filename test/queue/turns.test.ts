@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { freshRange, priorityOf, rangeOfSlow, rangeOfTurns } from '../../server/queue/lanes.ts'
-import { createTurns, turnsPerSecond } from '../../server/queue/turns.ts'
+import { createTurns, laterTurns, turnsPerSecond } from '../../server/queue/turns.ts'
 
 const now = new Date('2026-03-01T09:30:00.500Z')
 const flooded = { slow: false, lane: 1 }
@@ -47,6 +47,14 @@ describe('the turns of webhooks', () => {
     const beyond = turns.next(flooded, now)
     expect(beyond).toBeLessThan(rangeOfTurns(now).min)
     expect(beyond).toBeGreaterThanOrEqual(rangeOfTurns(later(1)).min)
+  })
+
+  it('are given up for as many a second, from the next on', () => {
+    const next = laterTurns(flooded, now)
+    const priorities = Array.from({ length: 2 * turnsPerSecond + 1 }, next)
+    expect(priorities).toEqual(priorities.toSorted((a, b) => b - a))
+    const comeIn = (seconds: number) => priorities.filter((one) => one >= rangeOfTurns(later(seconds)).min).length
+    expect([0, 1, 2, 3].map(comeIn)).toEqual([0, turnsPerSecond, 2 * turnsPerSecond, 2 * turnsPerSecond + 1])
   })
 
   it('are owed by nobody once nothing waits any more', () => {

@@ -1,0 +1,40 @@
+import { pino } from 'pino'
+import { createExchange } from '../../server/delivery/exchange.ts'
+import { createKeyring } from '../../server/delivery/keyring.ts'
+import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/worker.ts'
+import type { Queue } from '../../server/queue/queue.ts'
+import type { Engine } from './engine.ts'
+
+/** What it does otherwise than the queue of the engine. */
+type OwnWorkerOptions = { queue?: Partial<Queue>; onCaughtUp?: () => void }
+
+/**
+ * A worker that delivers and fans nothing out, in place of the workers of an engine: 32 requests in flight
+ * at most, 8 to one webhook.
+ */
+export async function startOwnWorker(
+  engine: Engine,
+  { queue = {}, onCaughtUp }: OwnWorkerOptions = {},
+): Promise<AsyncDisposable & DeliveryWorker> {
+  await engine.workers.stop(1_000)
+  const { clock } = engine
+  const exchange = createExchange({ policy: { allowHttp: true, allowPrivateNetworks: true }, clock })
+  const worker = startDeliveryWorker({
+    ...engine,
+    queue: { ...engine.queue, ...queue },
+    exchange,
+    keyring: createKeyring(engine.secretBox),
+    logger: pino({ level: 'fatal' }),
+    concurrency: 32,
+    webhookConcurrency: 8,
+    pollIntervalMs: 50,
+    ...(onCaughtUp === undefined ? {} : { onCaughtUp }),
+  })
+  return {
+    ...worker,
+    async [Symbol.asyncDispose]() {
+      await worker.stop(0)
+      await exchange.close()
+    },
+  }
+}
