@@ -1,4 +1,5 @@
 import { request } from 'node:https'
+import { isIP, type TcpSocketConnectOpts } from 'node:net'
 import type { Clock } from '../../clock.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { parsePolicy, policyIdOf, type StsPolicy } from './mta-sts-policy.ts'
@@ -24,45 +25,58 @@ export type MtaSts = {
 const maxPolicyBytes = 65_536
 /** Milliseconds. Less than the RFC's minute: the message waits for it. */
 const fetchTimeoutMs = 20_000
+/** Milliseconds for one address of several to be connected to, so that there is time for the next. */
+const addressAttemptMs = 4_000
+/** Milliseconds after which a policy is fetched again, or sooner when half of its time has passed (§10.2). */
+const refreshAfterMs = 86_400_000
 /** Policies that are remembered. */
 const maxPolicies = 10_000
 
-type Known = { id: string; policy: StsPolicy; until: number }
+/** `id`: as it was announced last. `refreshAt`: when it is fetched again, whatever is announced. */
+type Known = { id: string; policy: StsPolicy; until: number; refreshAt: number }
 
 /**
- * MTA-STS (RFC 8461): fetches the policies of domains, when they announce another, and remembers them as long as
- * they say, also while they cannot be asked.
+ * MTA-STS (RFC 8461): fetches the policies of domains, when they announce another and once a day, and remembers
+ * them as long as they say, also while they cannot be had.
  */
 export function createMtaSts(options: MtaStsOptions): MtaSts {
   const { resolver, clock } = options
   const known = new BoundedMap<string, Known>(maxPolicies)
+
+  function remember(domain: string, found: Omit<Known, 'refreshAt'>, now: number): void {
+    known.set(domain, { ...found, refreshAt: now + Math.min(refreshAfterMs, (found.until - now) / 2) })
+  }
 
   return {
     async policyOf(domain) {
       const now = clock.now().getTime()
       const old = known.get(domain)
       const current = old !== undefined && old.until > now ? old : undefined
-      const id = policyIdOf(await resolver.resolveTxt(`_mta-sts.${domain}`).catch(() => []))
-      if (id === null || id === current?.id) return current?.policy ?? null
+      const id = policyIdOf(await resolver.resolveTxt(`_mta-sts.${domain}`).catch(() => [])) ?? current?.id
+      if (id === undefined) return null
+      if (id === current?.id && current.refreshAt > now) return current.policy
       const policy = await fetchPolicy(domain, options).catch(() => null)
-      if (policy === null) return current?.policy ?? null
-      known.set(domain, { id, policy, until: now + policy.maxAgeSeconds * 1000 })
-      return policy
+      if (policy !== null) remember(domain, { id, policy, until: now + policy.maxAgeSeconds * 1000 }, now)
+      else if (current !== undefined) remember(domain, current, now)
+      return policy ?? current?.policy ?? null
     },
   }
 }
 
-/** Follows no redirect, and looks at the certificate (§3.3). Null: there is no valid policy. Rejects when it cannot be had. */
+/**
+ * From the first of the addresses that can be connected to. Follows no redirect, and looks at the certificate
+ * (§3.3). Null: there is no valid policy. Rejects when it cannot be had.
+ */
 async function fetchPolicy(domain: string, options: MtaStsOptions): Promise<StsPolicy | null> {
   const { resolver, allowPrivate, ca, port = 443 } = options
   const name = `mta-sts.${domain}`
-  const [host] = await addressesOfHost(resolver, name, allowPrivate)
+  const addresses = await addressesOfHost(resolver, name, allowPrivate)
   const { promise, resolve, reject } = Promise.withResolvers<StsPolicy | null>()
   const asked = request(
     {
-      host,
+      host: name,
       port,
-      servername: name,
+      ...oneByOne(addresses),
       path: '/.well-known/mta-sts.txt',
       headers: { host: name },
       agent: false,
@@ -88,4 +102,16 @@ async function fetchPolicy(domain: string, options: MtaStsOptions): Promise<StsP
   asked.on('error', reject)
   asked.end()
   return promise
+}
+
+/** To connect to these addresses in turn. The types of `request` leave out what it hands on to the socket. */
+function oneByOne(
+  addresses: readonly string[],
+): Pick<TcpSocketConnectOpts, 'lookup' | 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'> {
+  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  return {
+    lookup: (_name, _options, callback) => callback(null, found),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressAttemptMs,
+  }
 }

@@ -59,6 +59,19 @@ describe('a domain that enforces its policy', () => {
     expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
   })
 
+  test('is asked for it at the next address where one cannot be reached', async () => {
+    await using server = await startScriptedSmtp()
+    const dns = await startReceiver()
+    dns.set('mta-sts.receiver.test', ['127.0.0.1', '::1'])
+    const policies = await startPolicyServer(enforced)
+
+    expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
+      { kind: 'deferred', reason: expect.stringContaining('offers no secure connection') },
+    ])
+    expect(policies.asked).toEqual([{ path: '/.well-known/mta-sts.txt', host: 'mta-sts.receiver.test' }])
+    expect(server.messages).toEqual([])
+  })
+
   test.each<[CertificateName | 'broken' | 'none', string]>([
     ['expired', 'its certificate has expired'],
     ['other-name', 'its certificate is for another name'],
@@ -149,6 +162,7 @@ describe('a policy', () => {
     ['that is no text', { type: 'text/html' }, 'valid'],
     ['that is too large', { body: `${enforced}${'x: y\r\n'.repeat(20_000)}` }, 'valid'],
     ['that cannot be read', { body: 'mode: enforce' }, 'valid'],
+    ['that is written to be read for long', { body: `x:${' '.repeat(60_000)}x\rx` }, 'valid'],
     ['from a server with an expired certificate', {}, 'expired'],
     ['from a server with a certificate for another name', {}, 'other-name'],
   ])('%s is none', async (_name, answer, name) => {
@@ -201,6 +215,56 @@ describe('a policy', () => {
     expect(await transport.send(toReceiver, never)).toMatchObject([{ kind: 'accepted' }])
     expect(policies.asked).toHaveLength(2)
     await transport.close()
+  })
+})
+
+describe('a policy that is announced with the same id', () => {
+  const dayMs = 86_400_000
+  const long = enforced.replace('3600', String((10 * dayMs) / 1000))
+
+  async function start() {
+    const server = await startScriptedSmtp()
+    onTestFinished(() => server.stop())
+    const time = createTestTime()
+    const dns = await startReceiver()
+    const policies = await startPolicyServer(long)
+    const transport = directTo({ dns, port: server.port, https: policies.port, clock: time.clock })
+    onTestFinished(() => transport.close())
+    const kindAfter = async (ms: number) => {
+      await time.advance(ms)
+      return (await transport.send(toReceiver, never))[0]?.kind
+    }
+    return { dns, policies, kindAfter }
+  }
+
+  test('is fetched again once a day, so that it does not expire', async () => {
+    const { dns, policies, kindAfter } = await start()
+    expect(await kindAfter(0)).toBe('deferred')
+    expect(await kindAfter(dayMs - 1)).toBe('deferred')
+    expect(policies.asked).toHaveLength(1)
+    expect(await kindAfter(300_000)).toBe('deferred')
+    expect(policies.asked).toHaveLength(2)
+
+    // Whoever hides the record gains nothing.
+    dns.unset('_mta-sts.receiver.test')
+    expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
+    expect(await kindAfter(9.5 * dayMs)).toBe('deferred')
+    expect(policies.asked).toHaveLength(4)
+
+    policies.answer = { body: long.replace('enforce', 'none') }
+    expect(await kindAfter(dayMs)).toBe('accepted')
+  })
+
+  test('is kept until it expires when it cannot be fetched', async () => {
+    const { policies, kindAfter } = await start()
+    expect(await kindAfter(0)).toBe('deferred')
+    policies.answer = { status: 500, body: '' }
+    expect(await kindAfter(dayMs)).toBe('deferred')
+    expect(await kindAfter(300_000)).toBe('deferred')
+    expect(policies.asked).toHaveLength(2)
+    expect(await kindAfter(8.9 * dayMs)).toBe('deferred')
+    expect(policies.asked).toHaveLength(3)
+    expect(await kindAfter(0.2 * dayMs)).toBe('accepted')
   })
 })
 
