@@ -101,7 +101,7 @@ export async function selectRecipients(handle: Handle, emailIds: readonly string
 export type RecipientRow = Awaited<ReturnType<typeof selectRecipients>>[number]
 
 export async function findContent(handle: Handle, emailId: string) {
-  return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirstOrThrow()
+  return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirst()
 }
 
 /** What there is to be told of attachments; not what is in them. */

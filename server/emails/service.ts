@@ -164,12 +164,14 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       return inTransaction(handle, async (trx) => {
         const row = await findEmail(trx, accountId, id)
         if (row === undefined) throw notFound('email', id)
-        const [recipients, content, attachments, timeline] = await Promise.all([
+        const [recipients, attachments, timeline] = await Promise.all([
           selectRecipients(trx, [id]),
-          findContent(trx, id),
           selectAttachments(trx, id),
           selectTimeline(trx, id),
         ])
+        // Last: while it is there, so was all that was read before. Retention may delete it at any moment.
+        const content = await findContent(trx, id)
+        if (content === undefined) throw notFound('email', id)
         return toEmailDetails(row, { recipients, content, attachments, timeline })
       })
     },

@@ -26,7 +26,7 @@ export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Ema
 
 export type DetailRows = {
   recipients: readonly RecipientRow[]
-  content: Awaited<ReturnType<typeof findContent>>
+  content: NonNullable<Awaited<ReturnType<typeof findContent>>>
   attachments: Awaited<ReturnType<typeof selectAttachments>>
   timeline: readonly TimelineRow[]
 }

@@ -6,8 +6,8 @@ import { firstIdAt } from '../ids.ts'
 const chunkSize = 200
 
 /**
- * Deletes emails that were made in a span of time and wait for nothing any more, with all that is theirs, and
- * what was captured or kept for a person in it. Answers how many emails.
+ * Deletes emails that were made in a span of time and had nothing left to be done at its end, with all that is
+ * theirs, and what was captured or kept for a person in it. Answers how many emails.
  */
 export async function deleteOldEmails(db: Db, { since, until }: { since: Date; until: Date }): Promise<number> {
   const bound = firstIdAt('email', until)
@@ -17,7 +17,7 @@ export async function deleteOldEmails(db: Db, { since, until }: { since: Date; u
     const { rows } = await sql<{ id: string }>`
       WITH page AS (
         SELECT id FROM emails WHERE id > ${after} AND id < ${bound}
-          AND status NOT IN ('scheduled', 'queued', 'sending')
+          AND status NOT IN ('scheduled', 'queued', 'sending') AND coalesce(completed_at, created_at) < ${until}
         ORDER BY id LIMIT ${chunkSize} FOR UPDATE SKIP LOCKED
       ), gone AS (
         DELETE FROM emails WHERE id = ANY(ARRAY(SELECT id FROM page))

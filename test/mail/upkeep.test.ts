@@ -58,6 +58,21 @@ test('emails past their retention go with all that is theirs; those that wait st
   expect(await db.selectFrom('captured_messages').select('id').execute()).toEqual([])
 })
 
+test('an email that was scheduled far ahead is kept as long as any other after it was sent', async () => {
+  const { db } = database
+  // Identifiers never go back in time.
+  const madeAt = new Date(at.getTime() + 10 * dayMs)
+  const until = new Date(madeAt.getTime() + dayMs)
+  const [justSent, sentLongAgo] = [await seed(madeAt, 'delivered'), await seed(madeAt, 'delivered')]
+  const complete = (id: string, completed_at: Date) =>
+    db.updateTable('emails').set({ completed_at }).where('id', '=', id).execute()
+  await complete(justSent, until)
+  await complete(sentLongAgo, new Date(until.getTime() - 1))
+  expect(await deleteOldEmails(db, { since: madeAt, until })).toBe(1)
+  const left = await db.selectFrom('emails').select('id').where('id', 'in', [justSent, sentLongAgo]).execute()
+  expect(left).toEqual([{ id: justSent }])
+})
+
 test('an email that waits without a job is given one, for its time; one that has a job or has ended is not', async () => {
   const { db } = database
   const lost = await seed(at, 'queued')

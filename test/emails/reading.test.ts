@@ -1,0 +1,26 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { refusal } from '../audiences/world.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
+import { createEmailWorld, type EmailWorld, good } from './world.ts'
+
+let world: EmailWorld
+
+beforeAll(async () => {
+  world = await createEmailWorld()
+})
+afterAll(() => world.end())
+
+test('an email that is deleted while it is read is not found', async () => {
+  const { db, account, live, emails } = world
+  const { id } = await emails.send(db, live, good)
+  const { reading } = await db.transaction().execute(async (trx) => {
+    await sql`LOCK TABLE email_recipients IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    // The email itself is read, and then its recipients are waited for.
+    const reading = refusal(emails.get(db, account, id))
+    await untilSomebodyWaits(db)
+    await trx.deleteFrom('emails').where('id', '=', id).execute()
+    return { reading }
+  })
+  expect(await reading).toBe('not_found')
+})
