@@ -17,6 +17,7 @@ import { keptPerAccount as keptCaptured } from '../../server/mail/capture/store.
 import { maxInboundBytes } from '../../server/mail/inbound/listen.ts'
 import { keptBytes, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
+import { conversationTimeoutMs, finalTimeoutMs } from '../../server/mail/smtp/time-limits.ts'
 import { turnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
@@ -153,6 +154,7 @@ test('pages are as long as the contract lets them be', () => {
 })
 
 test('the limits', () => {
+  const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
   expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
     'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each; of those not understood the newest ${written(keptInbound)} of an account are kept, ${keptBytes / 2 ** 20} MiB each`,
@@ -166,6 +168,7 @@ test('the limits', () => {
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
+    'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,
     'entries on a page': String(pageSize.max),
     'name of a sending domain': `${maxDomainLength} characters`,
     'sending domains of an account': written(maxDomains),
