@@ -31,6 +31,17 @@ export async function loadSmallContents(handle: Handle, emailIds: readonly strin
   return load(handle, emailIds, smallBytes)
 }
 
+/** How large the content of one email is, in bytes; 0: there is none, the email is gone. */
+export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
+  const { rows } = await sql<{ bytes: string }>`
+    SELECT coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0) + (
+      SELECT coalesce(sum(octet_length(content)), 0) FROM email_attachments WHERE email_id = c.email_id
+    ) AS bytes
+    FROM email_contents c WHERE c.email_id = ${emailId}
+  `.execute(handle)
+  return Number(rows[0]?.bytes ?? 0)
+}
+
 /** Reads the content of one email of any size; undefined: there is none, the email is gone. */
 export async function loadContent(handle: Handle, emailId: string): Promise<Content | undefined> {
   return (await load(handle, [emailId], Number.MAX_SAFE_INTEGER)).get(emailId)

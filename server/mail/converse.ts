@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import type { Begun, DueEmail, DueRecipient } from './begin.ts'
-import { type Content, loadContent } from './contents.ts'
+import { type Content, loadContent, sizeOfContent } from './contents.ts'
 import type { Fact } from './facts.ts'
+import { createLargeRoom } from './large-room.ts'
 import type { Composer } from './message/compose.ts'
 import type { CopyRef, MailTokens } from './message/tokens.ts'
 import type { Planned } from './plan.ts'
-import { createSlots } from './receiving/slots.ts'
 import type { Identity, Signers } from './signers.ts'
 import type { Outcome, Transport } from './transport.ts'
 
@@ -17,6 +17,9 @@ export type ConverseMeans = {
   composer: Composer
   signers: Signers
   tokens: Pick<MailTokens, 'returnPath'>
+  /** Connections at most, in all and to one host: large emails are given half of them. */
+  concurrency: number
+  connectionsPerHost: number
   /** Told of what went wrong on our side. */
   onError: (error: unknown) => void
 }
@@ -24,7 +27,7 @@ export type ConverseMeans = {
 /** What became of the recipients, and those nothing was sent to because of us: they are tried again soon. */
 export type Conversed = { facts: Fact[]; released: readonly Begun[] }
 
-/** What the conversations of one email share: its content, where it is small, and the message made of it. */
+/** What the conversations of one email share, where it is small: its content, and the message made of it. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
 export type Conversing = {
@@ -32,12 +35,35 @@ export type Conversing = {
   converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed>
 }
 
-/** Emails larger than those that are read many at a time: so many are in memory at once. */
-const largeAtOnce = 2
+/** What emails larger than those that are read many at a time take of the memory at once. Bytes. */
+const largeBytes = 128 * 1024 * 1024
+/** How often a content is in memory while it is made into a message: read, encoded, and put together. */
+const copies = 3
 
 export function createConversing(means: ConverseMeans): Conversing {
-  const { db, clock, transport, composer, signers, tokens, onError } = means
-  const large = createSlots(largeAtOnce)
+  const { db, clock, transport, composer, signers, tokens, concurrency, connectionsPerHost, onError } = means
+  const half = (connections: number) => Math.max(1, Math.floor(connections / 2))
+  const large = createLargeRoom({
+    bytes: largeBytes,
+    emails: half(concurrency),
+    perDestination: half(connectionsPerHost),
+    // With those inside, fewer than the worker may hold and still claim.
+    waiting: concurrency,
+  })
+
+  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
+    const { email, destination } = planned
+    const bytes = copies * (await sizeOfContent(db, email.id))
+    // Its place is another's while it waits.
+    planned.leave()
+    const leave = await large.enter({ destination, bytes }, signal)
+    if (leave === null) return released(planned)
+    try {
+      return await send(planned, draft, signal)
+    } finally {
+      leave()
+    }
+  }
 
   async function send(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
     const { email, destination, recipients } = planned
@@ -46,6 +72,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     const content = draft.small ?? (await loadContent(db, email.id))
     // Gone meanwhile: there is nothing to be written down either.
     if (content === undefined) return { facts: [], released: [] }
+    if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, identity }).catch(onError)
     if (!message) return failed(planned, faultOfOurs)
     const mailFrom = tokens.returnPath(copyOf(planned), identity.returnPath)
@@ -68,7 +95,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     }
   }
 
-  /** Made once for all conversations of the email, or for each recipient where the copies differ. */
+  /** Made once for all conversations of a small email, or for each recipient where the copies differ. */
   function compose(
     planned: Planned,
     draft: Draft,
@@ -83,6 +110,8 @@ export function createConversing(means: ConverseMeans): Conversing {
       signer: identity.signer,
     }
     if (personal) return composer.compose(parts, copyOf(planned).position)
+    // Who waits must not keep a large one.
+    if (draft.small === undefined) return composer.compose(parts, null)
     draft.message ??= composer.compose(parts, null)
     return draft.message
   }
@@ -97,18 +126,21 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   return {
     async converse(planned, draft, signal) {
-      const leave = draft.small === undefined ? await large.take() : () => undefined
       try {
-        return await send(planned, draft, signal)
+        return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal)
       } catch (error) {
         onError(error)
-        return { facts: [], released: planned.recipients.map((one) => begunOf(planned.email, one)) }
+        return released(planned)
       } finally {
         planned.leave()
-        leave()
       }
     },
   }
+}
+
+/** Nothing was sent, and that is nobody's fault but ours. */
+function released({ email, recipients }: Planned): Conversed {
+  return { facts: [], released: recipients.map((one) => begunOf(email, one)) }
 }
 
 /** A personal one is of its only recipient. */

@@ -56,7 +56,8 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
     transport,
     composer: createComposer(options),
     signers: createSigners(options),
-    concurrency: options.config.concurrency,
+    concurrency: config.concurrency,
+    connectionsPerHost: config.connectionsPerHost,
   })
   const running = starting.move()
   return {

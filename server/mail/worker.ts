@@ -19,8 +19,6 @@ export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
   RecordMeans & {
     queue: Queue
     logger: Logger
-    /** Conversations in flight at most; four times as many emails are held, to be ready for them. */
-    concurrency: number
     /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
     pollIntervalMs?: number
     /** Told of what conversations and the simulator told. */
@@ -44,6 +42,8 @@ export type MailWorker = {
 /** A claimed email in this process, until all that was begun of it is written down. */
 type Held = { claimed: ClaimedEmail; since: number; partsLeft: number }
 
+/** Emails that are held for each connection there may be, to be ready for it. */
+const heldPerConnection = 4
 const batchSize = 200
 const leastBatch = 50
 const gatheringMs = 20
@@ -59,7 +59,7 @@ const settlingMs = 1_000
 export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const { db, queue, clock, logger, transport, concurrency, onFact, onResent } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
-  const maxHeld = concurrency * 4
+  const maxHeld = concurrency * heldPerConnection
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
   const breakOff = new AbortController()

@@ -157,6 +157,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       signers: createSigners({ db, secretBox: box, clock }),
       logger: pino({ level: 'fatal' }),
       concurrency: options.concurrency ?? 10,
+      connectionsPerHost: options.connectionsPerHost ?? 5,
       pollIntervalMs: 50,
       random: () => 0.5,
       onFact: (fact) => void facts.push(fact),
