@@ -234,20 +234,21 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
   }
 }
 
+/** In one look, so that what it says is of one moment. */
 async function stateOf(db: Db, emailId: string): Promise<EmailState> {
-  const [email, recipients] = await Promise.all([
-    db.selectFrom('emails').select('status').where('id', '=', emailId).executeTakeFirstOrThrow(),
-    db
-      .selectFrom('email_recipients')
-      .select(['status', 'attempt_count'])
-      .where('email_id', '=', emailId)
-      .orderBy('position')
-      .execute(),
-  ])
+  const rows = await db
+    .selectFrom('emails')
+    .innerJoin('email_recipients', 'email_recipients.email_id', 'emails.id')
+    .select(['emails.status as email', 'email_recipients.status', 'attempt_count'])
+    .where('emails.id', '=', emailId)
+    .orderBy('position')
+    .execute()
+  const [first] = rows
+  if (first === undefined) throw new Error(`there is no email ${emailId}`)
   return {
-    status: email.status,
-    recipients: recipients.map(({ status }) => status),
-    attempts: recipients.map(({ attempt_count }) => attempt_count),
+    status: first.email,
+    recipients: rows.map(({ status }) => status),
+    attempts: rows.map(({ attempt_count }) => attempt_count),
   }
 }
 
