@@ -7,7 +7,7 @@ import { createLargeRoom } from './large-room.ts'
 import type { Composer } from './message/compose.ts'
 import type { CopyRef, MailTokens } from './message/tokens.ts'
 import type { Planned } from './plan.ts'
-import type { Identity, Signers } from './signers.ts'
+import type { Identity, Obstacle, Signers } from './signers.ts'
 import type { Outcome, Transport } from './transport.ts'
 
 export type ConverseMeans = {
@@ -67,14 +67,14 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   async function send(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
     const { email, destination, recipients } = planned
-    const identity = email.domainId === null ? null : await signers.of(email.domainId)
-    if (identity === null) return failed(planned, 'The sending domain was deleted before the email was sent.')
+    const { identity, obstacle } = await signers.of(email.domainId)
+    if (identity === null) return toldOfAll(planned, obstacle)
     const content = draft.small ?? (await loadContent(db, email.id))
     // Gone meanwhile: there is nothing to be written down either.
     if (content === undefined) return { facts: [], released: [] }
     if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, identity }).catch(onError)
-    if (!message) return failed(planned, faultOfOurs)
+    if (!message) return toldOfAll(planned, { kind: 'failed', reason: faultOfOurs })
     const mailFrom = tokens.returnPath(copyOf(planned), identity.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
     planned.leave()
@@ -116,10 +116,10 @@ export function createConversing(means: ConverseMeans): Conversing {
     return draft.message
   }
 
-  function failed({ email, recipients }: Planned, reason: string): Conversed {
+  function toldOfAll({ email, recipients }: Planned, obstacle: Obstacle): Conversed {
     const at = clock.now()
     return {
-      facts: recipients.map(({ position }) => ({ kind: 'failed', reason, emailId: email.id, position, at })),
+      facts: recipients.map(({ position }) => ({ ...obstacle, emailId: email.id, position, at })),
       released: [],
     }
   }

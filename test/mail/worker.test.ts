@@ -167,6 +167,39 @@ describe('an email', () => {
   })
 })
 
+describe('an email whose domain was verified when it was accepted', () => {
+  const setStatus = ({ db, domainId }: MailEngine, status: 'pending' | 'verified' | 'failed') =>
+    db.updateTable('domains').set({ status }).where('id', '=', domainId).execute()
+
+  test('and has failed since is not sent, and says so', async () => {
+    const { server, engine } = await start()
+    await setStatus(engine, 'failed')
+    const id = await engine.send({ to: ['ada@example.com'] })
+    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
+    expect(await engine.timelineOf(id)).toMatchObject([
+      { type: 'failed', detail: expect.stringContaining('"example.test" is not verified any more') },
+    ])
+    expect(await engine.eventsOf(id)).toEqual(['email.failed'])
+    expect(server.received).toEqual([])
+
+    // At once, whatever is remembered of domains.
+    await setStatus(engine, 'verified')
+    const other = await engine.send({ to: ['bob@example.com'] })
+    expect(await engine.statusOf(other, isDone)).toMatchObject({ status: 'delivered' })
+  })
+
+  test('and is checked anew waits until it is verified again', async () => {
+    const { engine } = await start()
+    await setStatus(engine, 'pending')
+    const id = await engine.send({ to: ['ada@example.com'] })
+    await engine.statusOf(id, ({ recipients }) => recipients[0] === 'deferred')
+    await setStatus(engine, 'verified')
+    await engine.advance(301)
+    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
+    expect(await engine.eventsOf(id)).toEqual(['email.delivery_delayed', 'email.sent', 'email.delivered'])
+  })
+})
+
 test('more than there is room for waits in the queue, and all of it arrives', async () => {
   const gate = Promise.withResolvers<void>()
   const { server, engine } = await start({ onMessage: () => gate.promise }, { concurrency: 2, connectionsPerHost: 1 })
