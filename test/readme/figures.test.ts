@@ -15,7 +15,7 @@ import { minReadingMs } from '../../server/mail/automated.ts'
 import { maxCapturedBytes } from '../../server/mail/capture/sink.ts'
 import { keptPerAccount as keptCaptured } from '../../server/mail/capture/store.ts'
 import { maxInboundBytes } from '../../server/mail/inbound/listen.ts'
-import { keptBytes, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
+import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/mail/smtp/time-limits.ts'
 import { turnsPerSecond } from '../../server/queue/turns.ts'
@@ -157,7 +157,7 @@ test('the limits', () => {
   const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
   expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
-    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each; of those not understood the newest ${written(keptInbound)} of an account are kept, ${keptBytes / 2 ** 20} MiB each`,
+    'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each, of which the first ${keptBytes / 2 ** 20} MiB is read; of those not understood the newest ${written(keptInbound)} of an account are kept, and ${written(keptForOperator)} of none`,
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,
     'body of a request with emails': `${written(defaults.http.maxEmailBodyBytes)} bytes (\`MAX_EMAIL_BODY_BYTES\`)`,
     'emails in a batch': String(emailLimits.batch),

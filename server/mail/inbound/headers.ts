@@ -68,7 +68,14 @@ function* lines(text: string): Generator<{ line: string; next: number }> {
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\n', at)
     const next = end === -1 ? text.length : end + 1
-    yield { line: text.slice(at, end === -1 ? undefined : end).replace(/\r+$/, ''), next }
+    yield { line: text.slice(at, endOfLine(text, at, end === -1 ? text.length : end)), next }
     at = next
   }
+}
+
+/** Where a line ends without the carriage returns behind it. */
+function endOfLine(text: string, start: number, lineFeed: number): number {
+  let end = lineFeed
+  while (end > start && text[end - 1] === '\r') end -= 1
+  return end
 }

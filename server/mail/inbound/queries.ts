@@ -21,7 +21,20 @@ export async function findEmail(db: Db, id: string): Promise<(NotifiedEmail & { 
   return first === undefined ? undefined : { id, accountId: first.accountId, recipients: rows }
 }
 
-export type KeptMessage = { accountId: string; emailId: string; reason: string; message: ReceivedMessage; at: Date }
+/** Without an account: for the operator to see. */
+export type KeptMessage = {
+  accountId: string | null
+  emailId: string | null
+  reason: string
+  message: ReceivedMessage
+  at: Date
+}
+
+/** Whether notifications about the emails of some domain come back to `host`. */
+export async function isReturnPathHost(db: Db, host: string): Promise<boolean> {
+  const row = await db.selectFrom('domains').select('id').where('return_path', '=', host).limit(1).executeTakeFirst()
+  return row !== undefined
+}
 
 /** Keeps a message for a person to see, but for what is beyond `maxBytes`. */
 export async function insertInbound(db: Db, kept: KeptMessage, maxBytes: number): Promise<void> {

@@ -14,13 +14,17 @@ export type Notification =
 
 /** What the message that came back carries of what this service wrote into it; not verified yet. */
 export type OriginalMessage = {
-  /** Of its email; see `emailIdHeader`. */
-  emailToken: string | null
+  /** See `emailIdHeader`. */
+  copyToken: string | null
+  /** The return path it was sent from. */
+  returnPath: string | null
   /** Of its unsubscribe link, which names the recipient too. */
   unsubscribeToken: string | null
 }
 
-const emailTokenForm = /^x-postern-id[ \t]*:[ \t]*([\w-]{1,100})/im
+const copyTokenForm = /^x-postern-id[ \t]*:[ \t]*([\w-]{1,100})/im
+/** As the receiving server wrote it down, and as a feedback report tells of it. Source: RFC 5965 §3.2. */
+const returnPathForm = /^(?:return-path|original-mail-from)[ \t]*:[ \t]*<?(b\.\w{1,100}@[\w.-]{1,255})/im
 const unsubscribeForm = /^list-unsubscribe[ \t]*:\s*<[^<>\s]{1,500}\/u\/([\w-]{1,1000})>/im
 
 /** How what came back is tried to be read, in order: the more it says of itself, the sooner. */
@@ -147,11 +151,22 @@ function arfOf(feedback: Feedback | null, parts: readonly Part[]): Notification 
   return { kind: 'arf', ...feedback, recipients: [...feedback.recipients, ...inside], original: originalIn(parts) }
 }
 
-/** Wherever its headers are: those of a part, or in a text. */
+/**
+ * Wherever its headers are: those of a part, or in a text, which can quote anything. The headers of the whole
+ * are of the message that tells of it, unless there is nothing but them and a text.
+ */
 function originalIn(parts: readonly Part[]): OriginalMessage {
-  const texts = parts.map((part) => (part.parts.length > 0 ? '' : `${textOfHeaders(part)}\n${textOf(part)}`))
+  const texts = [
+    ...parts.slice(1).map(textOfHeaders),
+    ...parts.filter(isLeaf).map(textOf),
+    ...parts.slice(0, 1).filter(isLeaf).map(textOfHeaders),
+  ]
   const find = (form: RegExp) => texts.map((text) => form.exec(text)?.[1]).find((token) => token !== undefined) ?? null
-  return { emailToken: find(emailTokenForm), unsubscribeToken: find(unsubscribeForm) }
+  return { copyToken: find(copyTokenForm), returnPath: find(returnPathForm), unsubscribeToken: find(unsubscribeForm) }
+}
+
+function isLeaf({ parts }: Part): boolean {
+  return parts.length === 0
 }
 
 function textOfHeaders({ headers }: Part): string {

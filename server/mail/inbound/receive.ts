@@ -22,12 +22,14 @@ export type ReceiveOptions = {
 
 /** Messages that were not understood, kept of each account. */
 export const keptPerAccount = 1_000
+/** Of those that are of no account. */
+export const keptForOperator = 100
 /** What is kept of one. */
 export const keptBytes = 2 ** 20
 
 /**
- * Answers a function that takes a message to a return path, and resolves when all that follows from it is
- * committed. Nothing comes twice of a message that comes twice.
+ * Answers a function that takes a message to a return path, or to a mailbox that is of no email, and resolves
+ * when all that follows from it is committed. Nothing comes twice of a message that comes twice.
  */
 export function createReceiver(options: ReceiveOptions): (message: ReceivedMessage) => Promise<void> {
   const { db, clock, tokens, onMessage } = options
@@ -36,12 +38,16 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
     const notification = readNotification(message.content)
     if (saysNothing(notification)) return onMessage('auto-reply')
     const original = 'original' in notification ? notification.original : noOriginal
-    for (const copy of copiesOf(message, original)) await take(message, notification, copy)
+    const copies = copiesOf(message, original)
+    if (copies.length === 0) await takeUnknown(message, notification)
+    for (const copy of copies) await take(message, notification, copy)
   }
 
   /** What the message that came back says is more than where it came back to: it can have been forwarded. */
-  function copiesOf({ recipients }: ReceivedMessage, { emailToken }: OriginalMessage): CopyRef[] {
-    const inside = emailToken === null ? null : tokens.readCopy(emailToken)
+  function copiesOf({ recipients }: ReceivedMessage, { copyToken, returnPath }: OriginalMessage): CopyRef[] {
+    const inside =
+      (copyToken === null ? null : tokens.readCopy(copyToken)) ??
+      (returnPath === null ? null : tokens.readReturnPath(returnPath))
     if (inside !== null) return [inside]
     const copies = recipients.map(tokens.readReturnPath).filter((copy) => copy !== null)
     return [...new Map(copies.map((copy) => [tokens.copy(copy), copy])).values()]
@@ -50,27 +56,34 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   async function take(message: ReceivedMessage, notification: Notification, copy: CopyRef): Promise<void> {
     const { emailId } = copy
     const email = await findEmail(db, emailId)
+    const owner = { emailId, accountId: email?.accountId ?? null }
+    if (notification.kind === 'unreadable') await keep(message, owner, notification.reason)
     if (email === undefined) return onMessage('gone')
-    const at = clock.now()
-    const keep = async (reason: string) => {
-      await insertInbound(db, { accountId: email.accountId, emailId, reason, message, at }, keptBytes)
-      await deleteOlderMessages(db, 'inbound_messages', email.accountId, keptPerAccount)
-    }
-    if (notification.kind === 'unreadable') {
-      await keep(notification.reason)
-      return onMessage('unreadable')
-    }
+    if (notification.kind === 'unreadable') return onMessage('unreadable')
     const facts = factsOf(notification, email, {
-      at,
+      at: clock.now(),
       keyOf: options.keyOf,
       position: copy.position ?? positionIn(notification, emailId),
     })
     if (facts.length === 0) {
-      await keep('It names none of the recipients of the email.')
+      await keep(message, owner, 'It names none of the recipients of the email.')
       return onMessage('unmatched')
     }
     await options.record(facts)
     onMessage(notification.kind)
+  }
+
+  async function takeUnknown(message: ReceivedMessage, notification: Notification): Promise<void> {
+    const isUnreadable = notification.kind === 'unreadable'
+    const reason = isUnreadable ? notification.reason : 'Nothing in it tells which email it is about.'
+    await keep(message, { emailId: null, accountId: null }, reason)
+    onMessage(isUnreadable ? 'unreadable' : 'unmatched')
+  }
+
+  async function keep(message: ReceivedMessage, owner: Owner, reason: string): Promise<void> {
+    await insertInbound(db, { ...owner, reason, message, at: clock.now() }, keptBytes)
+    const number = owner.accountId === null ? keptForOperator : keptPerAccount
+    await deleteOlderMessages(db, 'inbound_messages', owner.accountId, number)
   }
 
   /** Whose copy came back, by the link in it. */
@@ -81,4 +94,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   }
 }
 
-const noOriginal: OriginalMessage = { emailToken: null, unsubscribeToken: null }
+/** Whose a message is that is kept; without an account, the operator's. */
+type Owner = { emailId: string | null; accountId: string | null }
+
+const noOriginal: OriginalMessage = { copyToken: null, returnPath: null, unsubscribeToken: null }

@@ -40,7 +40,7 @@ export type SmtpListenerOptions = {
   /** Default: none. */
   door?: DoorLimits
   /** Whether there is such a mailbox here. Anything else is refused: nothing is relayed. */
-  acceptsRecipient: (address: string) => boolean
+  acceptsRecipient: (address: string) => boolean | Promise<boolean>
   /**
    * Takes over a message. The client is told so when this resolves, and to try again later when it
    * rejects, so that what resolves must be safe.
@@ -115,15 +115,10 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
       callback()
     },
     onRcptTo({ address }, session, callback) {
-      const known = sessions.get(session.id)
-      if (session.envelope.rcptTo.length >= options.maxRecipients) {
-        return callback(new SmtpReply(452, '4.5.3 Too many recipients'))
-      }
-      if (options.acceptsRecipient(address)) return callback()
-      if (known !== undefined && ++known.refusals >= maxRefusals) {
-        return callback(new SmtpReply(421, '4.7.0 Too many recipients that are not here'))
-      }
-      callback(new SmtpReply(550, '5.7.1 There is no such mailbox here, and nothing is relayed'))
+      admit(address, session).then(
+        () => callback(),
+        (error: unknown) => callback(replyTo(error)),
+      )
     },
     onData(stream, session, callback) {
       const known = sessions.get(session.id)
@@ -146,6 +141,16 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
   })
   smtp.on('error', (error) => logger.debug({ err: error }, 'an SMTP connection failed'))
   smtp.server.on('connection', (socket: Socket) => watch(socket))
+
+  async function admit(address: string, session: SMTPServerSession): Promise<void> {
+    if (session.envelope.rcptTo.length >= options.maxRecipients) throw new SmtpReply(452, '4.5.3 Too many recipients')
+    if (await options.acceptsRecipient(address)) return
+    const known = sessions.get(session.id)
+    if (known !== undefined && ++known.refusals >= maxRefusals) {
+      throw new SmtpReply(421, '4.7.0 Too many recipients that are not here')
+    }
+    throw new SmtpReply(550, '5.7.1 There is no such mailbox here, and nothing is relayed')
+  }
 
   async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const { mailFrom, rcptTo } = session.envelope
@@ -174,8 +179,8 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
 
   function replyTo(error: unknown): SmtpReply {
     if (error instanceof SmtpReply) return error
-    logger.warn({ err: error }, 'a message could not be taken; its sender is told to try again')
-    return new SmtpReply(451, '4.3.0 The message could not be kept; try again later')
+    logger.warn({ err: error }, 'mail could not be taken; its sender is told to try again')
+    return new SmtpReply(451, '4.3.0 The message cannot be taken now; try again later')
   }
 
   function watch(socket: Socket): void {

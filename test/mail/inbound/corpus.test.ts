@@ -81,6 +81,7 @@ const expected: Record<string, string[]> = {
   ],
   'read-receipt': ['auto-reply'],
   'report-without-recipient': ['unreadable'],
+  'return-path-only': ['complaint abuse'],
   'sendmail-expanded': ['team@example.org expanded'],
   'sendmail-gave-up': ['ada@example.org failed soft 452 4.2.2 Mailbox full'],
   'sendmail-user-unknown': ['ada@example.org failed hard 550 5.1.1 <ada@example.org>... User unkn'],
@@ -112,9 +113,17 @@ const carriers = [
   'forwarded-base64',
   'flattened',
   'arf-yahoo',
+  'arf-redacted',
 ]
-test.each(carriers)('%s carries the token of its email', (name) => {
-  expect(readNotification(Buffer.from(fileOf(name)))).toMatchObject({ original: { emailToken: 'token0123456789' } })
+test.each(carriers)('%s carries the token of its copy', (name) => {
+  expect(readNotification(Buffer.from(fileOf(name)))).toMatchObject({ original: { copyToken: 'token0123456789' } })
+})
+
+const withReturnPath = ['arf-yahoo', 'arf-microsoft-jmrp', 'arf-redacted', 'qmail', 'return-path-only']
+test.each(withReturnPath)('%s tells of its return path', (name) => {
+  expect(readNotification(Buffer.from(fileOf(name)))).toMatchObject({
+    original: { returnPath: 'b.token@send.example.com' },
+  })
 })
 
 const withUnsubscribe = ['arf-yahoo', 'arf-microsoft-jmrp', 'arf-fastmail', 'arf-redacted', 'arf-mangled']

@@ -4,7 +4,7 @@ import { judgeFailure } from '../../../server/mail/inbound/judge.ts'
 import type { Notification } from '../../../server/mail/inbound/read.ts'
 
 const at = new Date('2026-03-01T09:30:00Z')
-const original = { emailToken: null, unsubscribeToken: null }
+const original = { copyToken: null, returnPath: null, unsubscribeToken: null }
 const two = {
   id: 'email',
   recipients: [

@@ -160,6 +160,14 @@ describe('a notification', () => {
   test('of an email that is gone is taken and forgotten', async () => {
     await send({ to: returnPath(newId('email', new Date())), raw: corpus('qmail') })
     expect(await counted('gone')).toBe(1)
+    expect(await db.selectFrom('inbound_messages').select('id').execute()).toEqual([])
+  })
+
+  test('may carry a long message back behind it', async () => {
+    const emailId = await sentTo('ada@example.org')
+    const original = Buffer.alloc(15_000_000, `${'x'.repeat(76)}\r\n`)
+    await send({ to: returnPath(emailId), raw: Buffer.concat([Buffer.from(corpus('qmail')), original]) })
+    expect(await statusesOf(emailId)).toEqual(['bounced'])
   })
 
   test.each(['vacation', 'read-receipt', 'arf-not-spam'])('%s is counted, and changes nothing', async (name) => {
@@ -168,6 +176,74 @@ describe('a notification', () => {
     expect(await statusesOf(emailId)).toEqual(['accepted'])
     expect(await counted('auto-reply')).toBe(1)
     expect(await db.selectFrom('inbound_messages').select('id').execute()).toEqual([])
+  })
+})
+
+describe('a mailbox that is of no email', () => {
+  const fbl = 'FBL@Mail.Example.com'
+
+  test.each(['arf-yahoo', 'arf-redacted'])('takes %s by the token in it', async (name) => {
+    const emailId = await sentTo('eve@example.org', 'ada@example.org')
+    const raw = corpus(name).replace('token0123456789', tokens.copy({ emailId, position: 1 }))
+    await send({ to: fbl, raw })
+    expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
+  })
+
+  test.each(['return-path-only', 'arf-microsoft-jmrp'])('takes %s by the return path in it', async (name) => {
+    const emailId = await sentTo('eve@example.org', 'ada@example.org')
+    await send({ to: fbl, raw: corpus(name).replaceAll('b.token@send.example.com', returnPath(emailId, 1)) })
+    expect(await statusesOf(emailId)).toEqual(['accepted', 'complained'])
+  })
+
+  test('keeps what is of no email for the operator', async () => {
+    for (const name of ['arf-yahoo', 'person']) await send({ to: 'postmaster@mail.example.com', raw: corpus(name) })
+    const rows = await db.selectFrom('inbound_messages').selectAll().orderBy('id').execute()
+    const owner = { account_id: null, email_id: null, recipients: ['postmaster@mail.example.com'] }
+    expect(rows).toMatchObject([
+      { ...owner, reason: 'Nothing in it tells which email it is about.' },
+      { ...owner, reason: 'It is neither a delivery status notification nor a feedback report.' },
+    ])
+    expect([await counted('unmatched'), await counted('unreadable')]).toEqual([1, 1])
+  })
+
+  test('keeps the newest hundred', async () => {
+    const ids = Array.from({ length: 100 }, () => newId('inboundMessage', new Date(Date.now() - 60_000)))
+    const older = {
+      account_id: null,
+      email_id: null,
+      mail_from: '',
+      recipients: [],
+      reason: '',
+      created_at: new Date(),
+    }
+    const rows = ids.map((id) => ({ ...older, id, content: Buffer.alloc(0) }))
+    await db.insertInto('inbound_messages').values(rows).execute()
+    await send({ to: 'abuse@mail.example.com', raw: corpus('person') })
+    const kept = await db.selectFrom('inbound_messages').select('id').orderBy('id').execute()
+    expect(kept.map(({ id }) => id).slice(0, -1)).toEqual(ids.slice(1))
+  })
+
+  test('is at the return path of a domain, too', async () => {
+    const to = 'postmaster@send.shop.example'
+    await expect(send({ to, raw: corpus('person') })).rejects.toMatchObject({ responseCode: 550 })
+    await db
+      .insertInto('domains')
+      .values({
+        id: newId('domain', new Date()),
+        account_id: accountId,
+        name: 'shop.example',
+        return_path: 'send.shop.example',
+        rsa_selector: 'rsa',
+        rsa_public_key: '',
+        rsa_private_key: Buffer.alloc(0),
+        ed25519_selector: 'ed25519',
+        ed25519_public_key: '',
+        ed25519_private_key: Buffer.alloc(0),
+        findings: '{}',
+      })
+      .execute()
+    await send({ to, raw: corpus('person') })
+    expect(await counted('unreadable')).toBe(1)
   })
 })
 
@@ -195,6 +271,14 @@ describe('what is not understood', () => {
     expect(await counted('unmatched')).toBe(1)
   })
 
+  test('is kept for the operator where its email is gone', async () => {
+    const emailId = newId('email', new Date())
+    await send({ to: returnPath(emailId), raw: corpus('person') })
+    const rows = await db.selectFrom('inbound_messages').select(['account_id', 'email_id']).execute()
+    expect(rows).toEqual([{ account_id: null, email_id: emailId }])
+    expect(await counted('gone')).toBe(1)
+  })
+
   test('is kept up to a megabyte', async () => {
     const emailId = await sentTo('ada@example.org')
     await send({
@@ -211,7 +295,8 @@ describe('a recipient', () => {
     ['of a relay', 'ada@example.org'],
     ['with a token that nobody signed', `b.01jqz4x7m8e5v9t2k6r3w0y1ab0123456789abcdef@${host}`],
     ['with a token in front of another', `b.x@${host}`],
-    ['that a person would try', `postmaster@${host}`],
+    ['that every host has, of another host', 'postmaster@elsewhere.example'],
+    ['that a person would try', 'sales@mail.example.com'],
   ])('%s is refused', async (_, to) => {
     await expect(send({ to, raw: corpus('qmail') })).rejects.toMatchObject({
       responseCode: 550,
@@ -248,10 +333,16 @@ describe('a recipient', () => {
   })
 })
 
-test('a message of more than 10 MiB is refused', async () => {
-  const emailId = await sentTo('ada@example.org')
-  const raw = Buffer.alloc(11_000_000, `${'x'.repeat(76)}\r\n`)
-  await expect(send({ to: returnPath(emailId), raw })).rejects.toMatchObject({ responseCode: 552 })
+test('a message of more than 64 MiB is refused', async () => {
+  const socket = connectSocket(listener.port, '127.0.0.1')
+  const answers: string[] = []
+  await once(socket, 'data')
+  for (const line of ['EHLO client.test', 'MAIL FROM:<> SIZE=67108865', 'MAIL FROM:<> SIZE=67108864']) {
+    socket.write(`${line}\r\n`)
+    answers.push(String((await once(socket, 'data'))[0]).slice(0, 3))
+  }
+  socket.destroy()
+  expect(answers).toEqual(['250', '552', '250'])
 })
 
 test('without the database nothing is taken, and everything later', async () => {

@@ -118,6 +118,22 @@ describe('messages', () => {
     expect(large).toEqual(Array(8).fill(raw.length))
   })
 
+  test('are handed over up to what is kept of one, and refused beyond the limit', async () => {
+    const contents: string[] = []
+    const { host, port } = await start({
+      maxMessageBytes: 100_000,
+      keepBytes: 12,
+      onMessage: async ({ content }) => {
+        contents.push(content.toString())
+      },
+    })
+    const send = (raw: string) =>
+      createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
+    await send(`Subject: abcdef\r\n\r\n${'x'.repeat(50_000)}`)
+    await expect(send(`Subject: ghijkl\r\n\r\n${'x'.repeat(100_000)}`)).rejects.toMatchObject({ responseCode: 552 })
+    expect(contents).toEqual(['Subject: abc'])
+  })
+
   test('that come as the end is called for are taken, and their client is told', async () => {
     const arrived = Promise.withResolvers<void>()
     const kept = Promise.withResolvers<void>()
