@@ -12,6 +12,8 @@ type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' 
 type Suppressed = { reason: SuppressionReason; since: Date }
 
 export type JudgingMeans = {
+  /** Whether nothing leaves the machine: then names below `.test` are verified without any DNS. */
+  isCaptured: boolean
   /** The domain of the account that covers a name; null: none. */
   findSendingDomain: (handle: Handle, accountId: string, domainName: string) => Promise<SendingDomain | null>
   /** Of addresses, given by `addressKey`, those on the suppression list, with why and since when. */
@@ -26,8 +28,8 @@ export type JudgingMeans = {
 
 /** What the account allows to an email, as it stands at one moment. */
 export type Judge = {
-  /** Why an email cannot be sent now; null: it can. */
-  refusalOf(email: ReadEmail): DomainError | null
+  /** Why an email, which stands at `path` of the request, cannot be sent now; null: it can. */
+  refusalOf(email: ReadEmail, path: string): DomainError | null
   /** The verified domain an email is sent from; null for a test key, which sends nothing. */
   domainIdOf(email: ReadEmail): string | null
   /** Why a recipient of an email gets nothing; null: they are written to. */
@@ -59,15 +61,17 @@ export async function createJudge(
   ])
 
   return {
-    refusalOf({ from, audienceId }) {
+    refusalOf({ from, audienceId }, path) {
       if (audienceId !== null && (unsubscribed.get(audienceId) ?? null) === null) {
-        return new DomainError(
-          'audience_not_found',
-          `There is no audience with the id "${audienceId}" in this account.`,
-        )
+        const details = [{ path: `${path}.audienceId`, message: 'must be an audience of the account' }]
+        const message = `There is no audience with the id "${audienceId}" in this account.`
+        return new DomainError('audience_not_found', message, { details })
       }
       const domain = domains.get(from.domain) ?? null
-      return isLive && domain?.status !== 'verified' ? notVerified(from.domain, domain) : null
+      if (!isLive || domain?.status === 'verified') return null
+      const details = [{ path: `${path}.from`, message: 'must be at a verified sending domain of the account' }]
+      const message = domain === null ? notThere(from.domain, means) : notVerified(domain)
+      return new DomainError('domain_not_verified', message, { details })
     },
     domainIdOf: ({ from }) => domains.get(from.domain)?.id ?? null,
     reasonAgainst({ key, address }, { audienceId }) {
@@ -96,15 +100,13 @@ function unique<T>(values: readonly T[]): T[] {
   return [...new Set(values)]
 }
 
-function notVerified(name: string, domain: SendingDomain | null): DomainError {
-  if (domain === null) {
-    return new DomainError(
-      'domain_not_verified',
-      `"${name}" is not a sending domain of this account. Add it with POST /v1/domains and publish its DNS records; then send again, or try it with a test key, which needs none.`,
-    )
-  }
-  return new DomainError(
-    'domain_not_verified',
-    `The sending domain "${domain.name}" is not verified (${domain.status}). GET /v1/domains/${domain.id} shows the DNS records to publish, and POST /v1/domains/${domain.id}/verify has them checked now.`,
-  )
+function notThere(name: string, { isCaptured }: JudgingMeans): string {
+  const way = isCaptured
+    ? 'Add it with POST /v1/domains and publish its DNS records, or add a name that ends in .test: while email is captured, that is verified at once.'
+    : 'Add it with POST /v1/domains and publish its DNS records; then send again.'
+  return `"${name}" is not a sending domain of this account. ${way} A test key needs none.`
+}
+
+function notVerified({ id, name, status }: SendingDomain): string {
+  return `The sending domain "${name}" is not verified (${status}). GET /v1/domains/${id} shows the DNS records to publish, and POST /v1/domains/${id}/verify has them checked now.`
 }

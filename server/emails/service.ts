@@ -65,21 +65,28 @@ export type EmailServiceOptions = JudgingMeans & {
   wake: () => void
 }
 
+type Placed = {
+  paths: readonly string[]
+  /** Told of every refusal; may throw. */
+  refuse: (refusal: DomainError, path: string) => void
+}
+
 export function createEmailService(options: EmailServiceOptions): EmailService {
   const { clock, outbox, queue, wake } = options
 
-  /** Stores what can be sent. `refuse` is told of every other one, and may throw. */
+  /** Stores what can be sent. The emails stand at `paths` of the request. */
   async function accept(
     trx: Trx,
     sender: Sender,
     read: readonly (ReadEmail | DomainError)[],
-    refuse: (refusal: DomainError, index: number) => void,
+    { paths, refuse }: Placed,
   ): Promise<(NewEmail | DomainError)[]> {
     const judge = await createJudge(trx, options, { sender, emails: read.filter(isAccepted) })
     const at = clock.now()
     const results = read.map((email, index) => {
-      const refusal = isRefusal(email) ? email : judge.refusalOf(email)
-      if (refusal !== null) refuse(refusal, index)
+      const path = paths[index] ?? 'body'
+      const refusal = isRefusal(email) ? email : judge.refusalOf(email, path)
+      if (refusal !== null) refuse(refusal, path)
       return isRefusal(email) ? email : (refusal ?? beginEmail(email, { sender, judge, at }))
     })
     await store(trx, sender, results.filter(isAccepted), at)
@@ -124,19 +131,20 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const read = judgeForm(email, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
       return inTransaction(handle, async (trx) => {
-        const [result] = await accept(trx, sender, [read], throwRefusal)
+        const [result] = await accept(trx, sender, [read], { paths: ['body'], refuse: throwRefusal })
         if (result === undefined || isRefusal(result)) throw result
         return { id: result.id, status: result.status }
       })
     },
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
+      const paths = items.map((_, index) => `body.emails[${index}]`)
       const read = items.map((item, index) =>
-        isRefusal(item) ? item : judgeForm(item, { now, path: `body.emails[${index}]` }),
+        isRefusal(item) ? item : judgeForm(item, { now, path: paths[index] ?? 'body' }),
       )
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
       return inTransaction(handle, async (trx) => {
-        const results = await accept(trx, sender, read, isPermissive ? () => undefined : throwNamed)
+        const results = await accept(trx, sender, read, { paths, refuse: isPermissive ? () => undefined : throwNamed })
         return results.map((result) => (isRefusal(result) ? result : { id: result.id, status: result.status }))
       })
     },
@@ -216,8 +224,8 @@ function throwRefusal(refusal: DomainError): never {
 }
 
 /** The refusal of one email of a batch, with which one it is. */
-function throwNamed({ code, message, details }: DomainError, index: number): never {
-  throw new DomainError(code, `body.emails[${index}]: ${message}`, { details: [...details] })
+function throwNamed({ code, message, details }: DomainError, path: string): never {
+  throw new DomainError(code, `${path}: ${message}`, { details: [...details] })
 }
 
 /** All that is wrong with the emails of a batch, at once. */

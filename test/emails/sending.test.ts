@@ -117,6 +117,7 @@ describe('a live key', () => {
       await expect(sent).rejects.toMatchObject({
         code: 'domain_not_verified',
         message: expect.stringContaining(`"${from.slice('hello@'.length)}" is not a sending domain of this account`),
+        details: [{ path: 'body.from', message: 'must be at a verified sending domain of the account' }],
       })
     },
   )
@@ -127,6 +128,7 @@ describe('a live key', () => {
     await expect(emails.send(db, live, { ...good, from: 'a@pending.example' })).rejects.toMatchObject({
       code: 'domain_not_verified',
       message: expect.stringContaining(`POST /v1/domains/${id}/verify`),
+      details: [{ path: 'body.from' }],
     })
     const theirs = { accountId: stranger, mode: 'live' as const }
     expect(await refusal(emails.send(db, theirs, good))).toBe('domain_not_verified')
@@ -324,6 +326,7 @@ describe('a batch', () => {
     await expect(late).rejects.toMatchObject({
       code: 'domain_not_verified',
       message: expect.stringMatching(/^body\.emails\[1\]: "example\.com" is not a sending domain/),
+      details: [{ path: 'body.emails[1].from' }],
     })
     expect(await emails.list(db, account, { limit: 1 })).toEqual(before)
     expect(await world.due()).toEqual([])
@@ -342,6 +345,13 @@ describe('a batch', () => {
       'audience_not_found',
     ])
     expect(results[3]).toBe(unread)
+    expect(results.map((one) => (one instanceof DomainError ? one.details.map(({ path }) => path) : null))).toEqual([
+      ['body.emails[0].from'],
+      null,
+      ['body.emails[2].to'],
+      [],
+      ['body.emails[4].audienceId'],
+    ])
     expect(await world.due()).toHaveLength(1)
   })
 

@@ -50,6 +50,7 @@ export async function createEmailWorld() {
     outbox,
     queue: queue.emails,
     wake: () => void wakes++,
+    isCaptured: true,
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,

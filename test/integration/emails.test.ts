@@ -156,7 +156,12 @@ describe('a batch', () => {
           message: expect.stringContaining('body.emails[0].to'),
           details: [{ path: 'body.emails[0].to', message: expect.any(String) }],
         },
-        { index: 2, code: 'domain_not_verified', message: expect.stringContaining('"example.com"') },
+        {
+          index: 2,
+          code: 'domain_not_verified',
+          message: expect.stringContaining('"example.com"'),
+          details: [{ path: 'body.emails[2].from', message: expect.any(String) }],
+        },
         {
           index: 3,
           code: 'validation_error',
@@ -179,7 +184,7 @@ describe('sent again with its Idempotency-Key', () => {
 
   test('one that was refused can be sent after all', async () => {
     const json = { ...good, from: 'hello@late.test' }
-    expect(refusal(await post(json, { idempotencyKey: 'late' }))).toEqual([422, 'domain_not_verified'])
+    expect(refusal(await post(json, { idempotencyKey: 'late' }))).toEqual([422, 'domain_not_verified', 'body.from'])
     await client.succeed(contract.domains.create, { body: { name: 'late.test' } })
     expect((await post(json, { idempotencyKey: 'late' })).status).toBe(202)
   })
@@ -188,7 +193,7 @@ describe('sent again with its Idempotency-Key', () => {
     const emails = [good, { ...good, from: 'a@example.com' }]
     for (let attempt = 0; attempt < 2; attempt++) {
       const answer = await client.send('POST', '/v1/emails/batch', { json: { emails }, idempotencyKey: 'batch' })
-      expect(refusal(answer)).toEqual([422, 'domain_not_verified'])
+      expect(refusal(answer)).toEqual([422, 'domain_not_verified', 'body.emails[1].from'])
     }
   })
 })
