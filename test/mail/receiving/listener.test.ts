@@ -118,6 +118,18 @@ describe('messages', () => {
     expect(large).toEqual(Array(8).fill(raw.length))
   })
 
+  test('come without the dots that were stuffed', async () => {
+    const contents: Buffer[] = []
+    const { host, port } = await start({
+      onMessage: async ({ content }) => {
+        contents.push(content)
+      },
+    })
+    const raw = Buffer.from(`Subject: Dots\r\n\r\n${'.\r\n..\r\n'.repeat(20_000)}`)
+    await createTransport({ host, port }).sendMail({ envelope: { from: '', to: 'a@b.test' }, raw })
+    expect(contents.map((content) => content.equals(raw))).toEqual([true])
+  })
+
   test('are handed over up to what is kept of one, and refused beyond the limit', async () => {
     const contents: string[] = []
     const { host, port } = await start({
