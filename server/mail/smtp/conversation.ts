@@ -41,6 +41,7 @@ export type ConversationOptions = EnvelopeOptions & { startTimer: StartTimer }
 /**
  * One message in one session (RFC 5321 §3.3), with as few round trips as the server allows (RFC 2920): the
  * envelope with DATA, then the message. Recipients that are too many for one transaction go in the next.
+ * After `conversationTimeoutMs` no other begins, and what is not sent whole is given up.
  *
  * `signal` breaks it off at once; once the message is sent whole, its answer is waited for a little longer.
  * Never throws.
