@@ -80,7 +80,7 @@ export const mailSettings = {
     default: 5,
     min: 1,
     max: 1_000,
-    meaning: 'Connections to one mail server at most; fewer while it asks for less.',
+    meaning: 'Connections to one mail server that this process has at most; fewer while it asks for less.',
   }),
   MAIL_MESSAGES_PER_CONNECTION: numberSetting({
     unit: 'messages',
