@@ -9,6 +9,12 @@ const c = initContract()
 
 /** Characters of a domain name as A-labels: leaves room for the names of its records, and for addresses below it. */
 export const maxDomainLength = 200
+/** What the return path is by default, below the domain. */
+export const defaultReturnPath = 'send'
+/** Characters of a return path below its domain. */
+export const maxReturnPathBelow = 63
+/** Characters of the whole name of a return path: an address has 49 more, and 254 at most (RFC 5321 §4.5.3.1.3). */
+export const maxReturnPathLength = 205
 /** Domains an account can have. */
 export const maxDomains = 1_000
 
@@ -21,6 +27,18 @@ const name = z
     format: 'idn-hostname',
     description: `The part of the sender's address after the \`@\`. Kept in lower case; characters beyond ASCII become \`xn--…\`. At most ${maxDomainLength} characters.`,
     example: 'example.com',
+  })
+
+const returnPath = z
+  .string()
+  .max(maxReturnPathBelow)
+  .regex(
+    /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*$/,
+    'must be a label, or several with dots between them: letters, digits and hyphens inside',
+  )
+  .meta({
+    description: `Where bounces go, as a name below the domain: of \`bounces\` and \`example.com\` comes \`bounces.example.com\`. Kept in lower case. At most ${maxReturnPathLength} characters with the domain. Default: \`${defaultReturnPath}\`.`,
+    example: defaultReturnPath,
   })
 
 const status = z.enum(['pending', 'verified', 'failed']).meta({
@@ -62,6 +80,7 @@ const record = z
 const example = {
   id: exampleId('domain'),
   name: 'example.com',
+  returnPath: defaultReturnPath,
   status: 'pending',
   records: [
     {
@@ -87,6 +106,7 @@ const domain = z
   .object({
     id: idSchema('domain', 'Identifies the sending domain.'),
     name: z.string(),
+    returnPath: z.string().meta({ description: 'Where bounces go, as a name below the domain.' }),
     status,
     records: z.array(record).meta({ description: 'What to publish in the DNS, and what of it was found.' }),
     lastCheckedAt: timestamp.nullable(),
@@ -98,7 +118,7 @@ const domain = z
   .meta({ id: 'Domain', description: 'A domain to send from.', example })
 
 const createDomain = z
-  .strictObject({ name })
+  .strictObject({ name, returnPath: returnPath.optional() })
   .meta({ id: 'CreateDomain', description: 'The domain to add.', example: { name: 'example.com' } })
 
 const idParam = z.object({ id: idSchema('domain', 'The sending domain.') })

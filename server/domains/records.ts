@@ -24,9 +24,12 @@ export type SignedDomain = {
 const ttl = 3_600
 const mxPriority = 10
 
-/** The host of the return path of a domain. Not the domain itself, whose MX is that of its people's mailboxes. */
-export function returnPathOf(name: string): string {
-  return `send.${name}`
+/**
+ * The host of the return path of a domain, by what stands below the domain. Not the domain itself, whose MX is
+ * that of its people's mailboxes.
+ */
+export function returnPathOf(name: string, below: string): string {
+  return `${below.toLowerCase()}.${name}`
 }
 
 /**

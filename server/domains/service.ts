@@ -1,4 +1,10 @@
-import { type CreateDomain, type Domain, maxDomains } from '../../contract/domains.ts'
+import {
+  type CreateDomain,
+  type Domain,
+  defaultReturnPath,
+  maxDomains,
+  maxReturnPathLength,
+} from '../../contract/domains.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -54,7 +60,10 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   const { clock, outbox, secretBox, sender, isCaptured } = options
   const makeKeys = options.makeKeys ?? createDkimKeyMaker()
 
-  async function newDomain(accountId: string, name: string): Promise<NewDomain> {
+  async function newDomain(
+    accountId: string,
+    { name, returnPath }: Pick<NewDomain, 'name' | 'returnPath'>,
+  ): Promise<NewDomain> {
     const { rsa, ed25519 } = await makeKeys()
     const at = clock.now()
     const id = newId('domain', at)
@@ -64,7 +73,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
       id,
       accountId,
       name,
-      returnPath: returnPathOf(name),
+      returnPath,
       rsa: { selector: selectors.rsa, ...sealed(rsa) },
       ed25519: { selector: selectors.ed25519, ...sealed(ed25519) },
       at,
@@ -98,12 +107,16 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   }
 
   return {
-    async create(handle, accountId, { name: given }) {
+    async create(handle, accountId, { name: given, returnPath: below = defaultReturnPath }) {
       const { name, fault } = readDomainName(given)
       if (name === null) throw invalidField('body.name', fault)
+      const returnPath = returnPathOf(name, below)
+      if (returnPath.length > maxReturnPathLength) {
+        throw invalidField('body.returnPath', `must be at most ${maxReturnPathLength} characters with the domain`)
+      }
       // Keys are not made in vain; of two at once, one finds out when it is inserted.
       if (await hasDomain(handle, accountId, name)) throw alreadyThere(name)
-      const domain = await newDomain(accountId, name)
+      const domain = await newDomain(accountId, { name, returnPath })
       const row = await inTransaction(handle, async (trx) => {
         const inserted = await insert(trx, domain)
         return isCaptured && isTestName(name) ? settle(trx, inserted) : inserted
@@ -167,6 +180,7 @@ function toDomain(row: DomainRow, sender: Sender): Domain {
   return {
     id: row.id,
     name: row.name,
+    returnPath: row.return_path.slice(0, -`.${row.name}`.length),
     status: row.status,
     records: recordsOf(row, sender).map((record) => ({
       ...record,

@@ -1,10 +1,11 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { maxDomains } from '../../contract/domains.ts'
+import { maxDomains, maxReturnPathLength } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { newId } from '../../server/ids.ts'
+import { createMailTokens } from '../../server/mail/message/tokens.ts'
 import { openPrivateKey } from '../../server/private-keys.ts'
 import { refusal } from '../audiences/world.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
@@ -87,6 +88,34 @@ describe('adding a domain', () => {
     ])
     expect(await domains.get(db, account, domain.id)).toEqual(domain)
     expect(world.dns.queries).toEqual([])
+  })
+
+  test('has the return path that is wanted, in its records and wherever bounces go', async () => {
+    const { db, account, domains } = world
+    const domain = await domains.create(db, account, { name: 'example.com', returnPath: 'Bounces.mail-1' })
+    expect(domain.returnPath).toBe('bounces.mail-1')
+    const ofReturnPath = domain.records.filter(({ purpose }) => purpose === 'spf' || purpose === 'return_path')
+    expect(ofReturnPath.map(({ name }) => name)).toEqual(Array(2).fill('bounces.mail-1.example.com'))
+    expect(await domains.get(db, account, domain.id)).toEqual(domain)
+    expect((await add()).returnPath).toBe('send')
+    publish(world.dns, domain)
+    expect(await domains.verify(db, account, domain.id)).toMatchObject({ status: 'verified' })
+  })
+
+  test('leaves room for the addresses at its return path, and refuses one that does not', async () => {
+    const { db, account, domains } = world
+    const name = `${'a.'.repeat(70)}example`
+    const most = maxReturnPathLength - name.length - 1
+    const domain = await domains.create(db, account, { name, returnPath: 'r'.repeat(most) })
+    const tokens = createMailTokens(Buffer.alloc(32, 1))
+    const emailId = newId('email', world.clock.now())
+    const host = domain.records.find(({ purpose }) => purpose === 'return_path')?.name ?? ''
+    expect(tokens.returnPath({ emailId, position: 49 }, host)).toHaveLength(254)
+    const failure = domains.create(db, account, { name: `b.${name}`, returnPath: 'r'.repeat(most - 1) })
+    await expect(failure).rejects.toMatchObject({
+      code: 'validation_error',
+      details: [{ path: 'body.returnPath', message: 'must be at most 205 characters with the domain' }],
+    })
   })
 
   test('keeps private keys that belong to the published ones, sealed', async () => {

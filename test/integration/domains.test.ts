@@ -71,6 +71,14 @@ test('a check that is asked for twice with one key is made once', async () => {
   expect(dns.queries).toHaveLength(asked)
 })
 
+test.each(['', '.', '-a', 'a-', 'a..b', 'a_b', 'a@b', 'bücher', 'a'.repeat(64)])(
+  'a return path that is none is refused: %j',
+  async (returnPath) => {
+    const answer = await service.client.send('POST', '/v1/domains', { json: { name: 'path.example', returnPath } })
+    expect(answer).toMatchObject({ status: 400, body: { error: { details: [{ path: 'body.returnPath' }] } } })
+  },
+)
+
 test('keys may read or write by their permissions', async () => {
   const { client, keys } = service
   const json = { name: 'permitted.example' }

@@ -1,6 +1,6 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
-import { maxDomainLength, maxDomains } from '../../contract/domains.ts'
+import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { contract } from '../../contract/index.ts'
@@ -171,6 +171,7 @@ test('the limits', () => {
     'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,
     'entries on a page': String(pageSize.max),
     'name of a sending domain': `${maxDomainLength} characters`,
+    'return path of a sending domain': `${maxReturnPathBelow} characters, ${maxReturnPathLength} with the domain`,
     'sending domains of an account': written(maxDomains),
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
