@@ -105,7 +105,7 @@ export const mailSettings = {
     min: 0,
     max: 65_535,
     meaning:
-      'Where email is captured, on 127.0.0.1 alone. Other programs may send there too. 0 takes any that is free.',
+      'Where email is captured, on 127.0.0.1 alone. What other programs send there is shown to the first account. 0 takes any that is free.',
   }),
   INBOUND_SMTP_PORT: optionalSetting(
     {

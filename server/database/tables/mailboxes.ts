@@ -1,7 +1,7 @@
 /** What the capture transport has kept instead of sending. */
 export type CapturedMessagesTable = {
   id: string
-  /** Null: nobody's, as what another program sends to the sink. */
+  /** Null: nobody's, as that of an email which is gone. */
   account_id: string | null
   email_id: string | null
   mail_from: string

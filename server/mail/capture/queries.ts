@@ -12,7 +12,8 @@ export type NewCapturedMessage = {
 }
 
 /**
- * Keeps messages with one statement, each for the account of its email. Answers whose they are.
+ * Keeps messages with one statement, each for the account of its email; what another program sends for the
+ * first account there is, which is that of whoever runs the service. Answers whose they are.
  *
  * All contents are one parameter, since one of bytes is sent as it is, but an array of them as text.
  */
@@ -31,7 +32,10 @@ export async function insertCaptured(
   const contents = Buffer.concat(messages.map(({ content }) => content))
   const { rows } = await sql<{ accountId: string | null }>`
     INSERT INTO captured_messages (id, account_id, email_id, mail_from, recipients, content, created_at)
-    SELECT m.id, (SELECT e.account_id FROM emails e WHERE e.id = m.email_id), m.email_id, m.mail_from,
+    SELECT m.id,
+      CASE WHEN m.email_id IS NULL THEN (SELECT id FROM accounts ORDER BY id LIMIT 1)
+        ELSE (SELECT e.account_id FROM emails e WHERE e.id = m.email_id) END,
+      m.email_id, m.mail_from,
       ARRAY(SELECT jsonb_array_elements_text(m.recipients)), substring(${contents}::bytea FROM m.start FOR m.size), m.at
     FROM unnest(
       ${messages.map(({ id }) => id)}::text[],

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../server/clock.ts'
 import { connect } from '../../../server/database/connection.ts'
 import { OperatorError } from '../../../server/errors.ts'
+import { newId } from '../../../server/ids.ts'
 import { createLogger } from '../../../server/logging.ts'
 import { type CaptureSink, startCaptureSink } from '../../../server/mail/capture/sink.ts'
 import { createMailTokens } from '../../../server/mail/message/tokens.ts'
@@ -61,9 +62,16 @@ describe('a message', () => {
     ])
   })
 
-  test('of another program is kept for nobody', async () => {
+  test('of another program is kept for the first account there is', async () => {
+    await seedAccount(database.db, new Date())
     await send({ from: '', to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
-    expect(await captured()).toMatchObject([{ account_id: null, email_id: null, mail_from: '' }])
+    expect(await captured()).toMatchObject([{ account_id: accountId, email_id: null, mail_from: '' }])
+  })
+
+  test('of an email that is gone is kept for nobody: whose it was is not known any more', async () => {
+    const from = returnPathOf(newId('email', new Date()))
+    await send({ from, to: ['ada@example.org'], raw: 'Subject: Hello\r\n\r\nHello\r\n' })
+    expect(await captured()).toMatchObject([{ account_id: null, mail_from: from }])
   })
 
   test('of several megabytes is kept whole', async () => {
