@@ -19,8 +19,12 @@ export type DirectOptions = {
   means: DeliverMeans
 }
 
-/** How long a mail server is left alone that could not be talked to. Its domain has others, and tries again later. */
-const restMs = 60_000
+/**
+ * How long a mail server is left alone that could not be talked to: its domain has others, and tries again later.
+ * Twice as long each time, and not so long that it matters. Milliseconds.
+ */
+const firstRestMs = 60_000
+const longestRestMs = 300_000
 
 /** Each message to the mail servers of its recipients' domain, the first that is up to it. */
 export function createDirect({ destinations, resolver, allowPrivate, port, means }: DirectOptions): Route {
@@ -32,7 +36,10 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       credentials: null,
       addresses: () => addressesOfHost(resolver, name, allowPrivate),
       // What is for good is for each message to hear; what a policy asks for of TLS, others may not ask for.
-      restAfter: (error) => (error.stage === 'starttls' || isForGood(error) ? 0 : restMs),
+      restAfter(error, times) {
+        if (error.stage === 'starttls' || isForGood(error)) return 0
+        return Math.min(longestRestMs, firstRestMs * 2 ** (times - 1))
+      },
     }
   }
 

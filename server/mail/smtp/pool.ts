@@ -16,8 +16,11 @@ const maxRemembered = 10_000
 export type PoolTarget = Omit<SessionTarget, 'address'> & {
   /** Its addresses in the order to try them; asked for when a connection is to be opened. Rejects with SessionError. */
   addresses(): Promise<readonly string[]>
-  /** Milliseconds it is left alone for after it could not be talked to, and who wants it is told so at once; 0: not. */
-  restAfter(error: SessionError): number
+  /**
+   * Milliseconds it is left alone for after it could not be talked to, the so-manieth time on end; whoever wants
+   * it then is told so at once. 0: not.
+   */
+  restAfter(error: SessionError, times: number): number
 }
 
 export type PoolLimits = {
@@ -53,7 +56,7 @@ type Host = {
   /** Whether the last attempt to reach it failed. */
   isAway: boolean
   /** Why nobody is let through to it for now; null: they are. */
-  rest: { error: SessionError; until: Date } | null
+  rest: { error: SessionError; until: Date; times: number } | null
 }
 
 /**
@@ -107,6 +110,8 @@ export class Pool {
       host.opening -= 1
       host.isAway = false
       host.rest = null
+      // Those that waited for the first session may open their own.
+      this.#serve()
       return this.#held({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
       this.#hostOf(target.name).opening -= 1
@@ -181,6 +186,8 @@ export class Pool {
     const host = this.#hostOf(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#allowed(target.name)) return 'none'
+    // The first tells whether there is anybody: one place is enough for a host that is not.
+    if (host.opening > 0 && host.open === host.opening) return 'none'
     const kept = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
     if (kept !== undefined) {
       this.#takeIdle(host, kept)
@@ -294,9 +301,10 @@ export class Pool {
   /** Leaves a host alone that there is no session with, also for those who wait for it. */
   #letRest(target: PoolTarget, error: SessionError): void {
     const host = this.#hostOf(target.name)
-    const restMs = target.restAfter(error)
+    const times = (host.rest?.times ?? 0) + 1
+    const restMs = target.restAfter(error, times)
     if (restMs === 0 || host.open > host.opening + 1) return
-    host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs) }
+    host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs), times }
     for (const waiting of this.#queue) {
       if (waiting.target.name === target.name) waiting.refuse(error)
     }

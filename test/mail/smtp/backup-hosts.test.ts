@@ -12,7 +12,7 @@ import { conversation } from './smtp-setup.ts'
 
 const never = new AbortController().signal
 const greetingMs = 60_000
-const restMs = 60_000
+const minuteMs = 60_000
 
 let dns: DnsServer
 let first: ScriptedSmtp
@@ -52,7 +52,7 @@ async function send(count: number, destination = 'receiver.test'): Promise<Outco
 describe('a mail server that does not answer', () => {
   beforeEach(() => first.at('connect', { next: 'silence' }))
 
-  /** Sends, and lets the time pass that the first server is waited for. */
+  /** Sends, and lets the time pass that the first server is waited for, when it is dialled for so many times. */
   async function sendPast(count: number, dialled: number, destination?: string): Promise<Outcome[]> {
     const sending = send(count, destination)
     await first.reached('connect', dialled)
@@ -60,20 +60,39 @@ describe('a mail server that does not answer', () => {
     return sending
   }
 
-  test('is waited for once, by as many as dialled it together: the others go to the next host with them', async () => {
-    expect((await sendPast(20, 5)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
-    expect([first.connections, second.messages.length]).toEqual([5, 20])
+  test('is dialled once: all who wait for it go to the next host', async () => {
+    expect((await sendPast(20, 1)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
+    expect([first.connections, second.messages.length]).toEqual([1, 20])
   })
 
-  test('is left alone for a minute, and then dialled once', async () => {
+  test('is left alone for a minute, and twice as long each time, up to five minutes', async () => {
     await sendPast(1, 1)
-    await send(20)
-    await time.advance(restMs - 1)
-    await send(20)
-    expect([first.connections, second.messages.length]).toEqual([1, 41])
-    await time.advance(1)
-    expect((await sendPast(20, 2)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
-    expect([first.connections, second.messages.length]).toEqual([2, 61])
+    for (const [minutes, dialled] of [1, 2, 4, 5, 5].map((each, index) => [each, index + 2] as const)) {
+      await time.advance(minutes * minuteMs - 1)
+      await send(5)
+      expect(first.connections).toBe(dialled - 1)
+      await time.advance(1)
+      await sendPast(5, dialled)
+      expect(first.connections).toBe(dialled)
+    }
+    expect(second.messages).toHaveLength(51)
+  })
+
+  test('that is back is dialled by all, and left alone for a minute only when it is gone again', async () => {
+    await sendPast(1, 1)
+    await time.advance(minuteMs)
+    await sendPast(1, 2)
+    first.at('connect', () => undefined)
+    await time.advance(2 * minuteMs)
+    expect((await send(20)).map((outcome) => 'host' in outcome && outcome.host)).toEqual(Array(20).fill('first.test'))
+    expect(first.mostOpen).toBe(5)
+
+    first.dropAll()
+    first.at('connect', { next: 'silence' })
+    const { connections } = first
+    await sendPast(1, connections + 1)
+    await time.advance(minuteMs)
+    await sendPast(1, connections + 2)
   })
 
   test('does not narrow the way to the next host', async () => {
@@ -95,7 +114,7 @@ test('a mail server that greets with 421 is not asked again for a minute', async
   expect(await send(3, 'lonely.test')).toMatchObject(Array(3).fill({ kind: 'deferred', reply: '421 4.3.2 Not now' }))
   expect(first.connections).toBe(1)
   first.at('connect', () => undefined)
-  await time.advance(restMs)
+  await time.advance(minuteMs)
   expect(await send(1, 'lonely.test')).toMatchObject([{ kind: 'accepted' }])
 })
 
