@@ -5,6 +5,7 @@ import { line, mailbox, recipientAddress, timeInput, timestamp } from './fields.
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
+import { simulatorDomain, simulatorStories } from './simulator.ts'
 
 const c = initContract()
 
@@ -279,6 +280,11 @@ export type Email = z.infer<typeof email>
 export type EmailDetails = z.infer<typeof emailDetails>
 export type EmailListQuery = z.infer<typeof listQuery>
 
+const simulator = [
+  `Recipients at \`${simulatorDomain}\` play what their name says, with either kind of key; what follows a \`+\` in it is free, and any other name bounces:\n`,
+  ...Object.entries(simulatorStories).map(([name, meaning]) => `- \`${name}@${simulatorDomain}\`: ${meaning}`),
+].join('\n')
+
 const sending = { tag: 'Emails', permission: 'emails:send', hasBody: true, idempotency: 'with-work' } as const
 
 export const emails = c.router({
@@ -286,8 +292,7 @@ export const emails = c.router({
     method: 'POST',
     path: '/v1/emails',
     summary: 'Send an email',
-    description:
-      'Stores an email and has it sent. A test key sends nothing: everything is checked, and the status is `validated`. Recipients at `simulator.test` play what their name says, with either kind of key.',
+    description: `Stores an email and has it sent. A test key sends nothing: everything is checked, and the status is \`validated\`. ${simulator}`,
     body: sendEmail,
     ...outcome(
       {

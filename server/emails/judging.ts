@@ -1,8 +1,8 @@
+import { simulatorDomain } from '../../contract/simulator.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { ContactService } from '../audiences/contact-service.ts'
 import type { Handle } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
-import { simulatorDomain } from '../mail/simulator.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** In whose name something is sent. */

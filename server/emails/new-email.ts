@@ -1,7 +1,7 @@
+import { simulatorDomain } from '../../contract/simulator.ts'
 import type { EmailStatus, RecipientStatus } from '../database/tables/emails.ts'
 import { newId } from '../ids.ts'
 import { isWaiting, statusOfEmail } from '../mail/email-status.ts'
-import { simulatorDomain } from '../mail/simulator.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import type { Judge, Sender } from './judging.ts'
 import { writeMailbox } from './mailbox.ts'

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { simulatorDomain } from '../../contract/simulator.ts'
 import type { Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
@@ -8,7 +9,6 @@ import type {
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
-import { simulatorDomain } from './simulator.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {

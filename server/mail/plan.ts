@@ -1,7 +1,8 @@
+import { simulatorDomain } from '../../contract/simulator.ts'
 import type { DueEmail, DueRecipient, RecipientKey } from './begin.ts'
 import { isWaiting } from './email-status.ts'
 import type { Fact } from './facts.ts'
-import { play, simulatorDomain } from './simulator.ts'
+import { play } from './simulator.ts'
 
 /** One conversation to be held: these recipients of one email, at one destination. */
 export type Planned = {

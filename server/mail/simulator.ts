@@ -1,12 +1,8 @@
+import { type SimulatorName, simulatorDomain } from '../../contract/simulator.ts'
 import type { Fact } from './facts.ts'
-
-/** Recipients here are never written to: they play the story their name tells. RFC 6761: no such host will ever be. */
-export const simulatorDomain = 'simulator.test'
 
 /** Each part of a fact that makes the story. */
 type Scene = Fact extends infer F ? (F extends Fact ? Omit<F, 'emailId' | 'position' | 'at'> : never) : never
-
-type Story = { meaning: string; scenes: readonly Scene[] }
 
 const host = `mx.${simulatorDomain}`
 const person = { userAgent: 'Mozilla/5.0 (simulator)', ipAddress: '192.0.2.1', automated: false } as const
@@ -33,37 +29,27 @@ const nobody: Scene = {
   host,
 }
 
-/** The stories by the local part of the address; what follows a `+` is free. The README shows the same table. */
-export const stories: Readonly<Record<string, Story>> = {
-  delivered: { meaning: 'sent and delivered', scenes: [taken] },
-  bounced: { meaning: 'a hard bounce: the mailbox does not exist', scenes: [nobody] },
-  'soft-bounced': { meaning: 'a soft bounce: the mailbox is full', scenes: [full] },
-  delayed: { meaning: 'delayed, then sent and delivered', scenes: [later, taken] },
-  complained: {
-    meaning: 'delivered, then marked as spam',
-    scenes: [taken, { kind: 'complained', feedbackType: 'abuse' }],
-  },
-  opened: { meaning: 'delivered, then opened', scenes: [taken, { kind: 'opened', ...person }] },
-  clicked: {
-    meaning: 'delivered, opened, and a link clicked',
-    scenes: [taken, { kind: 'opened', ...person }, { kind: 'clicked', link: 'https://example.com/', ...person }],
-  },
-  failed: {
-    meaning: 'given up',
-    scenes: [{ kind: 'failed', reason: 'The receiving server could not be reached for 72 hours.' }],
-  },
-  suppressed: {
-    meaning: 'not written to, as an address on the suppression list is not',
-    scenes: [{ kind: 'suppressed', reason: 'The address is on the suppression list (simulated).' }],
-  },
+/** The scenes of each story, in order. */
+const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
+  delivered: [taken],
+  bounced: [nobody],
+  'soft-bounced': [full],
+  delayed: [later, taken],
+  complained: [taken, { kind: 'complained', feedbackType: 'abuse' }],
+  opened: [taken, { kind: 'opened', ...person }],
+  clicked: [taken, { kind: 'opened', ...person }, { kind: 'clicked', link: 'https://example.com/', ...person }],
+  failed: [{ kind: 'failed', reason: 'The receiving server could not be reached for 72 hours.' }],
+  suppressed: [{ kind: 'suppressed', reason: 'The address is on the suppression list (simulated).' }],
 }
-
-const unknown: Story = { meaning: 'anything else bounces', scenes: [nobody] }
 
 /** What happens to a recipient of the simulator, in order. A name without a story bounces: nobody is there. */
 export function play(recipient: { emailId: string; position: number; address: string }, at: Date): Fact[] {
   const { emailId, position, address } = recipient
   const name = address.slice(0, address.lastIndexOf('@')).split('+')[0]?.toLowerCase() ?? ''
-  const story = Object.hasOwn(stories, name) ? stories[name] : undefined
-  return (story ?? unknown).scenes.map((scene) => ({ ...scene, emailId, position, at }))
+  const scenes = hasStory(name) ? stories[name] : [nobody]
+  return scenes.map((scene) => ({ ...scene, emailId, position, at }))
+}
+
+function hasStory(name: string): name is SimulatorName {
+  return Object.hasOwn(stories, name)
 }

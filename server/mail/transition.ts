@@ -1,9 +1,9 @@
+import { simulatorDomain } from '../../contract/simulator.ts'
 import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { isWaiting } from './email-status.ts'
 import type { Fact } from './facts.ts'
 import { nextAttemptAt } from './retry-pauses.ts'
-import { simulatorDomain } from './simulator.ts'
 
 /** What can change of a recipient. */
 export type RecipientState = {

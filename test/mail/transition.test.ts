@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { eventType } from '../../contract/event-types.ts'
+import { simulatorDomain } from '../../contract/simulator.ts'
 import { newId } from '../../server/ids.ts'
 import { isWaiting } from '../../server/mail/email-status.ts'
 import type { Fact } from '../../server/mail/facts.ts'
-import { simulatorDomain } from '../../server/mail/simulator.ts'
 import { type RecipientState, transition } from '../../server/mail/transition.ts'
 import { begunRecipient } from '../support/emails.ts'
 

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { simulatorDomain, simulatorStories } from '../../contract/simulator.ts'
 import { newId } from '../../server/ids.ts'
-import { play, simulatorDomain, stories } from '../../server/mail/simulator.ts'
+import { play } from '../../server/mail/simulator.ts'
 import { transition } from '../../server/mail/transition.ts'
 import { begunRecipient } from '../support/emails.ts'
 import { readDocument } from './document.ts'
@@ -23,10 +25,16 @@ function eventsOf(address: string): string[] {
 test('the table of the simulator tells every story, and what really happens', () => {
   const rows = [...readDocument('README.md').text.matchAll(/^\| `(.+)@simulator\.test` \| (.+) \| (.+) \|$/gm)]
   const told = rows.map(([, name = '', meaning, events]) => ({ name, meaning, events }))
-  const played = Object.entries(stories).map(([name, { meaning }]) => ({
+  const played = Object.entries(simulatorStories).map(([name, meaning]) => ({
     name,
     meaning,
     events: eventsOf(`${name}+anything@simulator.test`).join(', '),
   }))
   expect(told).toEqual(played)
+})
+
+test('the documentation of the API tells every story too', () => {
+  for (const [name, meaning] of Object.entries(simulatorStories)) {
+    expect(contract.emails.send.description).toContain(`- \`${name}@simulator.test\`: ${meaning}`)
+  }
 })
