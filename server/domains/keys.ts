@@ -10,7 +10,8 @@ export type DkimKeyPair = {
 
 export type DkimKeys = { rsa: DkimKeyPair; ed25519: DkimKeyPair }
 
-export type MakeDkimKeys = () => Promise<DkimKeys>
+/** Makes keys for a domain of an account. */
+export type MakeDkimKeys = (accountId: string) => Promise<DkimKeys>
 
 const generate = promisify(generateKeyPair)
 
@@ -35,13 +36,38 @@ async function makeDkimKeys(): Promise<DkimKeys> {
 /**
  * Answers a function that makes the keys of a domain: RSA with 2,048 bits, and Ed25519. They are made off
  * the main thread, and one pair after the other: an RSA key takes a processor some tenths of a second, and
- * name look-ups, files and signatures wait for the same few threads.
+ * name look-ups, files and signatures wait for the same few threads. Accounts take turns, so that who wants
+ * many waits for them alone.
+ *
+ * @param make Makes one pair. For tests.
  */
-export function createDkimKeyMaker(): MakeDkimKeys {
+export function createDkimKeyMaker(make: () => Promise<DkimKeys> = makeDkimKeys): MakeDkimKeys {
+  const inTurn = createQueue()
+  const ofAccounts = new Map<string, ReturnType<typeof createQueue>>()
+  return async (accountId) => {
+    const ofAccount = ofAccounts.get(accountId) ?? createQueue()
+    ofAccounts.set(accountId, ofAccount)
+    try {
+      return await ofAccount.run(() => inTurn.run(make))
+    } finally {
+      if (ofAccount.isIdle()) ofAccounts.delete(accountId)
+    }
+  }
+}
+
+/** Runs one thing after the other. */
+function createQueue() {
   let last: Promise<unknown> = Promise.resolve()
-  return () => {
-    const keys = last.then(makeDkimKeys)
-    last = keys.catch(() => undefined)
-    return keys
+  let waiting = 0
+  return {
+    isIdle: () => waiting === 0,
+    run<T>(work: () => Promise<T>): Promise<T> {
+      waiting += 1
+      const done = last.then(work).finally(() => {
+        waiting -= 1
+      })
+      last = done.catch(() => undefined)
+      return done
+    },
   }
 }

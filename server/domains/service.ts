@@ -64,7 +64,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
     accountId: string,
     { name, returnPath }: Pick<NewDomain, 'name' | 'returnPath'>,
   ): Promise<NewDomain> {
-    const { rsa, ed25519 } = await makeKeys()
+    const { rsa, ed25519 } = await makeKeys(accountId)
     const at = clock.now()
     const id = newId('domain', at)
     const selectors = selectorsOf(id)
