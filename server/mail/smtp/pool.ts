@@ -47,8 +47,6 @@ type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): v
 
 type Host = {
   open: number
-  /** Of those that are open, the ones that are no session yet. */
-  opening: number
   waiting: number
   idle: Kept[]
   pace: Pace | null
@@ -107,14 +105,10 @@ export class Pool {
     try {
       const session = await this.#openAny(target, signal)
       const host = this.#hostOf(target.name)
-      host.opening -= 1
       host.isAway = false
       host.rest = null
-      // Those that waited for the first session may open their own.
-      this.#serve()
       return this.#held({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
-      this.#hostOf(target.name).opening -= 1
       if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
       else if (!signal.aborted) this.#hostOf(target.name).isAway = true
       if (error instanceof SessionError && !signal.aborted) this.#letRest(target, error)
@@ -186,8 +180,6 @@ export class Pool {
     const host = this.#hostOf(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#allowed(target.name)) return 'none'
-    // The first tells whether there is anybody: one place is enough for a host that is not.
-    if (host.opening > 0 && host.open === host.opening) return 'none'
     const kept = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
     if (kept !== undefined) {
       this.#takeIdle(host, kept)
@@ -199,7 +191,6 @@ export class Pool {
     // The place is free when the server has been taken leave of.
     if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
     host.open += 1
-    host.opening += 1
     this.#open += 1
     return null
   }
@@ -298,12 +289,12 @@ export class Pool {
     this.#serve()
   }
 
-  /** Leaves a host alone that there is no session with, also for those who wait for it. */
+  /** Leaves a host alone that there is no other connection with, also for those who wait for it. */
   #letRest(target: PoolTarget, error: SessionError): void {
     const host = this.#hostOf(target.name)
     const times = (host.rest?.times ?? 0) + 1
     const restMs = target.restAfter(error, times)
-    if (restMs === 0 || host.open > host.opening + 1) return
+    if (restMs === 0 || host.open > 1) return
     host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs), times }
     for (const waiting of this.#queue) {
       if (waiting.target.name === target.name) waiting.refuse(error)
@@ -347,7 +338,6 @@ export class Pool {
     if (known !== undefined) return known
     const host: Host = {
       open: 0,
-      opening: 0,
       waiting: 0,
       idle: [],
       pace: null,

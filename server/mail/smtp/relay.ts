@@ -17,8 +17,6 @@ export type RelayOptions = {
 }
 
 const only = 'relay'
-/** How long a relay is left alone that could not be talked to: all waits for it, and little is put off meanwhile. */
-const restMs = 5_000
 
 /** All messages to one server. */
 export function createRelay({ relay, isFinal, resolve, means }: RelayOptions): Route {
@@ -44,7 +42,8 @@ function targetOf(relay: RelayConfig, resolve: Resolve): PoolTarget {
     port,
     tls,
     credentials,
-    restAfter: () => restMs,
+    // There is no other: each message asks for itself, over one connection while it is away.
+    restAfter: () => 0,
     async addresses() {
       if (isIP(host) !== 0) return [host]
       try {

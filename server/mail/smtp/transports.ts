@@ -70,8 +70,6 @@ export function createTransport(options: TransportOptions): Transport {
 
   function roomFor(destination: string): number {
     const hosts = route.hostsOf(destination)
-    // What has nowhere else to go waits in the queue meanwhile.
-    if (route.only !== null && hosts.every((host) => pool.isResting(host))) return 0
     // Until it is known where a destination leads to, it is given little.
     const room =
       hosts.length === 0

@@ -60,9 +60,9 @@ describe('a mail server that does not answer', () => {
     return sending
   }
 
-  test('is dialled once: all who wait for it go to the next host', async () => {
-    expect((await sendPast(20, 1)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
-    expect([first.connections, second.messages.length]).toEqual([1, 20])
+  test('is waited for once, by as many as dialled it together: the others go to the next host with them', async () => {
+    expect((await sendPast(20, 5)).map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'))
+    expect([first.connections, second.messages.length]).toEqual([5, 20])
   })
 
   test('is left alone for a minute, and twice as long each time, up to five minutes', async () => {
@@ -106,6 +106,13 @@ describe('a mail server that does not answer', () => {
     expect(await send(5, 'lonely.test')).toMatchObject(Array(5).fill({ kind: 'deferred', host: 'first.test' }))
     expect(first.connections).toBe(1)
   })
+})
+
+test('a mail server that one of many connections fails with is talked to over the others', async () => {
+  first.at('connect', ({ count }) => (count === 0 ? { next: 'reset' } : undefined))
+  const outcomes = await send(20, 'lonely.test')
+  expect(outcomes.filter(({ kind }) => kind === 'deferred')).toHaveLength(1)
+  expect(first.messages).toHaveLength(19)
 })
 
 test('a mail server that greets with 421 is not asked again for a minute', async () => {
