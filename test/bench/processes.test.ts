@@ -60,11 +60,12 @@ test('what programs of one name used is added up, also when they have ended', as
   await first.stop()
   const second = await startParrot()
   await second.ask('work', 150, z.number())
+  const memory = await second.memory()
   const usage = (await processes.usage()).get('parrot')
   // The starts of both are in it too.
   expect(usage?.cpuSeconds).toBeGreaterThanOrEqual(0.3)
   expect(usage?.peakBytes).toBeGreaterThan(2 ** 23)
-  expect(await second.memory()).toBeLessThanOrEqual(usage?.peakBytes ?? 0)
+  expect(usage?.peakBytes).toBeGreaterThanOrEqual(memory)
 })
 
 describe('no program stays behind', () => {
