@@ -26,9 +26,13 @@ export type ConnectionOptions = {
 /**
  * Has a session plan every statement for tables that will grow. Plans are kept, those of foreign keys too,
  * and one made while it was cheapest to read a table through would read all of a flood for each row of it.
- * What is costed as if that were forbidden must not look as if it were worth compiling.
+ * What is costed as if that were forbidden must not look as if it were worth compiling. Nor is anything here
+ * worth all cores at once: who counts in the background holds up nobody.
  */
-const planForLargeTables = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
+const planForLargeTables = `
+  SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
+    set_config('max_parallel_workers_per_gather', '0', false)
+`
 
 /** A pool and Kysely on it. `destroy()` on the latter closes both. */
 export function connect(options: ConnectionOptions): Db {

@@ -6,11 +6,12 @@ import type { Queue } from '../queue/queue.ts'
 import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { Held, Lane } from './lane.ts'
-import type { DueDelivery } from './load.ts'
 import { createRoomOffers, type RoomOffers } from './room.ts'
 
 /** Jobs claimed by one statement at most. */
 const batchSize = 500
+/** Jobs claimed to see whether what waits is still of slow webhooks. */
+const probeSize = 20
 /** Slow lanes looked at in one round. */
 const slowLanesPerRound = 100
 
@@ -77,15 +78,16 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   }
 
   /** Answers those that are for the slow lane and not for this one. */
-  function place(lane: Lane, claims: readonly Claim[]): DueDelivery[] {
+  function place(lane: Lane, claims: readonly Claim[]): Claim[] {
     const since = performance.now()
     const ready: Held[] = []
-    const misplaced: DueDelivery[] = []
-    for (const { delivery, claimed } of claims) {
+    const misplaced: Claim[] = []
+    for (const claim of claims) {
+      const { delivery, claimed } = claim
       const own = held.get(delivery.id)
       // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
       if (own !== undefined) own.claimed = claimed
-      else if (delivery.webhook.slow && lane !== slow) misplaced.push(delivery)
+      else if (delivery.webhook.slow && lane !== slow) misplaced.push(claim)
       else ready.push({ delivery, claimed, lane, since })
     }
     for (const one of ready) held.set(one.delivery.id, one)
@@ -93,14 +95,17 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     return misplaced
   }
 
-  async function handBackMisplaced(misplaced: readonly DueDelivery[]): Promise<void> {
+  async function handBackMisplaced(misplaced: readonly Claim[]): Promise<void> {
     if (misplaced.length === 0) return
     await handBack(options, misplaced)
     claimingSlow.wake()
   }
 
-  /** Until when only those are claimed whose turn it is. Milliseconds, monotonic. */
-  let freshRestsUntil = 0
+  /**
+   * Until when only those are claimed whose turn it is. Milliseconds, monotonic. Null: the last fresh ones were
+   * not of slow webhooks.
+   */
+  let freshRestsUntil: number | null = null
 
   /** Whether fresh deliveries may wait in the queue. */
   let freshWaits = true
@@ -120,15 +125,13 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       room.wake()
     }
     // Most are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
-    if (misplaced > limit / 2) {
-      freshRestsUntil = performance.now() + intervalMs
-      claimingTurns.loop.wake()
-    }
+    freshRestsUntil = misplaced > limit / 2 ? performance.now() + intervalMs : null
+    if (freshRestsUntil !== null) claimingTurns.loop.wake()
   }
 
   /** Whether the lane takes what is fresh, so that nobody needs to have turns. */
   function freshHasRoom(): boolean {
-    return hasRoom(fresh) && performance.now() >= freshRestsUntil
+    return hasRoom(fresh) && performance.now() >= (freshRestsUntil ?? 0)
   }
 
   /** A claim of a handful costs as much as one of hundreds: it waits for room. */
@@ -149,7 +152,8 @@ export function startClaiming(options: ClaimingOptions): Claiming {
             claiming.mayHaveMore = true
             return false
           }
-          const limit = Math.min(lane.free(), batchSize)
+          const isProbe = lane === fresh && freshRestsUntil !== null
+          const limit = Math.min(lane.free(), isProbe ? probeSize : batchSize)
           const count = await claimFor(lane, await rangeNow(), limit)
           claiming.mayHaveMore = count === limit
           if (lane === fresh && !freshHasRoom()) claimingTurns.loop.wake()
@@ -206,11 +210,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     },
     batchSize,
     make: (lane, claims) => handBackMisplaced(place(lane, claims)),
-    handBack: (claims) =>
-      handBack(
-        options,
-        claims.map(({ delivery }) => delivery),
-      ),
+    handBack: (claims) => handBack(options, claims),
   })
 
   const loops = [...byLane.map(({ loop }) => loop), claimingSlow]

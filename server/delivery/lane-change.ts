@@ -9,7 +9,7 @@ import { pageOfPending } from './pending.ts'
 export type LaneChangeMeans = { db: Db; queue: Queue; logger: Logger }
 
 /** Deliveries moved by one statement. */
-const pageSize = 500
+const pageSize = 200
 /** How long is paused for each millisecond of moving: a fifth of one connection's time is used at most. */
 const pausePerMs = 4
 

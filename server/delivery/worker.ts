@@ -248,8 +248,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
   async function handBackHeld(ones: readonly Held[], priorityOfOne?: Parameters<typeof handBack>[2]): Promise<void> {
     release(ones)
-    const deliveries = ones.map(({ delivery }) => delivery)
-    await handBack(options, deliveries, priorityOfOne).catch((error) => {
+    await handBack(options, ones, priorityOfOne).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
     })
   }

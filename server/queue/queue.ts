@@ -44,6 +44,12 @@ export type Queue = {
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
   /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
   removal(uuids: RawBuilder<unknown>): RawBuilder<unknown>
+  /**
+   * A statement that ends claims of what was not attempted and puts it into other lanes, due at once. `claims`
+   * yields `job_id`, the UUID in the id of a delivery, the `retry_count` of its claim, and its `priority`. Those
+   * claimed anew since are passed over.
+   */
+  handingBack(claims: RawBuilder<unknown>): RawBuilder<unknown>
   /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
   /** Puts what waits into another lane. What is claimed, or is being claimed at this moment, is passed over. */
@@ -113,10 +119,13 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
 /**
  * What pg-boss does in sessions of its own does not wait for the disk: nobody is promised a claim, and one
  * that a crash of PostgreSQL takes back is made again, as are the end of a task and what is installed at a
- * start. What goes into the queue or leaves it does wait, in the transaction of its cause.
+ * start. What goes into the queue or leaves it does wait, in the transaction of its cause. And it counts all
+ * that waits again and again, for which it shall not have all cores at once.
  */
-async function letClaimsBeLost(session: { query(statement: string): Promise<unknown> }): Promise<void> {
-  await session.query('SET synchronous_commit = off')
+async function prepareSession(session: { query(statement: string): Promise<unknown> }): Promise<void> {
+  await session.query(`
+    SELECT set_config('synchronous_commit', 'off', false), set_config('max_parallel_workers_per_gather', '0', false)
+  `)
 }
 
 function createBoss(options: QueueOptions): PgBoss {
@@ -127,7 +136,7 @@ function createBoss(options: QueueOptions): PgBoss {
     schedule: options.works,
     supervise: options.works,
     // Reaches pg's pool as it is.
-    ...{ onConnect: letClaimsBeLost },
+    ...{ onConnect: prepareSession },
     superviseIntervalSeconds: 15,
     monitorIntervalSeconds: 15,
     cronWorkerIntervalSeconds: 5,
@@ -194,6 +203,12 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
     },
     removal: (uuids) => sql`DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(${uuids}))`,
+    // What pg-boss's fail would leave, but for the priority: see test/queue/handed-back.test.ts.
+    handingBack: (claims) => sql`
+      UPDATE ${jobs} j SET state = 'retry', priority = c.priority, start_after = ${queueNow}, heartbeat_on = NULL
+      FROM (${claims}) c
+      WHERE j.name = ${deliveryQueue} AND j.id = c.job_id AND j.state = 'active' AND j.retry_count = c.retry_count
+    `,
     async drop(handle, claimed) {
       if (claimed.length === 0) return
       await boss.deleteJob(

@@ -46,10 +46,7 @@ test.each([
         })),
       )
       const { claims: others } = await claimDue(engine, freshRange, batch)
-      await handBack(
-        engine,
-        others.map(({ delivery }) => delivery),
-      )
+      await handBack(engine, others)
       const ids = others.map(({ delivery }) => delivery.id)
       await engine.queue.move(db, ids, priorityOfSlow(1))
       await inTransaction(db, (trx) => cancelDeliveries(trx, engine.queue, ids))

@@ -121,10 +121,7 @@ describe('a delivery claimed a second time', () => {
     const first = await claim()
     await lapse()
     await settleAsFailed(await claim())
-    await handBack(
-      engine,
-      first.map(({ delivery }) => delivery),
-    )
+    await handBack(engine, first)
     expect(await claim()).toEqual([])
   })
 })

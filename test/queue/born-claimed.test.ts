@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId, uuidOf } from '../../server/ids.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { columnsOfJobs } from './columns-of-jobs.ts'
 
 const onError = (error: Error) => {
   throw error
@@ -23,19 +23,9 @@ it('leaves the job of a delivery that is claimed from the start as pg-boss leave
   const claims = await inTransaction(db, (trx) => queue.putClaimed(trx, [{ deliveryId: born, priority }]))
   expect(claims).toEqual([{ deliveryId: born, claim: { ...claimed?.claim, id: uuidOf(born) } }])
 
-  const { rows } = await sql<{ id: string; job: Record<string, unknown>; untilKept: number }>`
-    SELECT id, to_jsonb(job) AS job, EXTRACT(EPOCH FROM keep_until - start_after)::int AS "untilKept" FROM pgboss.job
-  `.execute(db)
-  const [first, second] = [put, born].map((id) => {
-    const row = rows.find((one) => one.id === uuidOf(id))
-    if (row === undefined) throw new Error('a delivery has no job')
-    const { id: _, ...job } = row.job
-    const isTime = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value))
-    const columns = Object.entries(job).map(([name, value]) => [name, isTime(value) ? 'a time' : value])
-    return { untilKept: row.untilKept, columns: Object.fromEntries(columns) }
-  })
-  expect(second).toEqual(first)
-  expect(second?.columns).toMatchObject({ state: 'active', started_on: 'a time', heartbeat_on: 'a time' })
+  const jobs = await columnsOfJobs(db)
+  expect(jobs.get(uuidOf(born))).toEqual(jobs.get(uuidOf(put)))
+  expect(jobs.get(uuidOf(born))).toMatchObject({ state: 'active', started_on: 'a time', heartbeat_on: 'a time' })
 })
 
 it('fails the transaction that puts in a delivery which is in already', async () => {

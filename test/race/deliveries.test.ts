@@ -49,7 +49,7 @@ test('whatever happens at once, nothing is lost, nothing is counted twice, and n
   async function workLikeAWorker(): Promise<void> {
     const { claims } = await claimDue(engine, everything, 60)
     const shuffled = claims.toSorted(() => Math.random() - 0.5)
-    const back = shuffled.splice(0, shuffled.length / 4).map(({ delivery }) => delivery)
+    const back = shuffled.splice(0, shuffled.length / 4)
     await handBack(engine, back)
     const outcome = { kind: 'answered', durationMs: 1, status: 200, body: '', retryAfterSeconds: null } as const
     const startedAt = engine.clock.now()

@@ -2,11 +2,7 @@ import { pino } from 'pino'
 import { createExchange } from '../../server/delivery/exchange.ts'
 import { createKeyring } from '../../server/delivery/keyring.ts'
 import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/worker.ts'
-import type { Queue } from '../../server/queue/queue.ts'
 import type { Engine } from './engine.ts'
-
-/** What it does otherwise than the queue of the engine. */
-type OwnWorkerOptions = { queue?: Partial<Queue>; onCaughtUp?: () => void }
 
 /**
  * A worker that delivers and fans nothing out, in place of the workers of an engine: 32 requests in flight
@@ -14,14 +10,13 @@ type OwnWorkerOptions = { queue?: Partial<Queue>; onCaughtUp?: () => void }
  */
 export async function startOwnWorker(
   engine: Engine,
-  { queue = {}, onCaughtUp }: OwnWorkerOptions = {},
+  { onCaughtUp }: { onCaughtUp?: () => void } = {},
 ): Promise<AsyncDisposable & DeliveryWorker> {
   await engine.workers.stop(1_000)
   const { clock } = engine
   const exchange = createExchange({ policy: { allowHttp: true, allowPrivateNetworks: true }, clock })
   const worker = startDeliveryWorker({
     ...engine,
-    queue: { ...engine.queue, ...queue },
     exchange,
     keyring: createKeyring(engine.secretBox),
     logger: pino({ level: 'fatal' }),

@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { inTransaction } from '../../server/database/connection.ts'
+import { newId, uuidOf } from '../../server/ids.ts'
+import { freshRange, priorityOfSlow, rangeOfSlow } from '../../server/queue/lanes.ts'
+import { type ClaimedDelivery, type Queue, startQueue } from '../../server/queue/queue.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { columnsOfJobs } from './columns-of-jobs.ts'
+
+const onError = (error: Error) => {
+  throw error
+}
+
+const [one, other] = [newId('delivery', new Date()), newId('delivery', new Date())] as const
+
+/** Two deliveries, claimed. */
+async function claimTwo(stack: AsyncDisposableStack) {
+  const { db, connectionString } = stack.adopt(await createTestDatabase(), (database) => database.drop())
+  const queue: Queue = await startQueue({ connectionString, works: false, onError })
+  stack.defer(() => queue.stop())
+  const waiting = [one, other].map((deliveryId) => ({ deliveryId, priority: freshRange.max, dueAt: null }))
+  await inTransaction(db, (trx) => queue.put(trx, waiting))
+  const claims = await queue.claim(freshRange, 10)
+  const claimOf = (id: string) => claims.find(({ deliveryId }) => deliveryId === id) as ClaimedDelivery
+  const handBack = async ({ claim }: ClaimedDelivery, priority: number) => {
+    const rows = sql`SELECT ${claim.id}::uuid AS job_id, ${claim.retryCount}::int AS retry_count, ${priority}::int AS priority`
+    await queue.handingBack(rows).execute(db)
+  }
+  return { db, queue, claimOf, handBack }
+}
+
+it('leaves the job of a delivery that is handed back as pg-boss leaves one whose claim it ends', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { db, queue, claimOf, handBack } = await claimTwo(stack)
+  await queue.giveBack([claimOf(one)])
+  await handBack(claimOf(other), freshRange.max)
+  const jobs = await columnsOfJobs(db)
+  expect(jobs.get(uuidOf(other))).toEqual(jobs.get(uuidOf(one)))
+  expect(jobs.get(uuidOf(other))).toMatchObject({ state: 'retry', heartbeat_on: null })
+})
+
+it('puts it into another lane at once, under another claim, and passes over what was claimed anew', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { queue, claimOf, handBack } = await claimTwo(stack)
+  await handBack(claimOf(one), priorityOfSlow(7))
+  expect(await queue.claim(freshRange, 10)).toEqual([])
+  const [again] = await queue.claim(rangeOfSlow(7), 10)
+  expect(again).toEqual({ deliveryId: one, claim: { ...claimOf(one).claim, retryCount: 1 } })
+  await handBack(claimOf(one), freshRange.max)
+  expect(await queue.claim(freshRange, 10)).toEqual([])
+})
