@@ -29,25 +29,40 @@ export type Backlog = {
 
 const chunkSize = 5_000
 
-/**
- * Writes a backlog, in transactions of some thousand deliveries each, or all in `trx` when it is given.
- * Tells the workers nothing.
- */
-export async function writeBacklog(
-  world: World,
-  backlog: Backlog,
-  { progress, trx }: { progress: (text: string) => void; trx?: Trx },
-): Promise<void> {
+/** Writes a backlog, in transactions of some thousand deliveries each. Tells the workers nothing. */
+export async function writeBacklog(world: World, backlog: Backlog, progress: (text: string) => void): Promise<void> {
   const columns = await jobColumns(world)
   const turns = createTurns()
   const fannedOutAt = new Date(backlog.firstAt.getTime() + backlog.count * backlog.everyMs)
   for (let from = 0; from < backlog.count; from += chunkSize) {
     const length = Math.min(chunkSize, backlog.count - from)
-    await inTransaction(trx ?? world.db, (chunk) =>
+    await inTransaction(world.db, (chunk) =>
       writeChunk(chunk, columns, { ...backlog, turns, fannedOutAt, from, length }),
     )
     if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
   }
+}
+
+/**
+ * Takes all jobs of deliveries out of the queue and keeps them, in this database and its copies: what is for
+ * them is there, and nobody looks for it.
+ */
+export async function setJobsAside(world: World): Promise<void> {
+  const { table } = await jobColumns(world)
+  await sql`CREATE TABLE jobs_aside AS SELECT *, now() AS set_aside_at FROM ${sql.table(`pgboss.${table}`)}`.execute(
+    world.db,
+  )
+  await sql`TRUNCATE ${sql.table(`pgboss.${table}`)}`.execute(world.db)
+}
+
+/** Puts them back: those whose turn was at the time, and seconds later, have it now, and seconds later. */
+export async function putJobsBack(world: World, trx: Trx): Promise<void> {
+  const { table, shared } = await jobColumns(world)
+  const columns = sql.join(['id', 'start_after', 'created_on', 'keep_until', ...shared].map((name) => sql.ref(name)))
+  await sql`
+    INSERT INTO ${sql.table(`pgboss.${table}`)} (priority, ${columns})
+    SELECT priority - extract(epoch FROM now() - set_aside_at)::int, ${columns} FROM jobs_aside
+  `.execute(trx)
 }
 
 type JobColumns = {

@@ -53,7 +53,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       // As after a failure of the last but one attempt: due over the whole of tomorrow.
       retryAt: (at) => new Date(at.getTime() + 86_400_000 + waiting * everyMs),
     },
-    { progress },
+    progress,
   )
 
   /** With a service of its own, so that nothing of the one database disturbs the other. */
