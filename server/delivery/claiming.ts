@@ -115,7 +115,6 @@ export function startClaiming(options: ClaimingOptions): Claiming {
 
   function noteTurns(caughtUp: boolean): void {
     turnsWait = !caughtUp
-    if (caughtUp) room.wake()
   }
 
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {

@@ -10,8 +10,8 @@ export type LaneChangeMeans = { db: Db; queue: Queue; logger: Logger }
 
 /** Deliveries moved by one statement. */
 const pageSize = 200
-/** How long is paused for each millisecond of moving: a fifth of one connection's time is used at most. */
-const pausePerMs = 4
+/** How long is paused for each millisecond of moving: a tenth of one connection's time is used at most. */
+const pausePerMs = 9
 
 /** Has webhooks in the slow lane from now on, or out of it. Answers those for which this is new. */
 export async function setSlow(

@@ -18,7 +18,7 @@ export type OpenLane = { lane: Lane; onlyTurns: boolean }
 export type RoomOffers = {
   /**
    * Room for a batch, or for nothing while there is little or all lanes are spoken for. With `waits` it answers
-   * when there is some, and at the latest after a tenth of a second.
+   * when there is some for all deliveries alike, and at the latest after a tenth of a second.
    */
   offer(waits: boolean): Promise<Room>
   /** There may be room now. */
@@ -53,7 +53,7 @@ export function createRoomOffers({ laneNow, batchSize, make, handBack }: RoomOff
 
   async function roomComes(): Promise<void> {
     const deadline = performance.now() + patienceMs
-    while (!isClosed && openLane() === null && performance.now() < deadline) {
+    while (!isClosed && openLane()?.onlyTurns !== false && performance.now() < deadline) {
       const { promise, resolve } = Promise.withResolvers<void>()
       waiting.add(resolve)
       const timer = setTimeout(resolve, deadline - performance.now())
