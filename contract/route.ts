@@ -13,7 +13,8 @@ export type RouteMetadata = {
   liveKeyOnly: boolean
   /**
    * Whether `Idempotency-Key` is accepted, and how the answer is kept: with the work, in its
-   * transaction, or after it, where the work is more than a transaction (an HTTP request to somebody else, new keys).
+   * transaction, or after it, where the work is more than a transaction (an HTTP request to somebody else, new
+   * keys).
    */
   idempotency: 'none' | 'with-work' | 'after-work'
   /** Whether the body may hold files, so that it may be larger than those of other routes. */

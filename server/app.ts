@@ -18,7 +18,7 @@ import { runDueChecks } from './domains/checking.ts'
 import type { MakeDkimKeys } from './domains/keys.ts'
 import { createDomainService, findSendingDomain } from './domains/service.ts'
 import { createEmailService } from './emails/service.ts'
-import { keyOfDataDir, openSecretBox } from './encryption-key.ts'
+import { encryptionKeyOf, openSecretBox } from './encryption-key.ts'
 import { OperatorError } from './errors.ts'
 import { continueFromNewestEvent } from './events/continuity.ts'
 import { createEventService } from './events/service.ts'
@@ -132,7 +132,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => queue.stop())
 
   const apiKeys = createApiKeyService({ clock })
-  const key = await encryptionKey()
+  const key = await encryptionKeyOf(config)
   const secretBox = await openSecretBox(db, key)
   const mailTokens = createMailTokens(key)
   const keyring = createKeyring(secretBox)
@@ -369,12 +369,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     })
     starting.use(embedded)
     return embedded.connectionString
-  }
-
-  async function encryptionKey(): Promise<Buffer> {
-    if (config.encryptionKey !== null) return config.encryptionKey
-    if (config.database.kind === 'external') throw new Error('the configuration lacks an encryption key')
-    return keyOfDataDir(config.database.dataDir)
   }
 
   function pool(name: string, max: number): Db {

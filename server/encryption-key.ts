@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from './config.ts'
 import type { Db } from './database/connection.ts'
 import { OperatorError } from './errors.ts'
 import { type SecretBox, secretBox } from './secrets.ts'
@@ -8,11 +9,21 @@ import { type SecretBox, secretBox } from './secrets.ts'
 const keyBytes = 32
 const settingName = 'encryption key fingerprint'
 
+/** The key that was configured, or else the one beside the embedded database. */
+export async function encryptionKeyOf({
+  encryptionKey,
+  database,
+}: Pick<Config, 'encryptionKey' | 'database'>): Promise<Buffer> {
+  if (encryptionKey !== null) return encryptionKey
+  if (database.kind === 'external') throw new Error('the configuration lacks an encryption key')
+  return keyOfDataDir(database.dataDir)
+}
+
 /**
  * The key kept beside the embedded database, readable by its owner only; made on first use.
  * Throws OperatorError when the file does not hold a key.
  */
-export async function keyOfDataDir(dataDir: string): Promise<Buffer> {
+async function keyOfDataDir(dataDir: string): Promise<Buffer> {
   const path = join(dataDir, 'encryption.key')
   const kept = await readKey(path)
   if (kept !== null) return kept

@@ -17,7 +17,10 @@ export function createRegistry(): Registry {
   return registry
 }
 
-/** Figures of deliveries, and of emails that wait: counted as they happen, or read from the database when they are asked for. */
+/**
+ * Figures of deliveries, and of emails that wait: counted as they happen, or read from the database when they
+ * are asked for.
+ */
 export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: Db; queue: Queue }): DeliveryMetrics {
   const registers = [registry]
   const attempts = new Counter({

@@ -24,12 +24,12 @@ export type ConnectionOptions = {
 }
 
 /**
- * Has a session plan every statement for tables that will grow. Plans are kept, those of foreign keys too,
- * and one made while it was cheapest to read a table through would read all of a flood for each row of it.
- * What is costed as if that were forbidden must not look as if it were worth compiling. Nor is anything here
- * worth all cores at once: who counts in the background holds up nobody.
+ * Statements are planned for tables that will grow: plans are kept, those of foreign keys too, and one made
+ * while it was cheapest to read a table through would read all of a flood for each row of it. What is costed
+ * as if that were forbidden must not look as if it were worth compiling. Nor is anything here worth all cores
+ * at once: who counts in the background holds up nobody.
  */
-const planForLargeTables = `
+const sessionSettings = `
   SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
     set_config('max_parallel_workers_per_gather', '0', false)
 `
@@ -50,7 +50,7 @@ export function connect(options: ConnectionOptions): Db {
     // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
     // of it; but an error nobody listens to would end the process.
     client.on('error', () => undefined)
-    client.query(planForLargeTables).catch(() => undefined)
+    client.query(sessionSettings).catch(() => undefined)
   })
   return new Kysely<Database>({ dialect: createDialect(pool) })
 }

@@ -5,6 +5,9 @@ import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './claim.ts'
 
+/** Where a delivery that is handed back waits. */
+export type PriorityOf = (claim: Claim) => number
+
 /** Deliveries handed back by one statement. */
 const batchSize = 500
 
@@ -16,7 +19,7 @@ const batchSize = 500
 export async function handBack(
   { db, queue }: { db: Handle; queue: Queue },
   claims: readonly Claim[],
-  priorityOfOne: (claim: Claim) => number = ({ delivery }) => priorityOf(delivery.webhook, null),
+  priorityOfOne: PriorityOf = ({ delivery }) => priorityOf(delivery.webhook, null),
 ): Promise<void> {
   for (let from = 0; from < claims.length; from += batchSize) {
     const batch = claims.slice(from, from + batchSize)

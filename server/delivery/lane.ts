@@ -60,7 +60,10 @@ export type Lane = {
   takeOver(one: Held): void
 }
 
-/** What waits for one webhook, since when only its own cap holds that up, and when it last moved. Milliseconds, monotonic. */
+/**
+ * What waits for one webhook, since when only its own cap holds that up, and when it last moved. Milliseconds,
+ * monotonic.
+ */
 type Line = { waiting: Held[]; cappedSince: number | null; movedAt: number }
 
 export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {

@@ -10,9 +10,6 @@ export const saturationMs = 1_000
 /** A webhook whose endpoint is silent for this long moves to the slow lane. Milliseconds. */
 export const hangingMs = 2_000
 
-/** A line that stands still for this long lets go of its turns where others want the places. Milliseconds. */
-export const stuckMs = 100
-
 const failuresUntilSlow = 10
 const successesUntilNormal = 10
 const quickMs = 1_000

@@ -9,7 +9,7 @@ import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
 import { startClaiming } from './claiming.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
-import { handBack } from './hand-back.ts'
+import { handBack, type PriorityOf } from './hand-back.ts'
 import type { Keyring } from './keyring.ts'
 import { createLane, type Held, type InFlight, type Lane, type Places } from './lane.ts'
 import { setSlow } from './lane-change.ts'
@@ -17,10 +17,12 @@ import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
 import type { Room } from './room.ts'
 import { startSettling } from './settling.ts'
-import { createHealthBook, hangingMs, saturationMs, stuckMs } from './slow-lane.ts'
+import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 const keepAliveMs = 5_000
+/** A line that stands still for this long gives up its turns where others want the places. Milliseconds. */
+const stuckMs = 100
 
 export type DeliveryWorkerOptions = {
   db: Db
@@ -246,7 +248,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
-  async function handBackHeld(ones: readonly Held[], priorityOfOne?: Parameters<typeof handBack>[2]): Promise<void> {
+  async function handBackHeld(ones: readonly Held[], priorityOfOne?: PriorityOf): Promise<void> {
     release(ones)
     await handBack(options, ones, priorityOfOne).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')

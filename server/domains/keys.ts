@@ -1,5 +1,6 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { createSlots } from '../slots.ts'
 
 /** A pair of keys for DKIM. */
 export type DkimKeyPair = {
@@ -42,32 +43,23 @@ async function makeDkimKeys(): Promise<DkimKeys> {
  * @param make Makes one pair. For tests.
  */
 export function createDkimKeyMaker(make: () => Promise<DkimKeys> = makeDkimKeys): MakeDkimKeys {
-  const inTurn = createQueue()
-  const ofAccounts = new Map<string, ReturnType<typeof createQueue>>()
-  return async (accountId) => {
-    const ofAccount = ofAccounts.get(accountId) ?? createQueue()
-    ofAccounts.set(accountId, ofAccount)
-    try {
-      return await ofAccount.run(() => inTurn.run(make))
-    } finally {
-      if (ofAccount.isIdle()) ofAccounts.delete(accountId)
-    }
-  }
-}
+  const oneByOne = createSlots(1)
+  /** When the last keys that an account waits for are made. */
+  const last = new Map<string, Promise<unknown>>()
 
-/** Runs one thing after the other. */
-function createQueue() {
-  let last: Promise<unknown> = Promise.resolve()
-  let waiting = 0
-  return {
-    isIdle: () => waiting === 0,
-    run<T>(work: () => Promise<T>): Promise<T> {
-      waiting += 1
-      const done = last.then(work).finally(() => {
-        waiting -= 1
-      })
-      last = done.catch(() => undefined)
-      return done
-    },
+  async function makeInTurn(): Promise<DkimKeys> {
+    const leave = await oneByOne.take()
+    return make().finally(leave)
+  }
+
+  return async (accountId) => {
+    const keys = (last.get(accountId) ?? Promise.resolve()).then(makeInTurn)
+    const made = keys.catch(() => undefined)
+    last.set(accountId, made)
+    try {
+      return await keys
+    } finally {
+      if (last.get(accountId) === made) last.delete(accountId)
+    }
   }
 }

@@ -66,7 +66,8 @@ export type EmailServiceOptions = JudgingMeans & {
 }
 
 type Placed = {
-  paths: readonly string[]
+  /** Where the email of an index stands in the request. */
+  pathOf: (index: number) => string
   /** Told of every refusal; may throw. */
   refuse: (refusal: DomainError, path: string) => void
 }
@@ -74,17 +75,17 @@ type Placed = {
 export function createEmailService(options: EmailServiceOptions): EmailService {
   const { clock, outbox, queue, wake } = options
 
-  /** Stores what can be sent. The emails stand at `paths` of the request. */
+  /** Stores what can be sent. */
   async function accept(
     trx: Trx,
     sender: Sender,
     read: readonly (ReadEmail | DomainError)[],
-    { paths, refuse }: Placed,
+    { pathOf, refuse }: Placed,
   ): Promise<(NewEmail | DomainError)[]> {
     const judge = await createJudge(trx, options, { sender, emails: read.filter(isAccepted) })
     const at = clock.now()
     const results = read.map((email, index) => {
-      const path = paths[index] ?? 'body'
+      const path = pathOf(index)
       const refusal = isRefusal(email) ? email : judge.refusalOf(email, path)
       if (refusal !== null) refuse(refusal, path)
       return isRefusal(email) ? email : (refusal ?? beginEmail(email, { sender, judge, at }))
@@ -131,20 +132,18 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const read = judgeForm(email, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
       return inTransaction(handle, async (trx) => {
-        const [result] = await accept(trx, sender, [read], { paths: ['body'], refuse: throwRefusal })
+        const [result] = await accept(trx, sender, [read], { pathOf: () => 'body', refuse: throwRefusal })
         if (result === undefined || isRefusal(result)) throw result
         return { id: result.id, status: result.status }
       })
     },
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
-      const paths = items.map((_, index) => `body.emails[${index}]`)
-      const read = items.map((item, index) =>
-        isRefusal(item) ? item : judgeForm(item, { now, path: paths[index] ?? 'body' }),
-      )
+      const pathOf = (index: number) => `body.emails[${index}]`
+      const read = items.map((item, index) => (isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) })))
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
       return inTransaction(handle, async (trx) => {
-        const results = await accept(trx, sender, read, { paths, refuse: isPermissive ? () => undefined : throwNamed })
+        const results = await accept(trx, sender, read, { pathOf, refuse: isPermissive ? () => undefined : throwNamed })
         return results.map((result) => (isRefusal(result) ? result : { id: result.id, status: result.status }))
       })
     },

@@ -166,8 +166,8 @@ const resentDetail =
 export type Begun = RecipientKey & { attempt: number }
 
 /**
- * Takes `markSending` back for recipients nothing was sent to, and for their emails. Those stay that are not in `sending` any more,
- * or that another worker has begun since, whose claim came after this one's had lapsed.
+ * Takes `markSending` back for recipients nothing was sent to, and for their emails. Those stay that are not in
+ * `sending` any more, or that another worker has begun since, whose claim came after this one's had lapsed.
  */
 export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Promise<void> {
   if (recipients.length === 0) return

@@ -49,8 +49,8 @@ export type FanOut = {
  * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
  *
  * While there is room they are kept, but for those of slow webhooks and those the room is not for, and no event
- * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken place all the same, the
- * claims lapse, and others make the deliveries.
+ * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken
+ * place all the same, the claims lapse, and others make the deliveries.
  */
 export async function fanOutBatch({
   db,

@@ -35,7 +35,8 @@ const lifetimeMs = 10 * 60_000
 
 /**
  * Listens for what comes back to the return path of emails: it takes messages to the signed addresses that
- * this service made and to the few every host has, at its own name and at that of return paths, and nothing else. A message is answered 250 once what it says is committed.
+ * this service made and to the few every host has, at its own name and at that of return paths, and nothing
+ * else. A message is answered 250 once what it says is committed.
  *
  * Throws OperatorError when the address cannot be had, or a file cannot be read.
  */

@@ -5,7 +5,7 @@ import type { StoredMessageListQuery } from '../../../contract/stored-message.ts
 import type { Handle } from '../../database/connection.ts'
 import { notFound } from '../../errors.ts'
 import { decodeCursor, pageOfRows } from '../../pagination.ts'
-import { createSlots } from '../receiving/slots.ts'
+import { createSlots } from '../../slots.ts'
 import { readContent, readHeading } from './parse.ts'
 import { findMessage, type MessageRow, type MessageTable, selectMessages } from './queries.ts'
 

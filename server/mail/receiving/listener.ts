@@ -5,9 +5,9 @@ import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 's
 import type { Clock } from '../../clock.ts'
 import { messageOf } from '../../errno.ts'
 import { OperatorError } from '../../errors.ts'
+import { createSlots } from '../../slots.ts'
 import { createDoor, type DoorLimits } from './door.ts'
 import { readMessage } from './read-message.ts'
-import { createSlots } from './slots.ts'
 
 /** A message as an SMTP client handed it over. */
 export type ReceivedMessage = {
