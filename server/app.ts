@@ -261,6 +261,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
           outbox,
           queue: queue.emails,
           wake: () => (config.roles.worker ? mail?.wake() : wakeUps.notify(emailsChannel)),
+          traceparent: () => tracer.current().traceparent,
           isCaptured: capturing,
           findSendingDomain,
           findSuppressed: suppressions.find,

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } from '../../contract/emails.ts'
 import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
@@ -7,6 +8,7 @@ import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
 import { addressKey } from '../subscribers/address.ts'
+import { createTogether } from '../together.ts'
 import { insertEmails } from './insert.ts'
 import { createJudge, type JudgingMeans, type Sender } from './judging.ts'
 import { readAddress } from './mailbox.ts'
@@ -63,7 +65,12 @@ export type EmailServiceOptions = JudgingMeans & {
   queue: Pick<EmailQueue, 'put' | 'remove'>
   /** Called after a commit that put an email into the queue. */
   wake: () => void
+  /** The trace of the request that is being answered: it is kept with the events of the email. Default: none is. */
+  traceparent?: () => string | null
 }
+
+/** A request to send one email. */
+type Asked = { handle: Handle; sender: Sender; email: ReadEmail }
 
 type Placed = {
   /** Where the email of an index stands in the request. */
@@ -73,7 +80,7 @@ type Placed = {
 }
 
 export function createEmailService(options: EmailServiceOptions): EmailService {
-  const { clock, outbox, queue, wake } = options
+  const { clock, outbox, queue, wake, traceparent = () => null } = options
 
   /** Stores what can be sent. */
   async function accept(
@@ -112,6 +119,20 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     afterCommit(trx, wake)
   }
 
+  function acceptAsked(asked: readonly [Asked, ...Asked[]]): Promise<(NewEmail | DomainError)[]> {
+    const [{ handle, sender }] = asked
+    const emails = asked.map(({ email }) => email)
+    const placed: Placed = { pathOf: () => 'body', refuse: () => undefined }
+    return inTransaction(handle, (trx) => accept(trx, sender, emails, placed))
+  }
+
+  // A transaction costs more than what is written of a small email, so the requests of a sender share one.
+  const together = createTogether<Asked, NewEmail | DomainError>({
+    limit: 100,
+    work: acceptAsked,
+    isOfOne: isOfContent,
+  })
+
   /** An email that waits for its time, kept from being begun until the transaction ends. */
   async function lockScheduled(trx: Trx, accountId: string, id: string): Promise<EmailRow> {
     const row = await lockEmail(trx, accountId, id)
@@ -131,11 +152,11 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     async send(handle, sender, email) {
       const read = judgeForm(email, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
-      return inTransaction(handle, async (trx) => {
-        const [result] = await accept(trx, sender, [read], { pathOf: () => 'body', refuse: throwRefusal })
-        if (result === undefined || isRefusal(result)) throw result
-        return { id: result.id, status: result.status }
-      })
+      const asked = { handle, sender, email: read }
+      const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
+      const result = isSharing(asked) ? await together.add(group, asked) : (await acceptAsked([asked]))[0]
+      if (result === undefined || isRefusal(result)) throw result
+      return { id: result.id, status: result.status }
     },
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
@@ -218,8 +239,18 @@ function judgeForm(email: SendEmail, place: { now: Date; path: string }): ReadEm
   return read.faults === null ? read.email : invalidRequest(read.faults)
 }
 
-function throwRefusal(refusal: DomainError): never {
-  throw refusal
+/** Characters of an email that shares a transaction, at most: so many of them are not much to hold. */
+const sharingLength = 65_536
+
+/** Whether a request may share its transaction: it has none of its own, and the email is small. */
+function isSharing({ handle, email: { html, text, attachments } }: Asked): boolean {
+  const length = (html?.length ?? 0) + (text?.length ?? 0)
+  return !handle.isTransaction && attachments.length === 0 && length <= sharingLength
+}
+
+/** Whether the database refused what was to be written, and so has undone it: data, integrity, its limits. */
+function isOfContent(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(22|23|54)/.test(error.code ?? '')
 }
 
 /** The refusal of one email of a batch, with which one it is. */

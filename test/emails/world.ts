@@ -3,7 +3,7 @@ import type { SendEmail } from '../../contract/emails.ts'
 import { createContactService } from '../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../server/audiences/service.ts'
 import { createDomainService, findSendingDomain } from '../../server/domains/service.ts'
-import { createEmailService } from '../../server/emails/service.ts'
+import { createEmailService, type EmailServiceOptions } from '../../server/emails/service.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { startQueue } from '../../server/queue/queue.ts'
@@ -18,7 +18,7 @@ export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
 export const hourMs = 3_600_000
 
 /** Emails over a database and a queue of their own, with a verified domain, two accounts and a clock that is moved by hand. */
-export async function createEmailWorld() {
+export async function createEmailWorld(options: Pick<EmailServiceOptions, 'traceparent'> = {}) {
   const time = createTestTime(new Date('2026-03-01T09:30:00.000Z'))
   const { clock, queueClock, sessionOptions } = time
   const database = await createTestDatabase({ sessionOptions })
@@ -54,6 +54,7 @@ export async function createEmailWorld() {
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
+    ...options,
   })
 
   async function addAccount(name: string): Promise<string> {
