@@ -19,6 +19,8 @@ const slowLanesPerRound = 100
 export type Claiming = {
   /** There may be fresh deliveries. */
   wakeFresh(): void
+  /** Much of what is fresh may be of webhooks that have just become slow: claims a few, to see. */
+  probeFresh(): void
   /** There may be deliveries for slow webhooks. */
   wakeSlow(): void
   /** There is room again in these lanes. */
@@ -102,8 +104,8 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   }
 
   /**
-   * Until when only those are claimed whose turn it is. Milliseconds, monotonic. Null: the last fresh ones were
-   * not of slow webhooks.
+   * Until when only those are claimed whose turn it is, and then a few to see whose they are. Milliseconds,
+   * monotonic. Null: the last fresh ones were not of slow webhooks.
    */
   let freshRestsUntil: number | null = null
 
@@ -219,6 +221,9 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       turnsWait = true
       claimingFresh.loop.wake()
       claimingTurns.loop.wake()
+    },
+    probeFresh() {
+      freshRestsUntil ??= performance.now()
     },
     wakeSlow: () => claimingSlow.wake(),
     wakeFor(freed) {

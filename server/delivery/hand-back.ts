@@ -24,19 +24,20 @@ export async function handBack(
   for (let from = 0; from < claims.length; from += batchSize) {
     const batch = claims.slice(from, from + batchSize)
     const ids = batch.map(({ delivery }) => delivery.id)
+    const uuids = ids.map(uuidOf)
     const unchanged = sql`
       SELECT i.job_id, i.retry_count, i.priority
       FROM unnest(
         ${ids}::text[],
-        ${ids.map(uuidOf)}::uuid[],
+        ${uuids}::uuid[],
         ${batch.map(({ delivery }) => delivery.attemptCount)}::int[],
         ${batch.map(({ claimed }) => claimed.claim.retryCount)}::int[],
         ${batch.map(priorityOfOne)}::int[]
       ) AS i (id, job_id, attempt_count, retry_count, priority)
       JOIN deliveries d ON d.id = i.id AND d.attempt_count = i.attempt_count
-      -- Said twice, as in settleSuccesses.
+      -- Said twice, as there.
       WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
     `
-    await queue.handingBack(unchanged).execute(db)
+    await queue.handingBack(uuids, unchanged).execute(db)
   }
 }

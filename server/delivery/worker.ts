@@ -196,9 +196,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function makeSlow(webhookIds: ReadonlySet<string>): Promise<void> {
     if (webhookIds.size === 0) return
     for (const { delivery } of held.values()) if (webhookIds.has(delivery.webhookId)) delivery.webhook.slow = true
+    // Before there is room again: what is claimed then is known to be theirs.
+    const changed = await setSlow(options, [...webhookIds], true)
+    claiming.probeFresh()
     await handBackHeld([...webhookIds].flatMap((id) => normal.flatMap((lane) => lane.takeWaiting(id))))
     claiming.wakeFor(new Set(normal))
-    for (const webhook of await setSlow(options, [...webhookIds], true)) movers.start(webhook)
+    for (const webhook of changed) movers.start(webhook)
     health.forget([...webhookIds])
     claiming.wakeSlow()
   }

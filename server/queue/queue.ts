@@ -46,10 +46,10 @@ export type Queue = {
   removal(uuids: RawBuilder<unknown>): RawBuilder<unknown>
   /**
    * A statement that ends claims of what was not attempted and puts it into other lanes, due at once. `claims`
-   * yields `job_id`, the UUID in the id of a delivery, the `retry_count` of its claim, and its `priority`. Those
-   * claimed anew since are passed over.
+   * yields `job_id`, the UUID in the id of a delivery and one of `uuids`, the `retry_count` of its claim, and its
+   * `priority`. Those claimed anew since are passed over.
    */
-  handingBack(claims: RawBuilder<unknown>): RawBuilder<unknown>
+  handingBack(uuids: readonly string[], claims: RawBuilder<unknown>): RawBuilder<unknown>
   /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
   /** Puts what waits into another lane. What is claimed, or is being claimed at this moment, is passed over. */
@@ -204,10 +204,12 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
     },
     removal: (uuids) => sql`DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(${uuids}))`,
     // What pg-boss's fail would leave, but for the priority: see test/queue/handed-back.test.ts.
-    handingBack: (claims) => sql`
+    handingBack: (uuids, claims) => sql`
       UPDATE ${jobs} j SET state = 'retry', priority = c.priority, start_after = ${queueNow}, heartbeat_on = NULL
       FROM (${claims}) c
-      WHERE j.name = ${deliveryQueue} AND j.id = c.job_id AND j.state = 'active' AND j.retry_count = c.retry_count
+      -- Said twice: then no statistics, however old, lead to reading more than these.
+      WHERE j.name = ${deliveryQueue} AND j.id = c.job_id AND j.id = ANY(${uuids}::uuid[])
+        AND j.state = 'active' AND j.retry_count = c.retry_count
     `,
     async drop(handle, claimed) {
       if (claimed.length === 0) return

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { inTransaction } from '../../server/database/connection.ts'
+import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { newId, uuidOf } from '../../server/ids.ts'
 import { freshRange, priorityOfSlow, rangeOfSlow } from '../../server/queue/lanes.ts'
 import { type ClaimedDelivery, type Queue, startQueue } from '../../server/queue/queue.ts'
@@ -24,7 +24,7 @@ async function claimTwo(stack: AsyncDisposableStack) {
   const claimOf = (id: string) => claims.find(({ deliveryId }) => deliveryId === id) as ClaimedDelivery
   const handBack = async ({ claim }: ClaimedDelivery, priority: number) => {
     const rows = sql`SELECT ${claim.id}::uuid AS job_id, ${claim.retryCount}::int AS retry_count, ${priority}::int AS priority`
-    await queue.handingBack(rows).execute(db)
+    await queue.handingBack([claim.id], rows).execute(db)
   }
   return { db, queue, claimOf, handBack }
 }
@@ -49,3 +49,43 @@ it('puts it into another lane at once, under another claim, and passes over what
   await handBack(claimOf(one), freshRange.max)
   expect(await queue.claim(freshRange, 10)).toEqual([])
 })
+
+it('reads no more than what is handed back, whatever waits and however little is known of that', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { db, queue } = await claimTwo(stack)
+  await putMany(db, queue)
+  const claims = (await queue.claim(freshRange, 500)).map(({ claim }) => claim)
+  const ids = claims.map(({ id }) => id)
+  const rows = sql`
+    SELECT job_id, retry_count, -7 AS priority
+    FROM unnest(${ids}::uuid[], ${claims.map(({ retryCount }) => retryCount)}::int[]) AS i (job_id, retry_count)
+  `
+  const explained = await sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`
+    EXPLAIN (ANALYZE, FORMAT JSON) ${queue.handingBack(ids, rows)}
+  `.execute(db)
+  expect(await queue.claim(rangeOfSlow(7), 1_000)).toHaveLength(500)
+  expect(rowsPassedOver(explained.rows[0]?.['QUERY PLAN'][0].Plan)).toBeLessThan(500)
+})
+
+type Plan = { 'Rows Removed by Filter'?: number; 'Rows Removed by Join Filter'?: number; Plans?: Plan[] }
+
+/** By all parts of a plan. */
+function rowsPassedOver(plan: Plan | undefined): number {
+  const { 'Rows Removed by Filter': byFilter = 0, 'Rows Removed by Join Filter': byJoin = 0, Plans = [] } = plan ?? {}
+  return byFilter + byJoin + Plans.reduce((sum, part) => sum + rowsPassedOver(part), 0)
+}
+
+/** Has many wait of which PostgreSQL does not know. */
+async function putMany(db: Db, queue: Queue): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'pgboss.job'::regclass
+  `.execute(db)
+  for (const { name } of rows) await sql`ALTER TABLE ${sql.raw(name)} SET (autovacuum_enabled = off)`.execute(db)
+  const at = new Date()
+  const many = Array.from({ length: 10_000 }, () => ({
+    deliveryId: newId('delivery', at),
+    priority: freshRange.min,
+    dueAt: null,
+  }))
+  await inTransaction(db, (trx) => queue.put(trx, many))
+}
