@@ -19,8 +19,8 @@ let engine: MailEngine
 
 beforeEach(async () => {
   dns = await startDnsServer()
-  first = await startScriptedSmtp()
-  second = await startScriptedSmtp({ host: '127.0.0.2', port: first.port })
+  first = await startScriptedSmtp({ tls: 'valid' })
+  second = await startScriptedSmtp({ tls: 'valid', host: '127.0.0.2', port: first.port })
   dns.set('mx1.test', ['127.0.0.1'])
   dns.set('mx2.test', ['127.0.0.2'])
   dns.set('one.test', { MX: [{ exchange: 'mx1.test', priority: 10 }] })
@@ -134,7 +134,7 @@ describe('a mail server', () => {
   })
 })
 
-const stages: readonly SmtpStage[] = ['connect', 'ehlo', 'mail', 'rcpt', 'data', 'content', 'message']
+const stages: readonly SmtpStage[] = ['connect', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'content', 'message']
 const failures: readonly SmtpReaction[] = [
   { reply: '421 4.3.2 Not now', next: 'drop' },
   { reply: '451 4.3.0 Try again later', next: 'drop' },

@@ -78,7 +78,7 @@ export async function openSession(target: SessionTarget, means: SessionMeans, si
   try {
     return await first.open(true)
   } catch (error) {
-    const isTlsBroken = error instanceof SessionError && error.stage === 'starttls' && error.cause instanceof LineError
+    const isTlsBroken = error instanceof SessionError && error.stage === 'starttls'
     if (target.tls !== 'opportunistic' || !isTlsBroken || signal.aborted) throw error
     // Where it may be in the clear, broken TLS is no reason not to send (RFC 7435 §3).
     return await new Opening(target, means, signal).open(false)
@@ -168,6 +168,8 @@ class Opening {
       return true
     }
     if (isNeeded) throw this.#refused(answer, 'The mail server refused a secure connection, and one is demanded.')
+    // It ends the connection, and with it what could be said in the clear (RFC 5321 §3.8).
+    if (answer.code === 421) throw this.#refused(answer, 'The mail server ended the connection instead of securing it.')
     return false
   }
 

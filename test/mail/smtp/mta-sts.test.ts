@@ -89,13 +89,14 @@ describe('a domain that enforces its policy', () => {
     expect(server.messages).toEqual([])
   })
 
-  test.each<[SmtpStage, string]>([
+  test.each<[SmtpStage, string, 'drop'?]>([
     ['connect', '554 5.7.1 Go away'],
     ['ehlo', '550 5.7.1 Go away'],
     ['starttls', '554 5.7.0 No'],
-  ])('keeps the message when it is refused at %s, since anybody may have said that', async (stage, reply) => {
+    ['starttls', '421 4.7.0 Not now', 'drop'],
+  ])('keeps the message when it is refused at %s, since anybody may have said that', async (stage, reply, next) => {
     await using server = await startScriptedSmtp({ tls: 'valid' })
-    server.at(stage, reply)
+    server.at(stage, next === undefined ? reply : { reply, next })
     server.at('helo', reply)
     const dns = await startReceiver()
     const policies = await startPolicyServer(enforced)
@@ -103,6 +104,7 @@ describe('a domain that enforces its policy', () => {
     expect(await sendOnce(directTo({ dns, port: server.port, https: policies.port }), toReceiver)).toMatchObject([
       { kind: 'deferred', reply, host: 'mx.receiver.test' },
     ])
+    expect(server.connections).toBe(1)
     expect(server.messages).toEqual([])
   })
 

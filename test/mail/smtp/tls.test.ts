@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { RelayConfig } from '../../../server/mail/smtp/relay-url.ts'
 import { type CertificateName, testAuthority } from '../../support/certificates.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import type { SmtpReaction } from '../../support/scripted-smtp-session.ts'
 import { relayTo, sendOnce } from './smtp-setup.ts'
 
 const login = { user: 'me@sender.test', password: 'pässword' }
@@ -38,12 +39,29 @@ describe('where TLS is offered and not demanded', () => {
     expect(server.messages).toMatchObject([{ isSecure: false, connection: 1 }])
   })
 
-  test('a message goes in the clear when TLS is refused', async () => {
+  test.each<[string, SmtpReaction, number]>([
+    ['for now', '454 4.7.0 Not now', 0],
+    ['for good', '554 5.7.0 No', 0],
+    ['with 421 and an end', { reply: '421 4.7.0 Not now', next: 'drop' }, 1],
+    ['with 421 and no end', '421 4.7.0 Not now', 1],
+    ['by an end', { next: 'drop' }, 1],
+    ['by a reset', { next: 'reset' }, 1],
+  ])('a message goes in the clear when TLS is refused %s', async (_name, reaction, connection) => {
     await using server = await startScriptedSmtp({ tls: 'valid' })
-    server.at('starttls', '454 4.7.0 Not now')
+    server.at('starttls', reaction)
 
     expect(await sendOnce(relay(server, {}))).toMatchObject([{ kind: 'accepted' }])
-    expect(server.messages).toMatchObject([{ isSecure: false, connection: 0 }])
+    expect(server.messages).toMatchObject([{ isSecure: false, connection }])
+    expect(server.connections).toBe(connection + 1)
+  })
+
+  test('a message is deferred by what is said to the next connection when a server goes away', async () => {
+    await using server = await startScriptedSmtp({ tls: 'valid' })
+    server.at('starttls', { reply: '421 4.3.2 Going away', next: 'drop' })
+    server.at('connect', ({ count }) => (count === 0 ? undefined : { reply: '421 4.3.2 Gone away', next: 'drop' }))
+
+    expect(await sendOnce(relay(server, {}))).toMatchObject([{ kind: 'deferred', reply: '421 4.3.2 Gone away' }])
+    expect(server.connections).toBe(2)
   })
 
   test('what somebody put before the handshake is not believed', async () => {
@@ -80,13 +98,23 @@ describe('where TLS is demanded', () => {
     expect(server.messages).toEqual([])
   })
 
-  test('nothing is sent where it is refused', async () => {
-    await using server = await startScriptedSmtp({ tls: 'valid' })
-    server.at('starttls', '454 4.7.0 Not now')
+  test.each<[string, SmtpReaction, string | null]>([
+    ['for now', '454 4.7.0 Not now', '454 4.7.0 Not now'],
+    ['for good', '554 5.7.0 No', '554 5.7.0 No'],
+    ['with 421 and an end', { reply: '421 4.7.0 Not now', next: 'drop' }, '421 4.7.0 Not now'],
+    ['by an end', { next: 'drop' }, null],
+    ['by a reset', { next: 'reset' }, null],
+  ])('nothing is sent where it is refused %s', async (_name, reaction, reply) => {
+    await using server = await startScriptedSmtp({ tls: 'valid', extensions: ['AUTH PLAIN'] })
+    server.at('starttls', reaction)
 
-    expect(await sendOnce(relay(server, { tls: 'verified' }))).toMatchObject([
-      { kind: 'deferred', reply: '454 4.7.0 Not now' },
-    ])
+    for (const credentials of [null, login]) {
+      expect(await sendOnce(relay(server, { tls: 'verified', credentials }))).toMatchObject([
+        { kind: 'deferred', reply, unknown: false },
+      ])
+    }
+    expect(server.connections).toBe(2)
+    expect(server.commands.map(({ line }) => line.split(' ')[0])).not.toContain('AUTH')
     expect(server.messages).toEqual([])
   })
 
