@@ -235,7 +235,7 @@ export const settingsSchema = z.object({
     default: 10,
     min: 2,
     max: 1000,
-    meaning: 'Connections for requests at most. A process that works opens up to 11 more.',
+    meaning: 'Connections for requests at most. A process opens up to 3 more, one that works up to 17 more.',
   }),
   LOG_LEVEL: setting(
     {

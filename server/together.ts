@@ -7,6 +7,8 @@ export type Together<Item, Result> = {
 export type TogetherOptions<Item, Result> = {
   /** Items worked on at once, at most. */
   limit: number
+  /** For how long what comes waits for what is being worked on. Milliseconds. Default 100. */
+  patienceMs?: number
   /** Answers a result for each item, in their order. What it rejects with is of all of them, unless it `isOfOne`. */
   work: (items: readonly [Item, ...Item[]]) => Promise<readonly Result[]>
   /** Whether an error may be due to one item, with nothing done for the others: then each is worked on alone. */
@@ -15,14 +17,18 @@ export type TogetherOptions<Item, Result> = {
 
 type Waiting<Item, Result> = { item: Item; ending: PromiseWithResolvers<Result> }
 
+/** What waits of a group, and who works on it: `prompt` are those who have not been at the same items for long. */
+type Group<Item, Result> = { waiting: Waiting<Item, Result>[]; workers: number; prompt: number }
+
 /**
  * For work that costs about the same for many as for one. What comes alone is worked on at once, and what comes
- * meanwhile together when that has ended: nothing waits for others to come, and the more comes, the less each costs.
+ * meanwhile together when that has ended: nothing waits for others to come, and the more comes, the less each
+ * costs. What takes long holds up nobody who came after it.
  */
 export function createTogether<Item, Result>(options: TogetherOptions<Item, Result>): Together<Item, Result> {
-  const { limit, work, isOfOne } = options
-  /** What waits for a group that is being worked on; of one that is not, nothing does. */
-  const groups = new Map<string, Waiting<Item, Result>[]>()
+  const { limit, patienceMs = 100, work, isOfOne } = options
+  /** Those that are being worked on. */
+  const groups = new Map<string, Group<Item, Result>>()
 
   async function workOn(batch: readonly [Waiting<Item, Result>, ...Waiting<Item, Result>[]]): Promise<void> {
     const [first, ...others] = batch
@@ -35,26 +41,39 @@ export function createTogether<Item, Result>(options: TogetherOptions<Item, Resu
     }
   }
 
-  async function workThrough(group: string, waiting: Waiting<Item, Result>[]): Promise<void> {
+  async function workThrough(name: string, group: Group<Item, Result>): Promise<void> {
+    group.workers += 1
+    group.prompt += 1
     for (;;) {
-      const [first, ...others] = waiting.splice(0, limit)
+      const [first, ...others] = group.waiting.splice(0, limit)
       if (first === undefined) break
+      let isPrompt = true
+      const impatience = setTimeout(() => {
+        isPrompt = false
+        group.prompt -= 1
+        if (group.waiting.length > 0) ensureWorker(name, group)
+      }, patienceMs)
       await workOn([first, ...others])
+      clearTimeout(impatience)
+      if (!isPrompt) group.prompt += 1
     }
-    groups.delete(group)
+    group.prompt -= 1
+    group.workers -= 1
+    if (group.workers === 0) groups.delete(name)
+  }
+
+  function ensureWorker(name: string, group: Group<Item, Result>): void {
+    if (group.prompt === 0) void workThrough(name, group)
   }
 
   return {
-    add(group, item) {
-      const one = { item, ending: Promise.withResolvers<Result>() }
-      const waiting = groups.get(group)
-      if (waiting !== undefined) waiting.push(one)
-      else {
-        const began = [one]
-        groups.set(group, began)
-        void workThrough(group, began)
-      }
-      return one.ending.promise
+    add(name, item) {
+      const ending = Promise.withResolvers<Result>()
+      const group = groups.get(name) ?? { waiting: [], workers: 0, prompt: 0 }
+      groups.set(name, group)
+      group.waiting.push({ item, ending })
+      ensureWorker(name, group)
+      return ending.promise
     },
   }
 }

@@ -4,19 +4,26 @@ import { createTogether } from '../server/together.ts'
 class OfOne extends Error {}
 
 /** Work that ends when it is told to, with what was worked on at once. */
-function createWork(limit = 10) {
+function createWork({ limit = 10, patienceMs = 60_000 } = {}) {
+  const waiters: { count: number; reached: () => void }[] = []
   const begun: { items: readonly string[]; ending: PromiseWithResolvers<void> }[] = []
   const together = createTogether<string, string>({
     limit,
+    patienceMs,
     async work(items) {
       const ending = Promise.withResolvers<void>()
       begun.push({ items, ending })
+      for (const { count, reached } of waiters) if (begun.length >= count) reached()
       await ending.promise
       return items.map((item) => item.toUpperCase())
     },
     isOfOne: (error) => error instanceof OfOne,
   })
-  return { together, begun, all: () => begun.map(({ items }) => items.join('')) }
+  /** Resolves when work has begun so many times. */
+  const until = async (count: number) => {
+    if (begun.length < count) await new Promise<void>((reached) => waiters.push({ count, reached }))
+  }
+  return { together, begun, until, all: () => begun.map(({ items }) => items.join('')) }
 }
 
 /** Until all that could follow has followed. */
@@ -36,7 +43,7 @@ test('what comes alone is worked on at once', async () => {
 })
 
 test('what comes meanwhile is worked on together, in its order, as many at once as may be', async () => {
-  const { together, all, begun } = createWork(3)
+  const { together, all, begun } = createWork({ limit: 3 })
   const asked = ['a', 'b', 'c', 'd', 'e'].map((item) => together.add('g', item))
   expect(all()).toEqual(['a'])
   begun[0]?.ending.resolve()
@@ -89,4 +96,24 @@ test('an error that may be due to one item fails that one alone', async () => {
   begun[3]?.ending.resolve()
   expect(await asked).toMatchObject([{ value: 'A' }, { reason: { message: 'b itself' } }, { value: 'C' }])
   expect(all()).toEqual(['a', 'bc', 'b', 'c'])
+})
+
+test('what comes does not wait for work that takes long, however much of it does', async () => {
+  const { together, begun, all, until } = createWork({ patienceMs: 1 })
+  const first = together.add('g', 'a')
+  const second = together.add('g', 'b')
+  await until(2)
+  const third = together.add('g', 'c')
+  const fourth = together.add('g', 'd')
+  await until(3)
+  expect(all()).toEqual(['a', 'b', 'cd'])
+  begun[1]?.ending.resolve()
+  begun[2]?.ending.resolve()
+  expect(await Promise.all([second, third, fourth])).toEqual(['B', 'C', 'D'])
+  const next = together.add('g', 'e')
+  await until(4)
+  begun[3]?.ending.resolve()
+  expect(await next).toBe('E')
+  begun[0]?.ending.resolve()
+  expect(await first).toBe('A')
 })

@@ -65,8 +65,8 @@ export type EmailServiceOptions = JudgingMeans & {
   queue: Pick<EmailQueue, 'put' | 'remove'>
   /** Called after a commit that put an email into the queue. */
   wake: () => void
-  /** The trace of the request that is being answered: it is kept with the events of the email. Default: none is. */
-  traceparent?: () => string | null
+  /** The trace of the request that is being answered: it is kept with the events of the email. Null: none is. */
+  traceparent: () => string | null
 }
 
 /** A request to send one email. */
@@ -80,7 +80,7 @@ type Placed = {
 }
 
 export function createEmailService(options: EmailServiceOptions): EmailService {
-  const { clock, outbox, queue, wake, traceparent = () => null } = options
+  const { clock, outbox, queue, wake, traceparent } = options
 
   /** Stores what can be sent. */
   async function accept(

@@ -98,4 +98,24 @@ test('a request with a trace of its own is stored by itself, so that its events 
   const answers = await Promise.all([1, 2, 3].map(() => emails.send(db, live, good)))
   traces = 0
   expect(new Set(await transactionsOf(answers.map(({ id }) => id))).size).toBe(3)
+  await world.due()
+})
+
+test('one whose writing is held up holds up none that comes after it', async () => {
+  const { db, live, emails } = world
+  await sql`
+    CREATE FUNCTION wait_for_us() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$
+  `.execute(db)
+  await sql`
+    CREATE TRIGGER held BEFORE INSERT ON emails FOR EACH ROW WHEN (NEW.subject = 'held') EXECUTE FUNCTION wait_for_us()
+  `.execute(db)
+  const holding = await db.startTransaction().execute()
+  await sql`SELECT pg_advisory_xact_lock(7)`.execute(holding)
+  const held = emails.send(db, live, { ...good, subject: 'held' })
+  const others = await Promise.all(['a', 'b'].map((subject) => emails.send(db, live, { ...good, subject })))
+  expect(others).toMatchObject([{ status: 'queued' }, { status: 'queued' }])
+  await holding.rollback().execute()
+  expect(await held).toMatchObject({ status: 'queued' })
+  expect(await world.due()).toHaveLength(3)
 })

@@ -18,7 +18,9 @@ export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
 export const hourMs = 3_600_000
 
 /** Emails over a database and a queue of their own, with a verified domain, two accounts and a clock that is moved by hand. */
-export async function createEmailWorld(options: Pick<EmailServiceOptions, 'traceparent'> = {}) {
+export async function createEmailWorld({
+  traceparent = () => null,
+}: Partial<Pick<EmailServiceOptions, 'traceparent'>> = {}) {
   const time = createTestTime(new Date('2026-03-01T09:30:00.000Z'))
   const { clock, queueClock, sessionOptions } = time
   const database = await createTestDatabase({ sessionOptions })
@@ -54,7 +56,7 @@ export async function createEmailWorld(options: Pick<EmailServiceOptions, 'trace
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
-    ...options,
+    traceparent,
   })
 
   async function addAccount(name: string): Promise<string> {

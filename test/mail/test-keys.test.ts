@@ -21,6 +21,7 @@ async function start() {
     outbox,
     queue: engine.queue.emails,
     wake: () => engine.worker.wake(),
+    traceparent: () => null,
     isCaptured: false,
     findSendingDomain,
     findSuppressed: createSuppressionService({ clock }).find,

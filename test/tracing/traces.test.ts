@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { contract } from '../../contract/index.ts'
 import type { TracingConfig } from '../../server/tracing/settings.ts'
 import { createTestTime } from '../support/clock.ts'
@@ -11,6 +12,8 @@ import { startTestService, type TestService, type TestServiceOptions } from '../
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const clientSpan = '00f067aa0ba902b7'
 const traceparent = `00-${traceId}-${clientSpan}-01`
+
+const aboutEmail = z.object({ emailId: z.string() })
 
 let collector: Collector
 let receiver: Receiver
@@ -157,6 +160,33 @@ describe('a request', () => {
     const kept = await keptIn(service)
     await service.stop()
     expect(kept).toEqual([`00-${traceId}-${only('POST /v1/subscribers').spanId}-01`])
+  })
+
+  it('has its own emails only, of several that are sent at once', async () => {
+    const { client, stop } = await startTraced()
+    const address = 'ada@example.com'
+    await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    await client.succeed(contract.suppressions.create, { body: { address } })
+    const email = { from: 'hello@shop.test', to: [address], subject: 'Hello', text: 'Hello' }
+    const traceIds = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(32))
+    const sent = await Promise.all(
+      traceIds.map((id) =>
+        client.succeed(
+          contract.emails.send,
+          { body: email },
+          { headers: { traceparent: `00-${id}-${clientSpan}-01` } },
+        ),
+      ),
+    )
+    const { data } = await client.succeed(contract.events.list, { query: { type: 'email.failed' } })
+    await stop()
+
+    const emailOf = new Map(data.map((event) => [event.id, aboutEmail.parse(event.data).emailId]))
+    const told = named('POST /v1/emails').map(({ traceId: id, events }) => [
+      id,
+      events.map(({ attributes }) => emailOf.get(String(attributes['postern.event.id']))),
+    ])
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(traceIds.map((id, index) => [id, [sent[index]?.id]])))
   })
 
   it('that the client does not trace leaves nothing, here and at the receiver', async () => {
