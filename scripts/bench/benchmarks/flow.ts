@@ -2,12 +2,13 @@ import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
 import { startBareExpress, startCluster, startLoad, startReceiver, startService } from '../lab.ts'
 import { profiling } from '../profile.ts'
 import { costsOf, inTurn, valuesOf } from '../rounds.ts'
-import { addAudience, addTenants, settleDown, untilSettled } from '../seed.ts'
+import { addAudience, addTenants, settleDown, type Tenant, untilSettled } from '../seed.ts'
 import { median, quantile, ratio } from '../statistics.ts'
 
-const connections = 32
+/** Requests in flight. */
+export const connections = 32
 /** Adding a new person to an audience causes these, and each is delivered. */
-const events = ['subscriber.added', 'contact.created'] as const
+export const events = ['subscriber.added', 'contact.created'] as const
 /** How long the deliveries may need after the last request, as a part of the time of the requests. */
 const catchUpGoal = { atMost: 0.1 }
 
@@ -33,12 +34,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const express = await startBareExpress(processes, world, tenant)
   const load = await startLoad(processes)
 
-  const request = {
-    method: 'POST' as const,
-    path: `/v1/audiences/${audienceId}/contacts`,
-    headers: { authorization: `Bearer ${tenant.key}`, 'content-type': 'application/json' },
-    body: '{"email":"reader-{n}@example.com","firstName":"Ada"}',
-  }
+  const request = addContact(tenant, audienceId)
   async function send(origin: string, forSeconds: number) {
     const options = { origins: [origin], requests: [request], seconds: forSeconds, connections }
     const { latencies, seconds: took } = await load.run(options, 201)
@@ -105,5 +101,15 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       `${connections} connections add people without a pause; each causes two events, and both are delivered to one webhook.`,
       ...(await profile.end(world, service, { what: 'request', count })),
     ],
+  }
+}
+
+/** The request that adds a new person to an audience. */
+export function addContact({ key }: Tenant, audienceId: string) {
+  return {
+    method: 'POST' as const,
+    path: `/v1/audiences/${audienceId}/contacts`,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: '{"email":"reader-{n}@example.com","firstName":"Ada"}',
   }
 }

@@ -1,39 +1,51 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql } from 'kysely'
 import type { Benchmark, BenchmarkContext, Measurement, Outcome, Target } from '../benchmark.ts'
-import { startCluster, startLoad, startReceiver, startService, type World } from '../lab.ts'
-import { addAudience, addTenants, appendEvents } from '../seed.ts'
+import { startCluster, startLoad, startReceiver, startService } from '../lab.ts'
+import { formatNumber } from '../report.ts'
+import { costsOf, inTurn } from '../rounds.ts'
+import { addAudience, addTenants, appendEvents, untilSettled } from '../seed.ts'
+import { type Size, sizesOf } from '../sizes.ts'
 import { lateGrowth } from '../statistics.ts'
+import { addContact, connections, events } from './flow.ts'
 
-/** Requests a second: well below what `flow` reaches, so that what is measured is the size, not the speed. */
-const rate = 150
-const retentionSeconds = 120
+/** Of the time of the requests: two minutes of ten. The service looks each minute for what is past it. */
+const retentionPart = 1 / 5
+/** Parts of the time whose requests are counted apart, so that it shows when fewer are answered in the end. */
+const parts = 10
+const warmUpSeconds = 3
+const samplingSeconds = 5
 /** Tables and indexes that stay below this are not told of. */
 const judgedBytes = 2 ** 20
-const samplingSeconds = 5
-/** Ends the names of what is told of the indexes of a table. */
-const ofIndexes = ', indexes'
-const connections = 64
 /** The greatest of the last third of the time may be this much of the greatest of the third before. */
 const level = { atMost: 1.1 }
+const side = 'service'
 
 export const soak: Benchmark = {
   name: 'soak',
-  measures: `flow at ${rate} requests/s for ten minutes, with retention set to two minutes`,
+  measures: 'flow for ten minutes, with retention set to two minutes',
   baseline: null,
   rounds: 1,
   seconds: 600,
   run,
 }
 
-type Sample = { name: string; bytes: number }
+/** The sizes of one thing, one after the other. */
+type Series = { name: string; isKept: boolean; values: number[] }
+
+type Measured = {
+  series: Series[]
+  /** Requests answered in a second, in each part of the time. */
+  rates: number[]
+  count: number
+  /** How long the deliveries needed after the last request. Seconds. */
+  catchUp: number
+}
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, seconds, progress } = context
   const cluster = await startCluster(processes)
   await using world = await cluster.create('soak')
   const receiver = await startReceiver(processes)
-  const events = ['subscriber.added', 'contact.created']
   const [tenant, failing] = await addTenants(world, [
     { urls: [`${receiver.url}/ok/0`], events },
     { urls: [`${receiver.url}/status-500/0`] },
@@ -42,78 +54,99 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const audienceId = await addAudience(world, tenant)
   const commitOne = await appendEvents(world, [failing], 1)
   await commitOne()
+  const retentionSeconds = seconds * retentionPart
   const service = await startService(processes, world, {
     env: { RETENTION_DAYS: (retentionSeconds / 86_400).toFixed(8) },
   })
   const load = await startLoad(processes)
+  const requests = [addContact(tenant, audienceId)]
 
-  const series = new Map<string, number[]>()
-  let isDone = false
-  async function sampleAll(): Promise<void> {
-    while (!isDone) {
-      const memory = { name: 'memory of the service', bytes: await service.memory() }
-      const samples = [memory, ...(await tableSizes(world))]
-      for (const { name, bytes } of samples) series.set(name, [...(series.get(name) ?? []), bytes])
-      const largest = samples.toSorted((a, b) => b.bytes - a.bytes).slice(0, 4)
-      progress(largest.map(({ name, bytes }) => `${name} ${(bytes / 2 ** 20).toFixed(1)} MiB`).join(', '))
-      await delay(samplingSeconds * 1000, undefined, { ref: false })
+  async function send(forSeconds: number): Promise<{ count: number; rate: number }> {
+    const options = { origins: [service.url], requests, seconds: forSeconds, connections }
+    const { latencies, seconds: took } = await load.run(options, 201)
+    return { count: latencies.length, rate: latencies.length / took }
+  }
+
+  async function sample(series: Map<string, Series>): Promise<void> {
+    const memory = { name: 'memory of the service', bytes: await service.memory(), isKept: false }
+    const sizes: Size[] = [memory, ...(await sizesOf(world.db))]
+    for (const { name, bytes, isKept } of sizes) {
+      const one = series.get(name) ?? { name, isKept, values: [] }
+      one.values.push(bytes)
+      series.set(name, one)
     }
+    const largest = sizes.toSorted((a, b) => b.bytes - a.bytes).slice(0, 4)
+    progress(largest.map(({ name, bytes }) => `${name} ${(bytes / 2 ** 20).toFixed(1)} MiB`).join(', '))
   }
 
-  const sampling = sampleAll()
-  const request = {
-    method: 'POST' as const,
-    path: `/v1/audiences/${audienceId}/contacts`,
-    headers: { authorization: `Bearer ${tenant.key}`, 'content-type': 'application/json' },
-    body: '{"email":"reader-{n}@example.com","firstName":"Ada"}',
-  }
-  const options = { origins: [service.url], requests: [request], seconds, connections, rate }
-  const { latencies, seconds: took } = await load.run(options, 201)
-  isDone = true
-  await sampling
+  async function measure(): Promise<Measured> {
+    await receiver.reset('nothing')
+    const since = new Date()
+    const series = new Map<string, Series>()
+    const rates: number[] = []
+    let count = 0
+    const ended = new AbortController()
 
-  const large = [...series].filter(([, bytes]) => Math.max(...bytes) >= judgedBytes)
-  const measurements: Measurement[] = large.map(([side, bytes]) => ({
-    side,
-    figure: 'size',
-    unit: 'MiB',
-    values: bytes.map((value) => value / 2 ** 20),
-  }))
-  const targets: Target[] = large
-    .filter(([name]) => !isKept(name))
-    .map(([name, bytes]) => ({
-      figure: `${name}: last third to the third before`,
-      value: lateGrowth(bytes),
-      goal: level,
-    }))
+    async function sendAll(): Promise<void> {
+      for (let part = 0; part < parts; part++) {
+        const sent = await send(seconds / parts)
+        count += sent.count
+        rates.push(sent.rate)
+      }
+    }
+    async function sampleAll(): Promise<void> {
+      while (!ended.signal.aborted) {
+        await sample(series)
+        await delay(samplingSeconds * 1000, undefined, { signal: ended.signal }).catch(() => undefined)
+      }
+    }
+
+    await Promise.all([sendAll().finally(() => ended.abort()), sampleAll()])
+    const stopped = performance.now()
+    await untilSettled(world, since)
+    const catchUp = (performance.now() - stopped) / 1000
+    const delivered = await receiver.count('ok')
+    const expected = count * events.length
+    if (delivered !== expected) throw new Error(`of ${expected} deliveries, ${delivered} came in`)
+    return { series: [...series.values()], rates, count, catchUp }
+  }
+
+  progress('warming up')
+  const warmUp = await send(Math.min(warmUpSeconds, seconds))
+  await receiver.until('ok', warmUp.count * events.length)
+  const sides = await inTurn(
+    context,
+    { [side]: { measure } },
+    ({ count, catchUp }) => `${count} requests, ${catchUp.toFixed(1)} s to catch up`,
+  )
+  const measured = sides[side]?.[0]?.value
+  if (measured === undefined) throw new Error('nothing was measured')
+  const { rates, count, catchUp } = measured
+  const large = measured.series.filter(({ values }) => Math.max(...values) >= judgedBytes)
   return {
-    measurements,
-    targets,
-    costs: [],
+    measurements: [
+      { side, figure: 'requests answered', unit: '/s', values: rates },
+      { side, figure: 'catching up after the last', unit: 's', values: [catchUp] },
+      ...large.map(sizeOf),
+    ],
+    targets: large.filter(({ isKept }) => !isKept).map(growthOf),
+    costs: costsOf(sides),
     notes: [
-      `${latencies.length} requests in ${Math.round(took)} s, each with two events. Sizes of tables are with TOAST.`,
-      'People and contacts are kept, so their tables grow with every request and are not judged. One delivery older than all others waits for its retries the whole time.',
+      `${connections} connections send the requests of flow without a pause: ${count}, each with two events, and all were delivered. In the first tenth of the time ${rateAt(rates, 0)} a second were answered, in the last ${rateAt(rates, -1)}.`,
+      `Retention is ${Math.round(retentionSeconds)} s, and once a minute what is past it is deleted. One delivery older than all others waits for its retries the whole time.`,
+      'People and their contacts are nothing that retention is for: they are kept until somebody deletes them, so their tables grow with every request, and are told of but not judged. Sizes of tables are with TOAST.',
     ],
   }
 }
 
-/** Tables of what customers own: no retention applies to them. */
-function isKept(name: string): boolean {
-  const table = name.replace(ofIndexes, '')
-  return ['subscribers', 'contacts', 'accounts', 'audiences', 'webhooks', 'api_keys', 'settings'].includes(table)
+function sizeOf({ name, values }: Series): Measurement {
+  return { side: name, figure: 'size', unit: 'MiB', values: values.map((bytes) => bytes / 2 ** 20) }
 }
 
-/** All tables, and the indexes of each. */
-async function tableSizes({ db }: World): Promise<Sample[]> {
-  const { rows } = await sql<{ name: string; table_bytes: number; index_bytes: number }>`
-    SELECT CASE WHEN n.nspname = 'pgboss' AND c.relname ~ '^j[0-9a-f]{20}' THEN 'jobs of deliveries'
-        WHEN n.nspname = 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END AS name,
-      pg_table_size(c.oid)::float AS table_bytes, pg_indexes_size(c.oid)::float AS index_bytes
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind = 'r' AND n.nspname IN ('public', 'pgboss')
-  `.execute(db)
-  return rows.flatMap(({ name, table_bytes, index_bytes }) => [
-    { name, bytes: table_bytes },
-    { name: `${name}${ofIndexes}`, bytes: index_bytes },
-  ])
+function growthOf({ name, values }: Series): Target {
+  return { figure: `${name}: last third to the third before`, value: lateGrowth(values), goal: level }
+}
+
+function rateAt(rates: readonly number[], index: number): string {
+  return formatNumber(rates.at(index) ?? Number.NaN)
 }
