@@ -51,9 +51,23 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     commit = await appendEvents(world, tenants, events)
   }
 
+  async function load(events: number): Promise<void> {
+    await poster.ask('load', { connectionString: world.connectionString, count: events }, z.literal(events))
+  }
+
+  /** Posts what is loaded. Answers how many seconds that took. */
+  async function post(): Promise<number> {
+    const request = { origin: receiver.url, paths, connections }
+    const { seconds: took } = await poster.ask('run', request, z.object({ seconds: z.number() }))
+    return took
+  }
+
   progress(`warming up, then ${count} events a round`)
-  await prepare(Math.ceil(count / 4))
-  await timeDelivery(world, { since, commit, arrived: () => receiver.until('ok', Math.ceil(count / 4)) })
+  const warmUpCount = Math.ceil(count / 4)
+  await prepare(warmUpCount)
+  await timeDelivery(world, { since, commit, arrived: () => receiver.until('ok', warmUpCount) })
+  await load(warmUpCount)
+  await post()
   await profile.begin(world)
 
   const sides = await inTurn<'service' | 'bare POSTs', Measured>(
@@ -71,13 +85,9 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
         },
       },
       'bare POSTs': {
-        async prepare() {
-          await poster.ask('load', { connectionString: world.connectionString, count }, z.literal(count))
-        },
+        prepare: () => load(count),
         async measure() {
-          const request = { origin: receiver.url, paths, connections }
-          const { seconds: took } = await poster.ask('run', request, z.object({ seconds: z.number() }))
-          return { rate: count / took, walBytes: 0, connections }
+          return { rate: count / (await post()), walBytes: 0, connections }
         },
       },
     },

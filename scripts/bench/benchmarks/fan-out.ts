@@ -12,7 +12,7 @@ const perSecond = { atLeast: 20_000 }
 
 export const fanOut: Benchmark = {
   name: 'fan-out',
-  measures: 'committed events → delivery rows with their jobs, by one worker that delivers nothing',
+  measures: 'committed events → delivery rows with their jobs in the queue, by one worker that delivers nothing',
   baseline: null,
   rounds: 5,
   seconds: 5,
@@ -20,7 +20,7 @@ export const fanOut: Benchmark = {
 }
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
-  const { processes, seconds, size } = context
+  const { processes, seconds, size, progress } = context
   const cluster = await startCluster(processes)
   await using world = await cluster.create('fanout')
   const [many, few] = await addTenants(world, [webhooks(1_000), webhooks(10)])
@@ -45,6 +45,19 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 
   const events = Math.round(10_000 * size)
   const repetitions = Math.max(3, Math.round(seconds * 4))
+
+  /** Fans out several events, each on its own. Answers the median of their rows a second. */
+  async function fanOutOneByOne(tenant: Tenant): Promise<number> {
+    const rates: number[] = []
+    for (let index = 0; index < repetitions; index++) {
+      await append(tenant, 1)
+      rates.push(await fanOutAll(1_000))
+    }
+    return median(rates)
+  }
+
+  progress('warming up')
+  await fanOutOneByOne(many)
   await append(few, events)
   await fanOutAll(events * 10)
 
@@ -53,14 +66,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     {
       'one event to 1,000': {
         prepare: () => empty(world),
-        async measure() {
-          const rates: number[] = []
-          for (let index = 0; index < repetitions; index++) {
-            await append(many, 1)
-            rates.push(await fanOutAll(1_000))
-          }
-          return median(rates)
-        },
+        measure: () => fanOutOneByOne(many),
       },
       [`${events} events to 10 each`]: {
         async prepare() {
@@ -78,7 +84,10 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     measurements: entries.map(({ side, values }) => ({ side, figure: 'deliveries made', unit: '/s', values })),
     targets: entries.map(({ side, values }) => ({ figure: side, unit: '/s', value: median(values), goal: perSecond })),
     costs: costsOf(sides),
-    notes: [`"One event to 1,000" is the median of ${repetitions} events, each on its own, for each round.`],
+    notes: [
+      `"One event to 1,000" is the median of ${repetitions} events, each on its own, for each round.`,
+      'All deliveries go into the queue, as they do where events come in faster than they can be delivered. A worker with room for more keeps those it makes, with the bodies they need: that is part of what drain measures.',
+    ],
   }
 }
 

@@ -41,15 +41,15 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     args: [together.connectionString],
   })
 
-  async function measureDirectly(rate: number): Promise<Measured> {
+  async function measureDirectly(rate: number, forSeconds: number): Promise<Measured> {
     await receiver.reset('arrivals')
-    const options = { origin: receiver.url, path, rate, seconds }
+    const options = { origin: receiver.url, path, rate, seconds: forSeconds }
     const sent = await direct.ask('run', options, z.number())
-    return latenciesOf({ world: together, table: 'direct', receiver, expected: sent, seconds })
+    return latenciesOf({ world: together, table: 'direct', receiver, expected: sent, seconds: forSeconds })
   }
 
   progress('warming up')
-  for (const { measure } of [one, two]) await measure(200, Math.min(3, seconds))
+  for (const measure of [one.measure, two.measure, measureDirectly]) await measure(targetRate, Math.min(3, seconds))
   await settleDown(together)
   await settleDown(apart)
 
@@ -57,7 +57,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     rates.flatMap((rate) => [
       [`one process, ${rate}/s`, { measure: () => one.measure(rate, seconds) }],
       [`apart, ${rate}/s`, { measure: () => two.measure(rate, seconds) }],
-      [`directly, ${rate}/s`, { measure: () => measureDirectly(rate) }],
+      [`directly, ${rate}/s`, { measure: () => measureDirectly(rate, seconds) }],
     ]),
   )
   const measured = await inTurn<string, Measured>(
