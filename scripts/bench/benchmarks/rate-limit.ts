@@ -75,10 +75,13 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       },
     ],
     costs: costsOf(sides),
-    notes: windows.map(
-      ({ allowed, refused }, index) =>
-        `${processCount} processes, window ${index + 1}: ${allowed} requests let in, ${refused} refused.`,
-    ),
+    notes: [
+      'What the limiter costs is the median of what it costs in each round, where the two sides follow one another: it is not made of the medians of the sides, each of which may come from another moment of the machine.',
+      ...windows.map(
+        ({ allowed, refused }, index) =>
+          `${processCount} processes, window ${index + 1}: ${allowed} requests let in, ${refused} refused.`,
+      ),
+    ],
   }
 }
 

@@ -86,6 +86,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     costs: costsOf(sides),
     notes: [
       `One process makes ${Math.round(median(rates(1)))} deliveries a second; ${concurrency} requests of 20 ms allow ${concurrency * 50}.`,
+      'CPU is that of all workers of a round together, with their start and warm-up; peak memory is that of the one worker that had most.',
     ],
   }
 }
