@@ -17,7 +17,8 @@ beforeAll(async () => {
   stage = await setMailStage({
     ...database,
     // One command at a time, so that each point is one.
-    extensions: ['8BITMIME'],
+    extensions: ['8BITMIME', 'AUTH PLAIN'],
+    isGuarded: true,
     env: { MAIL_CONNECTIONS_PER_HOST: '20' },
   })
 })
@@ -41,27 +42,33 @@ const longestAnswerMs = 40
 /** After so many kills the claims of the dead lapse, so that there is always something to send again. */
 const killsBetweenLapses = 2
 const kills = rounds({ short: 2, long: 60 })
+/** Who send at once without an idempotency key, and share transactions therefore. */
+const careless = { repeats: false, writers: 8 }
 
 test(`no recipient is lost when the service is killed ${kills} times at random moments`, within(kills), async () => {
   stage.server.at('message', () => delay(Math.random() * longestAnswerMs, undefined))
   await using load = stage.startLoad()
+  await using sharing = stage.startLoad(careless)
   for (let kill = 1; kill <= kills; kill++) {
     await delay(Math.random() * longestLifeMs)
     await stage.kill()
     if (kill % killsBetweenLapses === 0) await lapseClaims(stage)
     await stage.restart()
   }
-  await load.acknowledged(20)
-  await load.stop()
+  await Promise.all([load.acknowledged(20), sharing.acknowledged(20)])
+  await Promise.all([load.stop(), sharing.stop()])
   await stage.kill()
   await restartWithLapsedClaims()
   expect(await stage.verdict()).toEqual([])
+  expect(await stage.shared()).toBeGreaterThan(0)
 })
 
 /** Where connections are held, one at each; `recipient`: at which RCPT. */
 const points: readonly { stage: SmtpStage; recipient?: number }[] = [
   { stage: 'connect' },
   { stage: 'ehlo' },
+  { stage: 'starttls' },
+  { stage: 'auth' },
   { stage: 'mail' },
   { stage: 'rcpt', recipient: 0 },
   { stage: 'rcpt', recipient: 1 },

@@ -20,6 +20,8 @@ afterEach(async () => {
 const kills = rounds({ short: 1, long: 20 })
 /** PostgreSQL is killed this long after emails were taken again, at most. Milliseconds. */
 const longestLifeMs = 600
+/** Who send at once without an idempotency key, and share transactions therefore. */
+const careless = { repeats: false, writers: 8 }
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 100
 
@@ -27,15 +29,16 @@ const longestAnswerMs = 100
 test(`no recipient is lost when PostgreSQL is killed ${kills} times under load`, within(kills), async () => {
   stage.server.at('message', () => delay(Math.random() * longestAnswerMs, undefined))
   await using load = stage.startLoad()
+  await using sharing = stage.startLoad(careless)
   for (let kill = 1; kill <= kills; kill++) {
-    await load.acknowledged(5)
+    await Promise.all([load.acknowledged(5), sharing.acknowledged(5)])
     await delay(Math.random() * longestLifeMs)
     await postgres.kill()
     await load.refused(1)
     await postgres.restart()
   }
-  await load.acknowledged(20)
-  await load.stop()
+  await Promise.all([load.acknowledged(20), sharing.acknowledged(20)])
+  await Promise.all([load.stop(), sharing.stop()])
   // What was written down of what it had in hand shows when it has ended.
   stage.service.child.kill('SIGTERM')
   expect(await stage.service.exit).toEqual({ code: 0, signal: null })
@@ -43,6 +46,7 @@ test(`no recipient is lost when PostgreSQL is killed ${kills} times under load`,
   await stage.restart()
   // Whom it was about to send to as the database went, nobody saw.
   expect(await stage.verdict({ areLossesKnown: false })).toEqual([])
+  expect(await stage.shared()).toBeGreaterThan(0)
   const copies = stage.server.messages.map(({ recipients }) => recipients[0]?.address)
   expect(new Set(copies).size).toBe(copies.length)
 })

@@ -34,6 +34,8 @@ export type LoadOptions = {
   writeAndRollBack?: (mark: string) => Promise<void>
   /** Writes under way at once. Default: 4. */
   writers?: number
+  /** Whether a write has an idempotency key, and is repeated until it is answered; else it is tried once. Default: true. */
+  repeats?: boolean
 }
 
 /** Between two writes of one writer: a load, not a flood. Milliseconds. */
@@ -43,37 +45,38 @@ const rolledBackEvery = 8
 
 /**
  * Writes as a careful client does: a request that was not answered, or with 503, is repeated with its
- * idempotency key until it is. Any other answer is an error.
+ * idempotency key until it is; or as a careless one, who `repeats` nothing. Any other answer is an error.
  */
-export function startLoad({ ledger, url, key, operation, writeAndRollBack, writers = 4 }: LoadOptions): Load {
+export function startLoad(options: LoadOptions): Load {
+  const { ledger, url, key, operation, writeAndRollBack, writers = 4, repeats = true } = options
   const acknowledged = createCounter()
   const refused = createCounter()
   let stopping = false
 
   async function write(mark: string): Promise<void> {
     ledger.begin(mark)
-    const idempotencyKey = randomUUID()
+    const idempotencyKey = repeats ? randomUUID() : null
     for (;;) {
       const status = await post(mark, idempotencyKey)
       if (status === operation.status) break
       // 409: the service still works on the request that was cut off.
       if (status !== null && status !== 409 && status !== 503) throw new Error(`a write was answered ${status}`)
       if (status === 503) refused.add()
-      if (stopping) return
+      if (stopping || idempotencyKey === null) return
       await delay(paceMs)
     }
     ledger.acknowledge(mark)
     acknowledged.add()
   }
 
-  async function post(mark: string, idempotencyKey: string): Promise<number | null> {
+  async function post(mark: string, idempotencyKey: string | null): Promise<number | null> {
     try {
       const response = await fetch(`${url()}${operation.path}`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${key}`,
           'content-type': 'application/json',
-          'idempotency-key': idempotencyKey,
+          ...(idempotencyKey !== null && { 'idempotency-key': idempotencyKey }),
         },
         body: JSON.stringify(operation.body(mark)),
       })

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
-import { type Load, type Operation, startLoad } from './load.ts'
+import { type Load, type LoadOptions, type Operation, startLoad } from './load.ts'
 import { mailVerdict } from './mail-evidence.ts'
 import { cutSessions } from './sessions.ts'
 import { type Stage, type StageOptions, setStage } from './stage.ts'
@@ -16,8 +18,10 @@ export type MailStage = AsyncDisposable &
     noteLost(): Promise<void>
     /** Sends an email with three recipients. `bytes`: of a file in it. `scheduledAt`: when; default: now. */
     send(options?: { bytes?: number; scheduledAt?: Date }): Promise<void>
-    /** Sends emails with three recipients each. */
-    startLoad(): Load
+    /** Sends emails with three recipients each. Default: four writers who repeat what was not answered. */
+    startLoad(options?: Pick<LoadOptions, 'repeats' | 'writers'>): Load
+    /** How many emails were stored in a transaction together with others. */
+    shared(): Promise<number>
     /** How many recipients the process that runs has counted as sent to again. */
     resent(): Promise<number>
     /** Waits for the recovery and answers what was lost or is wrong. See `judgeMail`. */
@@ -27,7 +31,11 @@ export type MailStage = AsyncDisposable &
 export type MailStageOptions = Pick<StageOptions, 'connectionString' | 'env'> & {
   /** What the mail server offers. Default: what large ones do. */
   extensions?: readonly string[]
+  /** Whether the mail server is sent to over TLS, by a user with a password. Default: in the clear, by anybody. */
+  isGuarded?: boolean
 }
+
+const authorityFile = join(import.meta.dirname, '..', '..', 'support', 'tls', 'authority.pem')
 
 const sender = 'sender.test'
 
@@ -45,9 +53,12 @@ const sendEmail = {
   status: 202,
 } satisfies Operation
 
-export async function setMailStage({ connectionString, env, extensions }: MailStageOptions): Promise<MailStage> {
+export async function setMailStage(options: MailStageOptions): Promise<MailStage> {
+  const { connectionString, env, extensions, isGuarded = false } = options
   await using starting = new AsyncDisposableStack()
-  const server = starting.use(await startScriptedSmtp({ ...(extensions && { extensions }) }))
+  const server = starting.use(
+    await startScriptedSmtp({ ...(extensions && { extensions }), ...(isGuarded && { tls: 'valid' }) }),
+  )
   const stage = starting.use(
     await setStage({
       connectionString,
@@ -55,7 +66,8 @@ export async function setMailStage({ connectionString, env, extensions }: MailSt
       events: ['email.sent', 'email.delivered', 'email.delivery_delayed', 'email.bounced', 'email.failed'],
       env: {
         MAIL_TRANSPORT: 'relay',
-        SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+        SMTP_URL: `smtp://${isGuarded ? 'me:secret@' : ''}127.0.0.1:${server.port}`,
+        ...(isGuarded && { NODE_EXTRA_CA_CERTS: authorityFile }),
         MAIL_DNS_SERVERS: '127.0.0.1:9',
         ...env,
       },
@@ -115,7 +127,15 @@ export async function setMailStage({ connectionString, env, extensions }: MailSt
       await post(sendEmail.path, email, sendEmail.status)
       ledger.acknowledge(mark)
     },
-    startLoad: () => startLoad({ ledger, url: () => stage.service.url, key, operation: sendEmail }),
+    startLoad: (load) => startLoad({ ledger, url: () => stage.service.url, key, operation: sendEmail, ...load }),
+    async shared() {
+      // Contents are written once and never changed, so that they tell of the transaction that stored them.
+      const { rows } = await sql<{ count: string }>`
+        SELECT count(*) FROM (SELECT count(*) OVER (PARTITION BY xmin::text) AS together FROM email_contents) AS c
+        WHERE together > 1
+      `.execute(db)
+      return Number(rows[0]?.count)
+    },
     async resent() {
       const page = await (await fetch(`${stage.service.url}/metrics`)).text()
       return Number(/^postern_email_recipients_resent_total (\d+)$/m.exec(page)?.[1] ?? Number.NaN)
