@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -9,10 +10,11 @@ import type { Binaries } from './embedded-binaries.ts'
 import type { Cluster } from './embedded-cluster.ts'
 import { type Ended, type RunAs, startProgram, Tail } from './embedded-run.ts'
 
-/** A server of a cluster that runs and answers. */
-export type RunningServer = {
-  pid: number
-  port: number
+/** Where a server of a cluster runs and answers. */
+export type FoundServer = { pid: number; port: number }
+
+/** A server this process answers for. */
+export type RunningServer = FoundServer & {
   /** Shuts it down in order and waits for its end. Open connections are cut after a second, and their transactions undone. */
   stop(): Promise<void>
 }
@@ -27,7 +29,11 @@ export type StartServerOptions = {
   onUnexpectedExit: (error: OperatorError) => void
 }
 
+export type AdoptServerOptions = Pick<StartServerOptions, 'cluster' | 'onUnexpectedExit'> & { found: FoundServer }
+
 const pollMs = 50
+/** How often an adopted server is looked after. */
+const watchMs = 1_000
 /** Time for a server that is there to finish starting or stopping, crash recovery included. */
 const settleTimeoutMs = 60_000
 /** Time for the connections of a server that is stopped to end by themselves. */
@@ -82,8 +88,7 @@ async function startOnPort(
   void ended.then(({ code, lines }) => {
     if (stopping !== undefined) return
     stopping = Promise.resolve()
-    const reason = lines.slice(-3).join(' ') || `exit code ${code}`
-    options.onUnexpectedExit(new OperatorError(`the embedded database ended unexpectedly: ${reason}; start again`))
+    options.onUnexpectedExit(unexpectedExit(lines.slice(-3).join(' ') || `exit code ${code}`))
   })
   const stop = () => {
     stopping ??= shutDown(pid, () => ended.then(() => undefined))
@@ -92,23 +97,20 @@ async function startOnPort(
   return { server: { pid, port, stop } }
 }
 
+function unexpectedExit(reason: string): OperatorError {
+  return new OperatorError(`the embedded database ended unexpectedly: ${reason}; start again`)
+}
+
 /**
  * The server of a cluster that runs already, as after a process that started it was killed; or null.
  * Waits for one that is on its way up or down. That it knows our password proves it is the one.
  */
-export async function findServer(cluster: Cluster): Promise<RunningServer | null> {
+export async function findServer(cluster: Cluster): Promise<FoundServer | null> {
   const deadline = performance.now() + settleTimeoutMs
   for (;;) {
     const found = await readPidFile(cluster)
     if (found === null) return null
-    if (await answers(cluster, found.port)) {
-      let stopping: Promise<void> | undefined
-      const stop = () => {
-        stopping ??= shutDown(found.pid, () => untilGone(cluster, found.pid))
-        return stopping
-      }
-      return { ...found, stop }
-    }
+    if (await answers(cluster, found.port)) return found
     const isOurs = await isServerOf(found.pid, cluster)
     if (isOurs === 'no') {
       // Its number was given to another process since, for which PostgreSQL would refuse to start.
@@ -126,8 +128,28 @@ export async function findServer(cluster: Cluster): Promise<RunningServer | null
   }
 }
 
+/**
+ * Answers from now on for a server that was found. It is no child of ours, so nobody tells us when it
+ * ends: its process is looked for every second.
+ */
+export function adoptServer({ cluster, found, onUnexpectedExit }: AdoptServerOptions): RunningServer {
+  let stopping: Promise<void> | undefined
+  const watch = setInterval(() => {
+    if (isAlive(found.pid)) return
+    clearInterval(watch)
+    stopping = Promise.resolve()
+    onUnexpectedExit(unexpectedExit(`its process ${found.pid} is gone`))
+  }, watchMs).unref()
+  const stop = () => {
+    clearInterval(watch)
+    stopping ??= shutDown(found.pid, () => untilGone(cluster, found.pid))
+    return stopping
+  }
+  return { ...found, stop }
+}
+
 /** Source: PostgreSQL documentation, "Database File Layout": the lines of postmaster.pid. */
-async function readPidFile(cluster: Cluster): Promise<{ pid: number; port: number } | null> {
+async function readPidFile(cluster: Cluster): Promise<FoundServer | null> {
   const text = await readFile(join(cluster.directory, 'postmaster.pid'), 'utf8').catch(() => '')
   const lines = text.split('\n')
   const pid = Number(lines[0])
@@ -166,9 +188,23 @@ async function isServerOf(pid: number, cluster: Cluster): Promise<'yes' | 'no' |
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
     return hasCode(error, 'EPERM')
+  }
+  return !isZombie(pid)
+}
+
+/**
+ * Ended, but its number is not free: its parent does not ask how, as process 1 of many containers never does.
+ *
+ * Source: proc_pid_stat(5): the state stands behind the name, which is in parentheses and may hold some.
+ */
+function isZombie(pid: number): boolean {
+  if (process.platform !== 'linux') return false
+  try {
+    return /^.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }
 
@@ -197,7 +233,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** It is no child of ours, so nobody tells us when it ends. */
 async function untilGone(cluster: Cluster, pid: number): Promise<void> {
   while (isAlive(pid) && (await readPidFile(cluster))?.pid === pid) await delay(pollMs)
 }

@@ -7,7 +7,7 @@ import { OperatorError } from '../errors.ts'
 import { findBinaries } from './embedded-binaries.ts'
 import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster } from './embedded-cluster.ts'
 import { type DataDirLock, type LockOwner, readLockOwner, tryLockDataDir } from './embedded-lock.ts'
-import { connectionStringOf, findServer, startServer } from './embedded-server.ts'
+import { adoptServer, connectionStringOf, findServer, startServer } from './embedded-server.ts'
 
 /** A PostgreSQL of our own, for use without installing one. */
 export type EmbeddedDatabase = AsyncDisposable & {
@@ -111,12 +111,13 @@ async function makeDirectory(path: string): Promise<void> {
 
 async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {
   try {
-    const { dataDir } = options
+    const { dataDir, onUnexpectedExit = () => undefined } = options
     const runAs = await chooseRunAs(dataDir)
     const existing = await readCluster(dataDir, runAs)
-    const running = existing === null ? null : await findServer(existing)
-    if (existing !== null && running !== null) {
-      return owned(connectionStringOf(existing, running.port), running.stop, lock)
+    const found = existing === null ? null : await findServer(existing)
+    if (existing !== null && found !== null) {
+      const adopted = adoptServer({ cluster: existing, found, onUnexpectedExit })
+      return owned(connectionStringOf(existing, adopted.port), adopted.stop, lock)
     }
     const binaries = await findBinaries(runAs)
     const cluster = existing ?? (await createCluster({ dataDir, binaries, runAs }))
@@ -127,7 +128,7 @@ async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise
       runAs,
       settings: { ...ownSettings, ...options.settings },
       onLog: options.onLog ?? (() => undefined),
-      onUnexpectedExit: options.onUnexpectedExit ?? (() => undefined),
+      onUnexpectedExit,
     })
     return owned(connectionStringOf(cluster, server.port), server.stop, lock)
   } catch (error) {

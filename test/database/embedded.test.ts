@@ -144,6 +144,21 @@ describe('after the process that owned it was killed', () => {
     expect(await hasServer(dataDir)).toBe(false)
   })
 
+  test('the next owner is told when the server it took over ends and nobody asked it to', async () => {
+    const owner = await startOwner(dataDir)
+    owner.child.kill('SIGKILL')
+    await owner.exit
+
+    const exit = Promise.withResolvers<Error>()
+    await using database = await startEmbeddedDatabase({ dataDir, onUnexpectedExit: exit.resolve })
+    const pid = await serverPid(dataDir)
+    await killServer(dataDir)
+    expect((await exit.promise).message).toBe(
+      `the embedded database ended unexpectedly: its process ${pid} is gone; start again`,
+    )
+    await database.stop()
+  })
+
   test('and the server with it, it comes up with everything committed', async () => {
     const owner = await startOwner(dataDir)
     await query(owner.connectionString, `INSERT INTO kept VALUES ('crashed')`)
