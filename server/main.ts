@@ -10,8 +10,7 @@ import { welcome, welcomeWorker } from './welcome.ts'
 async function greet(app: App, { roles, mail }: Config): Promise<void> {
   const first = await app.ensureFirstAccount()
   const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
-  const capturing = mail.transport === 'capture'
-  process.stdout.write(roles.api ? welcome(app.url, keys, { capturing }) : welcomeWorker(app.url, { capturing }))
+  process.stdout.write(roles.api ? welcome(app.url, keys, mail) : welcomeWorker(app.url, mail))
 }
 
 /** Runs the service until it is told to stop. */

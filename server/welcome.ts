@@ -1,22 +1,31 @@
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }
 
+/** How email leaves, as the terminal tells it. */
+export type WayOut = { transport: 'capture' | 'direct' | 'relay'; relay: { host: string; port: number } | null }
+
 /**
  * What the terminal shows when the service is up: on the first start the keys, which are shown only
- * then, with a line to try one; in the end, always, the address, and whether email is really sent.
+ * then, with a line to try one; in the end, always, the address, and how email leaves.
  *
  * @param url Of the service, without a slash at the end.
  */
-export function welcome(url: string, keys: FirstKeys | null, { capturing }: { capturing: boolean }): string {
+export function welcome(url: string, keys: FirstKeys | null, wayOut: WayOut): string {
   const first = keys === null ? '' : `${firstStart(url, keys)}\n`
-  const captured = capturing ? `No email leaves this machine: it is captured, and shown at ${url}/captured\n` : ''
-  return `${first}Postern listens on ${url}, with its documentation at ${url}/docs\n${captured}`
+  const listening = `Postern listens on ${url}, with its documentation at ${url}/docs\n`
+  return `${first}${listening}${tellOf(wayOut, `shown at ${url}/captured`)}\n`
 }
 
 /** What it shows for a process that is no API. */
-export function welcomeWorker(url: string, { capturing }: { capturing: boolean }): string {
-  const captured = capturing ? 'No email leaves this machine: it is captured, and shown by the API at /captured\n' : ''
-  return `Postern works, and answers ${url}/readyz and ${url}/metrics\n${captured}`
+export function welcomeWorker(url: string, wayOut: WayOut): string {
+  const working = `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
+  return `${working}${tellOf(wayOut, 'shown by the API at /captured')}\n`
+}
+
+function tellOf({ transport, relay }: WayOut, shown: string): string {
+  if (transport === 'capture') return `No email leaves this machine: it is captured, and ${shown}`
+  if (transport === 'direct') return 'Email goes straight to the mail servers of its recipients'
+  return `Email leaves over the relay ${relay?.host}:${relay?.port}`
 }
 
 function firstStart(url: string, { test, live }: FirstKeys): string {

@@ -6,6 +6,7 @@ import { startCaptureSink } from './capture/sink.ts'
 import { createComposer } from './message/compose.ts'
 import type { MailTokens } from './message/tokens.ts'
 import { createMailMetrics } from './metrics.ts'
+import { tellOfRelay } from './relay-log.ts'
 import { createSigners } from './signers.ts'
 import type { RelayConfig } from './smtp/relay-url.ts'
 import { createTransport, type TransportConfig, type TransportKind } from './smtp/transports.ts'
@@ -72,7 +73,7 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
     switch (config.transport) {
       case 'relay':
         if (config.relay === null) throw new OperatorError('MAIL_TRANSPORT=relay needs SMTP_URL')
-        return { kind: 'relay', relay: config.relay }
+        return { kind: 'relay', relay: config.relay, onUse: tellOfRelay(config.relay, logger) }
       case 'direct':
         return {
           kind: 'direct',

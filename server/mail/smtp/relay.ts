@@ -12,6 +12,8 @@ export type RelayOptions = {
   relay: () => RelayConfig
   /** Whether what the relay takes has arrived. */
   isFinal: boolean
+  /** Told of each message: why the relay cannot be used, or null where it can. */
+  onUse?: ((error: SessionError | null) => void) | undefined
   resolve: Resolve
   means: DeliverMeans
 }
@@ -19,16 +21,20 @@ export type RelayOptions = {
 const only = 'relay'
 
 /** All messages to one server. */
-export function createRelay({ relay, isFinal, resolve, means }: RelayOptions): Route {
+export function createRelay({ relay, isFinal, onUse, resolve, means }: RelayOptions): Route {
   return {
     destinationOf: () => only,
     only,
     hostsOf: () => [relay().host],
     async send(_destination, letter, signal) {
       try {
-        return await deliver({ target: targetOf(relay(), resolve), letter, isFinal }, means, signal)
+        const outcomes = await deliver({ target: targetOf(relay(), resolve), letter, isFinal }, means, signal)
+        onUse?.(null)
+        return outcomes
       } catch (error) {
         if (!(error instanceof SessionError)) throw error
+        // What was broken off by us tells nothing of the relay.
+        if (!signal.aborted) onUse?.(error)
         return letter.recipients.map(() => outcomeOfSession(error, true))
       }
     },

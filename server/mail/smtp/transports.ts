@@ -8,7 +8,7 @@ import { createDirect } from './direct.ts'
 import { createMtaSts } from './mta-sts.ts'
 import type { MailResolver } from './mx.ts'
 import { Pool } from './pool.ts'
-import { createRelay } from './relay.ts'
+import { createRelay, type RelayOptions } from './relay.ts'
 import type { RelayConfig } from './relay-url.ts'
 import type { Route } from './route.ts'
 
@@ -24,7 +24,7 @@ export type TransportConfig = {
 
 /** Where messages go. */
 export type TransportKind =
-  | { kind: 'relay'; relay: RelayConfig }
+  | { kind: 'relay'; relay: RelayConfig; onUse?: RelayOptions['onUse'] }
   /** To the sink in this process, by the port it listens on at 127.0.0.1. */
   | { kind: 'capture'; port: () => number }
   | { kind: 'direct'; direct: DirectMeans }
@@ -108,7 +108,7 @@ function routeOf(options: TransportOptions, pool: Pool, startTimer: StartTimer):
   const resolve = resolveWithSystem
   switch (to.kind) {
     case 'relay':
-      return createRelay({ relay: () => to.relay, isFinal: false, resolve, means })
+      return createRelay({ relay: () => to.relay, isFinal: false, onUse: to.onUse, resolve, means })
     case 'direct':
       return directTo(to.direct, options, means)
     case 'capture':

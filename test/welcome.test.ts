@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { welcome, welcomeWorker } from '../server/welcome.ts'
+
+const url = 'http://127.0.0.1:3000'
+const relay = { host: 'relay.example', port: 587, credentials: { user: 'me', password: 'secret' } }
+
+test.each([
+  ['capture', 'No email leaves this machine: it is captured, and shown at http://127.0.0.1:3000/captured'],
+  ['direct', 'Email goes straight to the mail servers of its recipients'],
+  ['relay', 'Email leaves over the relay relay.example:587'],
+] as const)('a service with %s says how email leaves, and no password', (transport, told) => {
+  const [listening, leaving, ...more] = welcome(url, null, { transport, relay }).split('\n')
+  expect(listening).toBe(
+    'Postern listens on http://127.0.0.1:3000, with its documentation at http://127.0.0.1:3000/docs',
+  )
+  expect([leaving, ...more]).toEqual([told, ''])
+})
+
+test('a process that only works says so too', () => {
+  expect(welcomeWorker(url, { transport: 'relay', relay })).toBe(
+    'Postern works, and answers http://127.0.0.1:3000/readyz and http://127.0.0.1:3000/metrics\nEmail leaves over the relay relay.example:587\n',
+  )
+})
