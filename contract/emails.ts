@@ -9,12 +9,13 @@ import { simulatorDomain, simulatorStories } from './simulator.ts'
 
 const c = initContract()
 
+const addresses = (max: number) => z.array(mailbox).max(max, `must be at most ${max} addresses`)
+const anAddressOrMore = 'must be an address or a list of addresses'
+
 const oneOrMore = (description: string) =>
-  z
-    .union([mailbox, z.array(mailbox).min(1).max(emailLimits.recipients)], 'must be an address or a list of addresses')
-    .meta({ description })
+  z.union([mailbox, addresses(emailLimits.recipients).min(1)], anAddressOrMore).meta({ description })
 const anyNumber = (description: string, max: number) =>
-  z.union([mailbox, z.array(mailbox).max(max)], 'must be an address or a list of addresses').meta({ description })
+  z.union([mailbox, addresses(max)], anAddressOrMore).meta({ description })
 
 const tag = line(emailLimits.tagCharacters).min(1)
 

@@ -2,6 +2,7 @@ import type { AppRoute } from '@ts-rest/core'
 import type { RequestValidationError } from '@ts-rest/express'
 import { z } from 'zod'
 import { DomainError, type ErrorDetail, invalidRequest } from '../errors.ts'
+import { type Issue, wordingOf } from './wording.ts'
 
 /**
  * What a request that does not fit its route is answered: `not_found` when only the path is wrong, since
@@ -32,8 +33,6 @@ export function readPart<T>(schema: z.ZodType<T>, value: unknown, at: readonly (
 }
 
 type Issues = { readonly issues: readonly Issue[] }
-/** What the schema libraries have in common. */
-type Issue = { readonly message: string; readonly path?: readonly unknown[] | undefined }
 
 function nothingThere(route: AppRoute, issues: readonly Issue[]): DomainError {
   const shape = route.pathParams instanceof z.ZodObject ? route.pathParams.shape : {}
@@ -47,27 +46,28 @@ function nothingThere(route: AppRoute, issues: readonly Issue[]): DomainError {
 }
 
 function detailsOf(place: 'path' | 'headers' | 'query' | 'body', error: Issues | null): ErrorDetail[] {
-  return (error?.issues ?? []).flatMap((issue) => {
+  return (error?.issues ?? []).flatMap(meant).flatMap((issue) => {
     const path = place + (issue.path ?? []).map(step).join('')
-    const unknown = unknownFields(issue)
-    return unknown === null
-      ? [{ path, message: wording(issue) }]
-      : unknown.map((name) => ({ path: path + step(name), message: 'is not known here' }))
+    return issue.code === 'unrecognized_keys'
+      ? (issue.keys ?? []).map((name) => ({ path: path + step(name), message: 'is not known here' }))
+      : [{ path, message: wordingOf(issue) }]
   })
+}
+
+/** Of a union the faults of the one member that is of the type of the value, if there is one. */
+function meant(issue: Issue): readonly Issue[] {
+  const ofItsType = (issue.errors ?? []).filter((faults) => !faults.some(isOfOtherType))
+  const [member, ...others] = ofItsType
+  if (member === undefined || others.length > 0) return [issue]
+  return member.flatMap((fault) => meant({ ...fault, path: [...(issue.path ?? []), ...(fault.path ?? [])] }))
+}
+
+function isOfOtherType({ code, path = [] }: Issue): boolean {
+  return code === 'invalid_type' && path.length === 0
 }
 
 /** `[1]` for an index, `.name` for a field. */
 function step(segment: unknown): string {
   const key = typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment
   return typeof key === 'number' ? `[${key}]` : `.${String(key)}`
-}
-
-function unknownFields(issue: Issue): string[] | null {
-  const found = 'code' in issue && issue.code === 'unrecognized_keys' && 'keys' in issue ? issue.keys : null
-  return Array.isArray(found) ? found.map(String) : null
-}
-
-function wording({ message }: Issue): string {
-  if (/^Invalid input: .*received undefined$/.test(message)) return 'is required'
-  return message.replace(/^Invalid input: /, '')
 }
