@@ -142,9 +142,8 @@ export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clo
     res.setHeader('X-RateLimit-Remaining', remaining)
     res.setHeader('X-RateLimit-Reset', resetAt / 1000)
     if (allowed) return
-    throw new DomainError('rate_limit_exceeded', 'The account has sent as many requests as its plan allows for now.', {
-      retryAfterSeconds: Math.max(1, Math.ceil((resetAt - clock.now().getTime()) / 1000)),
-    })
+    const retryAfterSeconds = Math.max(1, Math.ceil((resetAt - clock.now().getTime()) / 1000))
+    throw new DomainError('rate_limit_exceeded', refusal(limit, retryAfterSeconds), { retryAfterSeconds })
   }
 
   return (req, res, next) => {
@@ -159,4 +158,9 @@ export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clo
     next()
     return undefined
   }
+}
+
+function refusal(limit: number, retryAfterSeconds: number): string {
+  const spent = `The account has sent the ${limit} requests that its plan allows in ${windowMs / 1000} seconds.`
+  return `${spent} Try again in ${retryAfterSeconds} ${retryAfterSeconds === 1 ? 'second' : 'seconds'}.`
 }

@@ -232,5 +232,9 @@ test('every answer behind the gate tells the limit, and the refusal when to come
     [200, '3', '0', reset],
     [429, '3', '0', reset],
   ])
-  expect(sent[3]?.body.error).toMatchObject({ code: 'rate_limit_exceeded', retryAfterSeconds: 45 })
+  expect(sent[3]?.body.error).toMatchObject({
+    code: 'rate_limit_exceeded',
+    message: 'The account has sent the 3 requests that its plan allows in 60 seconds. Try again in 45 seconds.',
+    retryAfterSeconds: 45,
+  })
 })
