@@ -139,6 +139,7 @@ export async function startService(
       ...env,
     },
     readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
+    usualLine: /^Email leaves over the relay /,
   })
   const url = running.ready?.[1]
   if (url === undefined) throw new Error('the service did not tell where it listens')

@@ -16,6 +16,8 @@ export type ProgramOptions = {
   env?: Readonly<Record<string, string>>
   /** How a line on its stdout tells that it is ready. Default: by a message, as `serve` sends it. */
   readyLine?: RegExp
+  /** Other lines that it writes when all is well. Default: none. */
+  usualLine?: RegExp
   /** What its children use is told under this name: those of a database, for instance. Linux only. */
   childrenName?: string
 }
@@ -96,6 +98,7 @@ export function createProcesses(): Processes {
       const one = await follow(child, {
         name: options.name,
         readyLine: options.readyLine,
+        usualLine: options.usualLine,
         onComplaint: (line) => complaints.push(`${options.name}: ${line}`),
         stop(self) {
           stopped ??= retire(self).then(() => end(child))
@@ -150,13 +153,15 @@ function pathOf(file: string): string {
 type FollowOptions = {
   name: string
   readyLine: RegExp | undefined
-  /** Told of the first lines the program writes, but for the one awaited. */
+  usualLine: RegExp | undefined
+  /** Told of the first lines the program writes, but for the one awaited and the usual ones. */
   onComplaint: (line: string) => void
   stop: (self: Running) => Promise<void>
 }
 
 /** Follows a program from its start to its end. */
-async function follow(child: ChildProcess, { name, readyLine, onComplaint, stop }: FollowOptions): Promise<Running> {
+async function follow(child: ChildProcess, options: FollowOptions): Promise<Running> {
+  const { name, readyLine, usualLine, onComplaint, stop } = options
   const complaints: string[] = []
   const open = new Map<number, PromiseWithResolvers<unknown>>()
   const ready = Promise.withResolvers<RegExpExecArray | null>()
@@ -184,7 +189,8 @@ async function follow(child: ChildProcess, { name, readyLine, onComplaint, stop 
     eachLine(stream, (line) => {
       const match = readyLine?.exec(line) ?? null
       if (match !== null) ready.resolve(match)
-      else if (line.trim() !== '' && complaints.push(line) <= keptComplaints) onComplaint(line)
+      if (match !== null || line.trim() === '' || usualLine?.test(line)) return
+      if (complaints.push(line) <= keptComplaints) onComplaint(line)
     })
   }
 

@@ -5,6 +5,9 @@ import { handler, serve } from '../../scripts/bench/programs/serve.ts'
 
 serve({
   say: handler(z.string(), (text) => text),
+  write: handler(z.string(), (text) => {
+    process.stdout.write(text)
+  }),
   fail: handler(z.null(), () => {
     throw new Error('it fell off its perch')
   }),

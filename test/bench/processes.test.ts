@@ -11,8 +11,8 @@ beforeEach(() => {
 })
 afterEach(() => processes[Symbol.asyncDispose]())
 
-function startParrot() {
-  return processes.start({ name: 'parrot', file: import.meta.resolve('./parrot.ts') })
+function startParrot(options: { usualLine?: RegExp } = {}) {
+  return processes.start({ name: 'parrot', file: import.meta.resolve('./parrot.ts'), ...options })
 }
 
 function isAlive(pid: number): boolean {
@@ -46,6 +46,13 @@ describe('what goes wrong is told', () => {
     const parrot = await startParrot()
     await expect(parrot.ask('die', null, z.null())).rejects.toThrow(/ended with code 3\n.*this parrot is no more/)
     expect(processes.complaints()).toEqual(['parrot: this parrot is no more'])
+  })
+
+  test('what it writes, but for what it usually does', async () => {
+    const parrot = await startParrot({ usualLine: /^Good morning/ })
+    await parrot.ask('write', 'Good morning, Polly\n\nthe cage is open\n', z.undefined())
+    await vi.waitUntil(() => processes.complaints().length > 0)
+    expect(processes.complaints()).toEqual(['parrot: the cage is open'])
   })
 
   test('that it did not start', async () => {
