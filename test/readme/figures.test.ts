@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
+import { eventTypes } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { type PermissionSet, permissionSets, permissions } from '../../contract/permissions.ts'
@@ -106,6 +107,15 @@ describe('delivery', () => {
     expect(saturationMs).toBe(1_000)
     expect(section).toContain(`has ${turnsPerSecond} [turns]`)
   })
+})
+
+test('the time of an event has the name it has', () => {
+  expect(readme.section('Receiving deliveries')).toContain(
+    'in `timestamp` for an `email.*` event, and in `created` for all others',
+  )
+  for (const [name, { timeField }] of eventTypes) {
+    expect([name, timeField]).toEqual([name, name.startsWith('email.') ? 'timestamp' : 'created'])
+  }
 })
 
 test('domains are looked up as often as they are', () => {

@@ -88,6 +88,16 @@ for (const { language, program, block, name, skipped, reason } of receivers) {
       expect(receiver.printed()).not.toContain('contact.created')
     })
 
+    test('ends at its start without a secret, and says what it needs', async () => {
+      const child = spawn(program, [join(directory, name)], {
+        env: { PATH: process.env.PATH, PORT: String(await freePort()) },
+        stdio: ['ignore', 'ignore', 'pipe'],
+        timeout: 4_000,
+      })
+      const [complaint, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+      expect([code, complaint]).toEqual([1, 'Set WEBHOOK_SECRET to the secret of the webhook: whsec_…\n'])
+    })
+
     test('goes on after all of that', async () => {
       const headers = signedAt(systemClock.now())
       expect(await statusOf({ headers, body })).toBe(200)
