@@ -21,7 +21,8 @@ const user = 'postern'
 /** The user id PostgreSQL gets when this process is root, as which it refuses to run: "nobody". */
 const nobody: RunAs = { uid: 65534, gid: 65534 }
 
-function rootOf(dataDir: string): string {
+/** Where everything of it is. */
+export function rootOf(dataDir: string): string {
   return join(dataDir, 'postgres')
 }
 

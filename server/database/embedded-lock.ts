@@ -25,7 +25,7 @@ const sqliteBusy = 5
  * operating system.
  */
 export async function tryLockDataDir(dataDir: string, purpose: LockOwner['purpose']): Promise<DataDirLock | null> {
-  const path = join(dataDir, 'lock')
+  const path = lockFileOf(dataDir)
   const file = openLockFile(path)
   try {
     file.exec('BEGIN EXCLUSIVE')
@@ -50,6 +50,11 @@ export async function readLockOwner(dataDir: string): Promise<LockOwner | null> 
   } catch {
     return null
   }
+}
+
+/** The file that is locked; it stays when the lock is given back. */
+export function lockFileOf(dataDir: string): string {
+  return join(dataDir, 'lock')
 }
 
 function ownerPath(dataDir: string): string {

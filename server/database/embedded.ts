@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { hasCode, messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import { findBinaries } from './embedded-binaries.ts'
-import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster } from './embedded-cluster.ts'
-import { type DataDirLock, type LockOwner, readLockOwner, tryLockDataDir } from './embedded-lock.ts'
+import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster, rootOf } from './embedded-cluster.ts'
+import { type DataDirLock, type LockOwner, lockFileOf, readLockOwner, tryLockDataDir } from './embedded-lock.ts'
 import { adoptServer, connectionStringOf, findServer, startServer } from './embedded-server.ts'
 
 /** A PostgreSQL of our own, for use without installing one. */
@@ -50,7 +50,7 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   const deadline = performance.now() + patienceMs
   for (;;) {
     const lock = await tryLockDataDir(dataDir, 'service')
-    if (lock !== null) return own({ ...options, dataDir }, lock)
+    if (lock !== null) return own({ ...options, dataDir, isNewAllowed: true }, lock)
     const owner = await readLockOwner(dataDir)
     // A command is done in a moment.
     if (owner?.purpose !== 'command' || performance.now() > deadline) throw inUse(dataDir, owner)
@@ -62,14 +62,18 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
  * The PostgreSQL of `dataDir` for a command: the one a running service has started, or, when none
  * runs, one of its own until `stop()`. Leaves a running service's server alone.
  *
- * Throws OperatorError as `startEmbeddedDatabase` does.
+ * Throws OperatorError as `startEmbeddedDatabase` does, and where no service has made a database yet: one
+ * made for a command would be a second installation by mistake. Nothing is written there.
  */
 export async function joinEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
-  const dataDir = await prepare(options.dataDir)
+  const wanted = resolve(options.dataDir)
+  // The lock is what a first start makes before anything else.
+  if ((await isMissing(lockFileOf(wanted))) && (await isMissing(rootOf(wanted)))) throw noDatabase(wanted)
+  const dataDir = await prepare(wanted)
   const deadline = performance.now() + patienceMs
   for (;;) {
     const lock = await tryLockDataDir(dataDir, 'command')
-    if (lock !== null) return own({ ...options, dataDir }, lock)
+    if (lock !== null) return own({ ...options, dataDir, isNewAllowed: false }, lock)
     const owner = await readLockOwner(dataDir)
     if (owner?.purpose === 'service') {
       const cluster = await readCluster(dataDir, await chooseRunAs(dataDir))
@@ -109,11 +113,24 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-async function own(options: EmbeddedDatabaseOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {
+async function isMissing(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => false,
+    (error) => hasCode(error, 'ENOENT'),
+  )
+}
+
+type OwnOptions = EmbeddedDatabaseOptions & {
+  /** Whether a database is made where there is none. */
+  isNewAllowed: boolean
+}
+
+async function own(options: OwnOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {
   try {
     const { dataDir, onUnexpectedExit = () => undefined } = options
     const runAs = await chooseRunAs(dataDir)
     const existing = await readCluster(dataDir, runAs)
+    if (existing === null && !options.isNewAllowed) throw noDatabase(dataDir)
     const found = existing === null ? null : await findServer(existing)
     if (existing !== null && found !== null) {
       const adopted = adoptServer({ cluster: existing, found, onUnexpectedExit })
@@ -148,6 +165,12 @@ function owned(connectionString: string, stopServer: () => Promise<void>, lock: 
 function guest(cluster: Cluster, port: number): EmbeddedDatabase {
   const stop = async () => undefined
   return { connectionString: connectionStringOf(cluster, port), stop, [Symbol.asyncDispose]: stop }
+}
+
+function noDatabase(dataDir: string): OperatorError {
+  return new OperatorError(
+    `there is no embedded database in ${dataDir}; start the service once, or set DATA_DIR or DATABASE_URL as the service has it`,
+  )
 }
 
 function inUse(dataDir: string, owner: LockOwner | null): OperatorError {

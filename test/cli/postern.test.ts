@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdtemp, rm, watch } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { access, mkdir, mkdtemp, readdir, rm, watch, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -45,6 +46,11 @@ async function posternJson(env: Env, ...args: string[]) {
   return JSON.parse(stdout)
 }
 
+/** The database that the first start of a service leaves behind. */
+async function startOnce(dataDir: string): Promise<void> {
+  await using _database = await startEmbeddedDatabase({ dataDir })
+}
+
 async function hasServer(dataDir: string): Promise<boolean> {
   return access(join(dataDir, 'postgres', 'data', 'postmaster.pid')).then(
     () => true,
@@ -53,8 +59,9 @@ async function hasServer(dataDir: string): Promise<boolean> {
 }
 
 describe('while no service runs', () => {
-  test('a key can be made where nothing was before, and no server is left behind', async () => {
+  test('a key can be made where none was before, and no server is left behind', async () => {
     const env = { DATA_DIR: join(parent, 'fresh') }
+    await startOnce(env.DATA_DIR)
     const key = await posternJson(env, 'keys', 'create', '--mode', 'live', '--name', 'CRM')
     expect(key).toEqual({
       id: expect.stringMatching(/^key_/),
@@ -72,21 +79,50 @@ describe('while no service runs', () => {
 
   test('a Ctrl-C does not leave a server behind either', async () => {
     const dataDir = join(parent, 'interrupted')
-    const started = Promise.withResolvers<void>()
+    await startOnce(dataDir)
+    const started = (async () => {
+      for await (const { filename } of watch(join(dataDir, 'postgres', 'data')))
+        if (filename === 'postmaster.pid') return
+    })()
     const child = startPostern({ DATA_DIR: dataDir }, ['keys', 'create', '--mode', 'test', '--json'])
     const output = text(child.stdout)
     const exit = once(child, 'exit')
-    // The directory appears first; the files in it tell how far the command is.
-    void (async () => {
-      for await (const { filename } of watch(parent)) if (filename === 'interrupted') break
-      for await (const { filename } of watch(dataDir)) if (filename?.startsWith('postgres')) break
-      started.resolve()
-    })()
-    await started.promise
+    await started
     child.kill('SIGINT')
     expect(await exit).toEqual([0, null])
     expect(JSON.parse(await output)).toMatchObject({ mode: 'test' })
     expect(await hasServer(dataDir)).toBe(false)
+  })
+})
+
+describe('where no service was ever started', () => {
+  const refusal = (dataDir: string) => ({
+    stdout: '',
+    stderr: `postern: there is no embedded database in ${dataDir}; start the service once, or set DATA_DIR or DATABASE_URL as the service has it\n`,
+    exitCode: 1,
+  })
+
+  test.each([[['keys', 'list']], [['keys', 'create', '--mode', 'live']], [['migrate']]])(
+    '%j is refused, and makes nothing',
+    async (args) => {
+      expect(await postern({}, ...args)).toEqual(refusal(join(parent, '.postern')))
+      expect(existsSync(join(parent, '.postern'))).toBe(false)
+    },
+  )
+
+  test('nor is anything made in a directory of something else', async () => {
+    const dataDir = join(parent, 'something else')
+    await mkdir(dataDir)
+    expect(await postern({ DATA_DIR: dataDir }, 'keys', 'list')).toEqual(refusal(dataDir))
+    expect(await readdir(dataDir)).toEqual([])
+  })
+
+  test('nor where a first start was cut short before it made the database', async () => {
+    const dataDir = join(parent, 'cut short')
+    await mkdir(dataDir)
+    await writeFile(join(dataDir, 'lock'), '')
+    expect(await postern({ DATA_DIR: dataDir }, 'keys', 'list')).toEqual(refusal(dataDir))
+    expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
   })
 })
 
