@@ -1,12 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { createApiKeyService } from '../../server/api-keys/service.ts'
+import { systemClock } from '../../server/clock.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createTestTime } from '../support/clock.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { startEngine } from '../support/engine.ts'
-import { startReceiver } from '../support/receiver.ts'
+import { answer, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { startLoad } from './support/load.ts'
+import { rounds, within } from './support/rounds.ts'
+import { type Stage, setStage } from './support/stage.ts'
+import { subscribe } from './support/subscribe.ts'
 
 /*
  * One account that sends and causes as much as it can, beside one that does little.
@@ -87,3 +94,99 @@ describe('an account that floods the deliveries', () => {
     expect(floodedBefore).toBeLessThan(flood / 2)
   })
 })
+
+describe('an account that floods within a large limit of its own', () => {
+  const writes = rounds({ short: 60, long: 600 })
+  /** The machine is shared, too: the others wait for it, but not for all that the flood has caused. */
+  const slower = 20
+
+  it('has the others keep their rate, of requests and of deliveries', within(2), async () => {
+    await using database = await createTestDatabase()
+    await using stage = await setStage({ ...database, webhooks: 1, env: fewPlaces })
+    const key = await addAccount(stage)
+    const recorder = { ...stage.recorder, url: `${stage.recorder.url}/flood` }
+    await subscribe({ url: stage.service.url, key, recorder, count: 1 })
+
+    await using warmingUp = stage.startLoad()
+    await warmingUp.acknowledged(100)
+    await warmingUp.stop()
+    const calm = await measure(stage, writes)
+    await using flood = startLoad({
+      ledger: stage.ledger,
+      url: () => stage.service.url,
+      key,
+      operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
+      writers: 8,
+      paceMs: 0,
+    })
+    await flood.acknowledged(100)
+    const beside = await measure(stage, writes, flood.acknowledged(2 * writes))
+    await flood.stop()
+    stage.recorder.respond(answer(200))
+    expect(beside.writesPerSecond).toBeGreaterThan(calm.writesPerSecond / 2)
+    expect(beside.deliveriesPerSecond).toBeGreaterThan(calm.deliveriesPerSecond / 2)
+    expect(beside.answerMs).toBeLessThan(calm.answerMs * slower)
+    expect(beside.deliveryMs).toBeLessThan(calm.deliveryMs * slower)
+    expect(await stage.verdict()).toEqual([])
+  })
+})
+
+/** Another account, which may send as much as the one of the stage. Answers its key. */
+async function addAccount({ db }: Stage): Promise<string> {
+  const service = createApiKeyService({ clock: systemClock })
+  const { id } = await service.createAccount(db, { name: 'Flood', plan: 'scale' })
+  const { key } = await service.create(db, {
+    accountId: id,
+    mode: 'live',
+    permissions: ['full_access'],
+    name: 'A key',
+  })
+  return key
+}
+
+/** Too few for the flood, whose endpoints take their time: its deliveries pile up. */
+const fewPlaces = { DELIVERY_CONCURRENCY: '16', WEBHOOK_CONCURRENCY: '16' }
+const floodedMs = 100
+
+type Measured = { writesPerSecond: number; deliveriesPerSecond: number; answerMs: number; deliveryMs: number }
+
+/** So many writes a second that there is time for each, also beside a flood. */
+const steady = { writers: 16, paceMs: 500 }
+
+/** What the account of the stage gets while it sends steadily, until so many of its writes are delivered and `meanwhile` is over. */
+async function measure(stage: Stage, writes: number, meanwhile?: Promise<void>): Promise<Measured> {
+  const answers: number[] = []
+  const acknowledgedAt = new Map<string, number>()
+  const arrivedAt = new Map<string, number>()
+  stage.recorder.respond((exchange) => {
+    const { data } = JSON.parse(String(exchange.request.body))
+    arrivedAt.set(data.email, performance.now())
+    setTimeout(() => answer(200)(exchange), exchange.request.url.startsWith('/hooks/flood') ? floodedMs : 0)
+  })
+  const startedAt = performance.now()
+  await using load = stage.startLoad({
+    ...steady,
+    onAcknowledged(mark, tookMs) {
+      answers.push(tookMs)
+      acknowledgedAt.set(mark, performance.now())
+    },
+  })
+  await Promise.all([load.acknowledged(writes), meanwhile])
+  const written = answers.length
+  const writtenMs = performance.now() - startedAt
+  await load.stop()
+  const marks = [...acknowledgedAt.keys()]
+  await expect.poll(() => marks.filter((mark) => !arrivedAt.has(mark)).length, { timeout: 60_000 }).toBe(0)
+  const deliveredMs = Math.max(...marks.map((mark) => arrivedAt.get(mark) ?? 0)) - startedAt
+  const waits = marks.map((mark) => Math.max(0, (arrivedAt.get(mark) ?? 0) - (acknowledgedAt.get(mark) ?? 0)))
+  return {
+    writesPerSecond: (written * 1_000) / writtenMs,
+    deliveriesPerSecond: (marks.length * 1_000) / deliveredMs,
+    answerMs: median(answers),
+    deliveryMs: median(waits),
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}

@@ -10,8 +10,8 @@ import { createLogger } from '../../server/logging.ts'
 import { createTestTime } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { configOf, startTestService, type TestService } from '../support/service.ts'
+import { configOf, startTestService } from '../support/service.ts'
+import { keepBooks } from './support/books.ts'
 
 /*
  * Versions of the code that know different migrations, on one database.
@@ -71,43 +71,45 @@ describe('a process of an older version', () => {
   test('goes on while a newer one starts beside it and migrates: nothing is lost', async () => {
     const time = createTestTime()
     await using older = await startTestService({ time, expectErrors: true })
-    await using receiver = await startReceiver()
-    await older.client.succeed(contract.webhooks.create, {
-      body: { url: receiver.url, events: ['subscriber.added', 'contact.created'] },
-    })
+    await using books = await keepBooks(older, time)
     const list = await older.client.succeed(contract.audiences.create, { body: { name: 'List' } })
     const path = `/v1/audiences/${list.id}/contacts`
-    const busy = Promise.withResolvers<void>()
-    let isStarted = false
-    async function keepAdding(name: string): Promise<void> {
-      for (let index = 0; !isStarted || index < 20; index++) {
-        await addPerson(older, path, `${name}${index}@example.com`)
-        if (index === 5) busy.resolve()
-      }
-    }
-    const adding = Promise.all(['a', 'b'].map(keepAdding))
-    await busy.promise
+    const operation = { path, body: (email: string) => ({ email }), status: 201 }
+    await using load = books.startLoad(older, { operation })
+    await load.acknowledged(20)
     await using second = await startTestService({ beside: older, time, migrations: newer, expectErrors: true })
-    isStarted = true
-    await adding
-    for (let index = 0; index < 10; index++) await addPerson(second, path, `newer${index}@example.com`)
+    await using loadOfNewer = books.startLoad(second, { operation })
+    await Promise.all([load.acknowledged(20), loadOfNewer.acknowledged(20)])
+    await Promise.all([load.stop(), loadOfNewer.stop()])
 
     expect(await applied(older.database.db)).toEqual(Object.keys(newer))
     for (const { client } of [older, second]) {
       expect(await client.send('GET', '/readyz')).toMatchObject({ status: 200 })
     }
-    const ids = (await older.database.db.selectFrom('events').select('id').execute()).map(({ id }) => id)
-    const missing = () => {
-      const delivered = new Set(receiver.requests.map(({ headers }) => headers['webhook-id']))
-      return ids.filter((id) => !delivered.has(id))
-    }
     // What was claimed when the migration broke off its reading is claimed again once it has been silent.
-    await expect
-      .poll(async () => (missing().length > 0 ? time.advance(10_000).then(missing) : []), { timeout: 15_000 })
-      .toEqual([])
+    expect(await books.verdict()).toEqual([])
     // All that may go wrong is a deadlock with the migration, of which one side begins again.
-    const codes = [...older.logged, ...second.logged].map((line) => JSON.parse(line).err?.code)
-    expect(codes.filter((code) => code !== '40P01')).toEqual([])
+    const lines = [...older.logged, ...second.logged].map((line) => JSON.parse(line))
+    expect(lines.filter(({ err }) => err?.code !== '40P01')).toEqual([])
+  })
+
+  test('goes on while two newer ones start at once and migrate: nothing is lost', async () => {
+    const time = createTestTime()
+    await using older = await startTestService({ time, expectErrors: true })
+    await using books = await keepBooks(older, time)
+    await using load = books.startLoad(older)
+    await load.acknowledged(20)
+    const startNewer = () => startTestService({ beside: older, time, migrations: newer, expectErrors: true })
+    const started = await Promise.allSettled([startNewer(), startNewer()])
+    await using stack = new AsyncDisposableStack()
+    const services = started.filter((one) => one.status === 'fulfilled').map(({ value }) => stack.use(value))
+    expect(services).toHaveLength(2)
+    const loads = services.map((service) => stack.use(books.startLoad(service)))
+    await Promise.all([load, ...loads].map((one) => one.acknowledged(20)))
+    await Promise.all([load, ...loads].map((one) => one.stop()))
+
+    expect(await applied(older.database.db)).toEqual(Object.keys(newer))
+    expect(await books.verdict()).toEqual([])
   })
 
   test('is not started on the database of a newer one, and says which version is needed', async () => {
@@ -121,15 +123,6 @@ describe('a process of an older version', () => {
     expect(await applied(db)).toEqual(Object.keys(newer))
   })
 })
-
-/** Adds a person as a client does that tries again when it is told to. */
-async function addPerson({ client }: TestService, path: string, email: string): Promise<void> {
-  for (;;) {
-    const { status } = await client.send('POST', path, { json: { email } })
-    if (status === 201) return
-    expect(status).toBe(503)
-  }
-}
 
 describe('several processes at once', () => {
   test('migrate an empty database once', async () => {
@@ -215,10 +208,15 @@ describe('a migration that fails half-way', () => {
 
   test('leaves a running older process at its work', async () => {
     await using older = await startTestService()
+    await using books = await keepBooks(older)
+    await using load = books.startLoad(older)
+    await load.acknowledged(20)
     await expect(startApp(configOf({}, older.database.connectionString), { logger, migrations: half })).rejects.toThrow(
       /9999-half failed/,
     )
-    await addPerson(older, '/v1/subscribers', 'after@example.com')
+    await load.acknowledged(20)
+    await load.stop()
     expect(await older.client.send('GET', '/readyz')).toMatchObject({ status: 200 })
+    expect(await books.verdict()).toEqual([])
   })
 })

@@ -36,13 +36,26 @@ export async function isDone(db: Db): Promise<boolean> {
 }
 
 async function gather({ db, ledger, recorder }: Trial): Promise<Evidence> {
-  const events = await db.selectFrom('events').select(['id', 'type', 'body']).where('sample', '=', false).execute()
-  const webhooks = await db.selectFrom('webhooks').select(['id', 'url', 'events']).execute()
+  const events = await db
+    .selectFrom('events')
+    .select(['id', 'account_id', 'type', 'body'])
+    .where('sample', '=', false)
+    .execute()
+  const webhooks = await db.selectFrom('webhooks').select(['id', 'account_id', 'url', 'events']).execute()
   const outbox = await db.selectFrom('outbox').select('event_id').execute()
   return {
     ledger,
-    events: events.map((event) => ({ ...event, mark: marked.parse(JSON.parse(event.body)).data.email })),
-    webhooks: webhooks.map(({ id, url, events: types }) => ({ id, path: new URL(url).pathname, types })),
+    events: events.map(({ account_id: accountId, ...event }) => ({
+      ...event,
+      accountId,
+      mark: marked.parse(JSON.parse(event.body)).data.email,
+    })),
+    webhooks: webhooks.map(({ id, account_id: accountId, url, events: types }) => ({
+      id,
+      accountId,
+      path: new URL(url).pathname,
+      types,
+    })),
     deliveries: await deliveriesWithJobs(db),
     outbox: outbox.map((row) => row.event_id),
     arrivals: recorder.arrivals,

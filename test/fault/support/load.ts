@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { systemClock } from '../../../server/clock.ts'
+import { type Clock, systemClock } from '../../../server/clock.ts'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
 import { newId } from '../../../server/ids.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
@@ -36,10 +36,14 @@ export type LoadOptions = {
   writers?: number
   /** Whether a write has an idempotency key, and is repeated until it is answered; else it is tried once. Default: true. */
   repeats?: boolean
+  /** Between two writes of one writer. Milliseconds. Default: 10, a load and not a flood. */
+  paceMs?: number
+  /** Told of each write that is acknowledged, and of the milliseconds since it was begun. */
+  onAcknowledged?: (mark: string, tookMs: number) => void
 }
 
-/** Between two writes of one writer: a load, not a flood. Milliseconds. */
-const paceMs = 10
+/** Until a write that was not taken is tried again. Milliseconds. */
+const againMs = 10
 /** One write of so many is made in a transaction that is rolled back. */
 const rolledBackEvery = 8
 
@@ -48,13 +52,14 @@ const rolledBackEvery = 8
  * idempotency key until it is; or as a careless one, who `repeats` nothing. Any other answer is an error.
  */
 export function startLoad(options: LoadOptions): Load {
-  const { ledger, url, key, operation, writeAndRollBack, writers = 4, repeats = true } = options
+  const { ledger, url, key, operation, writeAndRollBack, writers = 4, paceMs = 10, repeats = true } = options
   const acknowledged = createCounter()
   const refused = createCounter()
   let stopping = false
 
   async function write(mark: string): Promise<void> {
     ledger.begin(mark)
+    const startedAt = performance.now()
     const idempotencyKey = repeats ? randomUUID() : null
     for (;;) {
       const status = await post(mark, idempotencyKey)
@@ -63,9 +68,10 @@ export function startLoad(options: LoadOptions): Load {
       if (status !== null && status !== 409 && status !== 503) throw new Error(`a write was answered ${status}`)
       if (status === 503) refused.add()
       if (stopping || idempotencyKey === null) return
-      await delay(paceMs)
+      await delay(againMs)
     }
     ledger.acknowledge(mark)
+    options.onAcknowledged?.(mark, performance.now() - startedAt)
     acknowledged.add()
   }
 
@@ -121,16 +127,19 @@ export function startLoad(options: LoadOptions): Load {
 export function addingSubscribers({
   db,
   accountId,
+  clock = systemClock,
 }: {
   db: Db
   accountId: string
+  /** That of the service, where a test moves it. */
+  clock?: Clock
 }): Pick<LoadOptions, 'operation' | 'writeAndRollBack'> {
-  const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+  const outbox = createOutbox({ clock, wake: () => undefined })
   return {
     operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
     async writeAndRollBack(mark) {
       const undo = new Error('undone')
-      const data = { subscriberId: newId('subscriber', systemClock.now()), email: mark, status: 'active' } as const
+      const data = { subscriberId: newId('subscriber', clock.now()), email: mark, status: 'active' } as const
       await inTransaction(db, async (trx) => {
         await outbox.append(trx, accountId, [{ type: 'subscriber.added', data }])
         throw undo

@@ -5,7 +5,7 @@ import { encryptionKey } from '../../support/service.ts'
 import { claimsOf } from './claims.ts'
 import { verdict } from './evidence.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { addingSubscribers, type Load, startLoad } from './load.ts'
+import { addingSubscribers, type Load, type LoadOptions, startLoad } from './load.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 import { connectTester } from './sessions.ts'
 import { subscribe } from './subscribe.ts'
@@ -25,7 +25,8 @@ export type Stage = AsyncDisposable & {
   restart(env?: Env): Promise<void>
   /** Kills the process at once, and notes what it had in hand. */
   kill(): Promise<void>
-  startLoad(): Load
+  /** Default: four writers who take their time. */
+  startLoad(options?: Pick<LoadOptions, 'writers' | 'paceMs' | 'onAcknowledged'>): Load
   /** Waits for the recovery and answers what was lost or is wrong. See `verdict`. */
   verdict(options?: { patienceMs?: number }): Promise<string[]>
 }
@@ -87,7 +88,8 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       await service.exit
       ledger.lose(await claimsOf(db))
     },
-    startLoad: () => startLoad({ ledger, url: () => service.url, key, ...addingSubscribers({ db, accountId }) }),
+    startLoad: (options) =>
+      startLoad({ ledger, url: () => service.url, key, ...addingSubscribers({ db, accountId }), ...options }),
     verdict: (options) => verdict({ db, ledger, recorder }, options),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -9,8 +9,8 @@ function allWell(change: (evidence: Evidence & { ledger: Ledger }) => Partial<Ev
   ledger.acknowledge('ada')
   const evidence: Evidence = {
     ledger,
-    events: [{ id: 'evt_1', type: 'subscriber.added', mark: 'ada', body: '{}' }],
-    webhooks: [{ id: 'wh_1', path: '/1', types: ['subscriber.added'] }],
+    events: [{ id: 'evt_1', accountId: 'acc_1', type: 'subscriber.added', mark: 'ada', body: '{}' }],
+    webhooks: [{ id: 'wh_1', accountId: 'acc_1', path: '/1', types: ['subscriber.added'] }],
     deliveries: [{ id: 'dlv_1', webhookId: 'wh_1', eventId: 'evt_1', status: 'succeeded', hasJob: false }],
     outbox: [],
     arrivals: [arrival],
@@ -20,11 +20,15 @@ function allWell(change: (evidence: Evidence & { ledger: Ledger }) => Partial<Ev
 
 const arrival = { path: '/1', eventId: 'evt_1', body: '{}', taken: true }
 const delivery = { id: 'dlv_1', webhookId: 'wh_1', eventId: 'evt_1', status: 'pending', hasJob: true }
-const secondEvent = { id: 'evt_2', type: 'email.sent', mark: 'ada', body: '{}' }
+const secondEvent = { id: 'evt_2', accountId: 'acc_1', type: 'subscriber.added', mark: 'ada', body: '{}' }
+const otherEvent = { ...secondEvent, type: 'email.sent' }
 
 test('finds nothing wrong where all is well', () => {
   expect(judge(allWell())).toEqual([])
   expect(judge(allWell(() => ({ arrivals: [{ ...arrival, taken: false }, arrival] })))).toEqual([])
+  expect(judge(allWell(({ events }) => ({ events: [...events, otherEvent] })))).toEqual([])
+  const ofAnother = { id: 'wh_2', accountId: 'acc_2', path: '/2', types: ['subscriber.added'] }
+  expect(judge(allWell(({ webhooks }) => ({ webhooks: [...webhooks, ofAnother] })))).toEqual([])
 })
 
 test.each<[string, string, Parameters<typeof allWell>[0]]>([

@@ -5,9 +5,9 @@ import type { Arrival } from './recorder.ts'
 export type Evidence = {
   ledger: Ledger
   /** Every event in the database. `mark`: of the write that caused it. */
-  events: readonly { id: string; type: string; mark: string; body: string }[]
+  events: readonly { id: string; accountId: string; type: string; mark: string; body: string }[]
   /** The webhooks that were subscribed from the first write on. */
-  webhooks: readonly { id: string; path: string; types: readonly string[] }[]
+  webhooks: readonly { id: string; accountId: string; path: string; types: readonly string[] }[]
   deliveries: readonly { id: string; webhookId: string; eventId: string; status: string; hasJob: boolean }[]
   /** Events that still await their fan-out. */
   outbox: readonly string[]
@@ -25,12 +25,14 @@ export function judge(evidence: Evidence): string[] {
 
 function* wrongWrites({ ledger, events }: Evidence): Generator<string> {
   const byMark = Map.groupBy(events, (event) => event.mark)
+  const written = Map.groupBy(events, ({ mark, type }) => `${mark}, as ${type},`)
   for (const [mark, fate] of ledger.marks) {
     const count = byMark.get(mark)?.length ?? 0
     if (fate === 'acknowledged' && count === 0) yield `${mark} was acknowledged, and its event is lost`
     if (fate === 'rolled back' && count > 0) yield `${mark} was rolled back, and its event is there`
-    if (count > 1) yield `${mark} was written ${count} times`
   }
+  // One write may cause events of several types.
+  for (const [what, { length }] of written) if (length > 1) yield `${what} was written ${length} times`
   for (const mark of byMark.keys()) if (!ledger.marks.has(mark)) yield `${mark} was written by nobody`
 }
 
@@ -51,7 +53,7 @@ function* wrongDeliveries({ ledger, events, webhooks, deliveries, arrivals }: Ev
   const made = Map.groupBy(deliveries, ({ webhookId, eventId }) => `${webhookId} ${eventId}`)
   for (const webhook of webhooks) {
     for (const event of events) {
-      if (!webhook.types.includes(event.type)) continue
+      if (event.accountId !== webhook.accountId || !webhook.types.includes(event.type)) continue
       const what = `${event.id} for ${webhook.id}`
       const rows = made.get(`${webhook.id} ${event.id}`) ?? []
       if (rows.length !== 1) yield `${what} has ${rows.length} deliveries`
