@@ -66,11 +66,15 @@ describe('a name or a description with', () => {
     await client.succeed(contract.webhooks.delete, { params: { id } })
   })
 
-  it('ten megabytes is refused, and not repeated', async () => {
-    const firstName = 'x'.repeat(enormous)
-    const { status, text } = await client.send('POST', '/v1/subscribers', {
-      json: { email: 'a@example.com', firstName },
-    })
+  it.each([
+    ['a first name', '/v1/subscribers', { email: 'a@example.com', firstName: 'x'.repeat(enormous) }],
+    [
+      'the description of a webhook',
+      '/v1/webhooks',
+      { url: 'http://127.0.0.1:9/', events: ['contact.deleted'], description: 'x'.repeat(enormous) },
+    ],
+  ])('ten megabytes is refused, and not repeated: %s', async (_, path, json) => {
+    const { status, text } = await client.send('POST', path, { json })
     expect(status).toBe(413)
     expect(text.length).toBeLessThan(500)
   })
