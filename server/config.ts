@@ -85,8 +85,14 @@ type Env = Readonly<Record<string, string | undefined>>
  *
  * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
  */
-export function readConfig(env: Env = process.env): Config {
-  const values = parse(settingsSchema, env, [...missingKeyOf(env), ...missingRelayOf(env), ...missingPairOf(env)])
+export function readConfig(env: Env = process.env, machineName: string = hostname()): Config {
+  const values = parse(settingsSchema, env, [
+    ...missingKeyOf(env),
+    ...missingRelayOf(env),
+    ...idleRelayOf(env),
+    ...missingNameOf(env, machineName),
+    ...missingPairOf(env),
+  ])
   const isEmbedded = values.DATABASE_URL === null
   return {
     http: {
@@ -118,7 +124,7 @@ export function readConfig(env: Env = process.env): Config {
       connectionsPerHost: values.MAIL_CONNECTIONS_PER_HOST,
       messagesPerConnection: values.MAIL_MESSAGES_PER_CONNECTION,
       allowPrivateNetworks: values.MAIL_ALLOW_PRIVATE_NETWORKS,
-      hostname: values.MAIL_HOSTNAME ?? hostname().toLowerCase(),
+      hostname: values.MAIL_HOSTNAME ?? machineName.toLowerCase(),
       spfInclude: values.MAIL_SPF_INCLUDE,
       dnsServers: values.MAIL_DNS_SERVERS,
       capturePort: values.CAPTURE_SMTP_PORT,
@@ -169,6 +175,28 @@ function databaseOf(values: Pick<SettingValues, 'DATABASE_URL' | 'DATA_DIR' | 'D
 function missingRelayOf(env: Env): string[] {
   if (env.MAIL_TRANSPORT !== 'relay' || env.SMTP_URL) return []
   return ['SMTP_URL is needed with MAIL_TRANSPORT=relay: the relay, such as smtp://user:password@relay.example.com:587']
+}
+
+function idleRelayOf(env: Env): string[] {
+  if (!env.SMTP_URL || env.MAIL_TRANSPORT === 'relay') return []
+  return ['SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out']
+}
+
+/**
+ * Others have to find the name where they check who sends to them, and where they send what comes back. A
+ * relay is known by its own name.
+ */
+function missingNameOf(env: Env, machineName: string): string[] {
+  const { MAIL_TRANSPORT: transport, INBOUND_SMTP_PORT: inboundPort, MAIL_HOSTNAME: given } = env
+  if ((given || machineName).includes('.')) return []
+  if (transport !== 'direct' && !(transport === 'relay' && inboundPort)) return []
+  const fault = 'has no dot, and cannot be found from the records of sending domains'
+  const remedy = 'give one the DNS has, such as mail.example.com'
+  if (given) return [`MAIL_HOSTNAME is ${JSON.stringify(given)}, which ${fault}; ${remedy}`]
+  const needing = transport === 'direct' ? 'MAIL_TRANSPORT=direct' : 'INBOUND_SMTP_PORT'
+  return [
+    `MAIL_HOSTNAME is needed with ${needing}: the name of this machine, ${JSON.stringify(machineName)}, ${fault}; ${remedy}`,
+  ]
 }
 
 function missingKeyOf(env: Env): string[] {

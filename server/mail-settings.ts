@@ -31,7 +31,8 @@ export const mailSettings = {
       default: null,
       meaning:
         'The relay, for `MAIL_TRANSPORT=relay`. A password goes over TLS only. `smtps:` is TLS from the first byte, `?tls=required` STARTTLS with a valid certificate.',
-      allowed: 'a URL such as smtp://user:password@relay.example.com:587 or smtps://relay.example.com',
+      allowed:
+        'a URL such as smtp://user:password@relay.example.com:587 or smtps://relay.example.com, with what is special in the user or password percent-encoded (# is %23), and nothing behind the host but a port or, with smtp:, ?tls=required or, without a password, ?tls=opportunistic',
     },
     z.string().transform((value, context): RelayConfig => {
       const relay = parseRelayUrl(value)
@@ -44,7 +45,7 @@ export const mailSettings = {
     {
       unit: 'host name',
       default: 'the name of the machine',
-      meaning: 'What the service calls itself to mail servers. Sending domains point their return path to it.',
+      meaning: 'What the service calls itself to mail servers. Sending domains point their return path to it; `direct`, and a relay with INBOUND_SMTP_PORT, demand one with a dot.',
       allowed: 'a host name such as mail.example.com',
     },
     host,

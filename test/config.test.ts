@@ -6,9 +6,9 @@ import { settingsTable } from '../server/settings.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
 
-function faultOf(env: Record<string, string>): string {
+function faultOf(env: Record<string, string>, machineName?: string): string {
   try {
-    readConfig(env)
+    readConfig(env, machineName)
   } catch (error) {
     if (error instanceof OperatorError) return error.message
     throw error
@@ -202,6 +202,22 @@ describe('what is given', () => {
   })
 })
 
+describe('the name of the service in the records of domains', () => {
+  const inbound = { MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://relay.example', INBOUND_SMTP_PORT: '25' }
+
+  test.each([{ MAIL_TRANSPORT: 'direct' }, inbound])('must be one others can find for %j', (env) => {
+    expect(faultOf(env, 'vm')).toMatch(/^MAIL_HOSTNAME is needed .*: the name of this machine, "vm", has no dot, /)
+    expect(faultOf({ ...env, MAIL_HOSTNAME: 'mx' }, 'vm.example.com')).toMatch(/^MAIL_HOSTNAME is "mx", .* dot/)
+    expect(readConfig(env, 'VM.example.com').mail.hostname).toBe('vm.example.com')
+    expect(readConfig({ ...env, MAIL_HOSTNAME: 'mx.example.com' }, 'vm').mail.hostname).toBe('mx.example.com')
+  })
+
+  test('may be any where nothing is sent to it and nothing sent by it', () => {
+    expect(readConfig({}, 'vm').mail.hostname).toBe('vm')
+    expect(readConfig({ ...inbound, INBOUND_SMTP_PORT: '' }, 'vm').mail.hostname).toBe('vm')
+  })
+})
+
 describe('a relay', () => {
   test('is read from its URL', () => {
     const { mail } = readConfig({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example' })
@@ -215,13 +231,28 @@ describe('a relay', () => {
     expect(faultOf({ MAIL_TRANSPORT: 'relay' })).toMatch(/^SMTP_URL is needed with MAIL_TRANSPORT=relay: /)
   })
 
-  test.each(['relay.example:hush', 'http://ann:hush@relay.example', 'smtp://ann:hush@relay.example?tls=opportunistic'])(
-    'is refused with the URL %s, which is not told',
-    (url) => {
-      const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
-      expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
-    },
-  )
+  test('is not passed over in silence by another transport', () => {
+    const fault = 'SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out'
+    expect(faultOf({ SMTP_URL: 'smtp://ann:hush@relay.example' })).toBe(fault)
+    const env = { MAIL_TRANSPORT: 'direct', MAIL_HOSTNAME: 'mail.example.com', SMTP_URL: 'smtp://relay.example' }
+    expect(faultOf(env)).toBe(fault)
+  })
+
+  test('is told what its URL may have when it is refused', () => {
+    const fault = faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example?tls=requird' })
+    expect(fault).toContain('?tls=required')
+    expect(fault).toContain('percent-encoded')
+  })
+
+  test.each([
+    'relay.example:hush',
+    'http://ann:hush@relay.example',
+    'smtp://ann:hush@relay.example?tls=opportunistic',
+    'smtp://ann:hu#sh@relay.example',
+  ])('is refused with the URL %s, which is not told', (url) => {
+    const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
+    expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
+  })
 })
 
 describe('traces', () => {
