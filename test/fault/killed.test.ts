@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { idOfUuid } from '../../server/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { answer, silence } from '../support/receiver.ts'
@@ -109,6 +110,35 @@ describe('nothing is lost when the service is killed', () => {
     expect(await stage.verdict()).toEqual([])
   })
 })
+
+test('nothing is lost when the service is killed between the commit of a fan-out and the POST', within(1), async () => {
+  // The first request is not answered, and there is to be one at once: what else is fanned out is in hand, unsent.
+  stage = await setStage({ ...database, webhooks: 1, env: { WEBHOOK_CONCURRENCY: '1' } })
+  stage.recorder.respond(silence)
+  await using load = stage.startLoad()
+  await expect.poll(async () => (await keptUnsent()).length, { timeout: 10_000 }).toBeGreaterThan(0)
+  await stage.kill()
+  const inHand = await keptUnsent()
+  expect(inHand).not.toEqual([])
+  await lapseClaims(stage)
+  stage.recorder.respond(answer(200))
+  await stage.restart()
+  await load.acknowledged(4)
+  await load.stop()
+  expect(await stage.verdict()).toEqual([])
+})
+
+/** Events whose deliveries were claimed by the fan-out that made them, and of which nothing was sent. */
+async function keptUnsent(): Promise<string[]> {
+  const { rows } = await sql<{ job: string }>`
+    SELECT id AS job FROM pgboss.job
+    WHERE name = 'deliveries' AND state = 'active' AND started_on = created_on
+  `.execute(stage.db)
+  const kept = rows.map(({ job }) => idOfUuid('delivery', job))
+  const deliveries = await stage.db.selectFrom('deliveries').select(['id', 'event_id']).execute()
+  const sent = new Set(stage.recorder.arrivals.map(({ eventId }) => eventId))
+  return deliveries.filter(({ id, event_id }) => kept.includes(id) && !sent.has(event_id)).map((row) => row.event_id)
+}
 
 async function claimed(): Promise<unknown[]> {
   return (await sql`SELECT FROM pgboss.job WHERE name = 'deliveries' AND state = 'active'`.execute(stage.db)).rows
