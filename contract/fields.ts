@@ -15,9 +15,11 @@ export const timeInput = z.iso.datetime({ offset: true, error: faultOfTime }).me
   example: '2026-03-01T09:30:00Z',
 })
 
-function faultOfTime({ code }: { code: string }): string | undefined {
+function faultOfTime({ code, input }: { code: string; input?: unknown }): string | undefined {
   if (code !== 'invalid_format') return undefined
-  return 'must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00+01:00, with the + written as %2B in a query'
+  // What a `+` in a query is read as.
+  const hint = /T.* \d\d:?\d\d$/.test(String(input)) ? ', with the + written as %2B in a query' : ''
+  return `must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00+01:00${hint}`
 }
 
 /**

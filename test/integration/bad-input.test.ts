@@ -85,7 +85,11 @@ describe('a query', () => {
 describe('what was refused says what would be taken', () => {
   test.each([
     ['/v1/webhooks?limit=ten', 'must be a whole number from 1 to 100'],
-    ['/v1/events?since=yesterday', /^must be a time such as 2026-03-01T09:30:00Z .* %2B in a query$/],
+    ['/v1/events?since=yesterday', /^must be a time such as 2026-03-01T09:30:00Z or 2026-03-01T10:30:00\+01:00$/],
+    [
+      '/v1/events?since=2026-03-01T10:30:00+01:00',
+      /^must be a time such as 2026-03-01T09:30:00Z .* with the \+ written as %2B in a query$/,
+    ],
     ['/v1/events?after=42', /^must look like "evt_[0-9a-z]{26}"$/],
   ])('GET %s', async (path, message) => {
     const { body } = await client.send('GET', path)
