@@ -43,10 +43,21 @@ export const emailContent = (description: string) =>
     .nullable()
     .optional()
 
-export const headerMap = z.record(z.string(), z.string()).meta({
-  description: `More headers, by name: at most ${emailLimits.headers}, each at most ${emailLimits.headerOctets} octets long, ${emailLimits.headersOctets / 2 ** 10} KiB together. Those that the fields of an email make (\`From\`, \`Subject\`, \`Content-Type\`, …) and those that mail servers write (\`Received\`, \`DKIM-Signature\`, …) are refused.`,
-  example: { 'X-Order-Number': '4711' },
-})
+/** The map leaves `__proto__` out of what it reads: refused, it is not lost without a word. */
+function refuseProto(given: Record<string, string>, { addIssue }: z.RefinementCtx): Record<string, string> {
+  if (Object.hasOwn(Object(given), '__proto__')) {
+    addIssue({ code: 'custom', path: ['__proto__'], message: 'cannot be the name of a header here' })
+  }
+  return given
+}
+
+export const headerMap = z.preprocess(
+  refuseProto,
+  z.record(z.string(), z.string()).meta({
+    description: `More headers, by name: at most ${emailLimits.headers}, each at most ${emailLimits.headerOctets} octets long, ${emailLimits.headersOctets / 2 ** 10} KiB together. Those that the fields of an email make (\`From\`, \`Subject\`, \`Content-Type\`, …) and those that mail servers write (\`Received\`, \`DKIM-Signature\`, …) are refused.`,
+    example: { 'X-Order-Number': '4711' },
+  }),
+)
 
 const token = "[A-Za-z0-9!#$%&'*+.^_`|~-]"
 

@@ -36,7 +36,7 @@ export function faultsOfHeaders(
 type Header = { key: string; value: string; octets: number }
 
 function faultOf({ key, value, octets }: Header, hasAudience: boolean): string | null {
-  if (!name.test(key)) return 'is not the name of a header: use letters, digits and hyphens'
+  if (!name.test(key)) return 'is not the name of a header: use letters, digits, hyphens and underscores'
   if (isReservedHeader(key))
     return 'is written by this service, from the fields of the email, or by mail servers: leave it out'
   if (hasAudience && /^list-unsubscribe(-post)?$/i.test(key)) {
