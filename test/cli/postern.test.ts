@@ -161,6 +161,22 @@ describe('while a service runs', () => {
     expect(keys.find((key) => key.id === id)?.revokedAt).not.toBeNull()
   })
 
+  test('where there are several accounts, a key is made for the one that is named', async () => {
+    const several = { DATA_DIR: join(parent, 'several') }
+    await using _database = await startEmbeddedDatabase({ dataDir: several.DATA_DIR })
+    await posternJson(several, 'keys', 'create', '--mode', 'test')
+    const made = await postern(several, 'accounts', 'create', '--plan', 'free')
+    const [, id = ''] =
+      /npm run --silent postern -- keys create --mode test --account (acc_\w+)\n/.exec(made.stdout) ?? []
+    expect(await postern(several, 'keys', 'create', '--mode', 'test')).toEqual({
+      stdout: '',
+      stderr: 'postern: there are several accounts; name one of "accounts list" with --account\n',
+      exitCode: 1,
+    })
+    const { stdout } = await postern(several, 'keys', 'create', '--mode', 'test', '--account', id)
+    expect(stdout).toContain(`\nIt is a key of the account ${id}.\n`)
+  })
+
   test('an account of a plan of RATE_LIMITS can be made, and a key for it', async () => {
     const plans = { ...env, RATE_LIMITS: 'tiny=5' }
     const account = await posternJson(plans, 'accounts', 'create', '--plan', 'tiny', '--name', 'Second')
@@ -170,7 +186,9 @@ describe('while a service runs', () => {
   })
 
   test('people get text', async () => {
-    const created = await postern(env, 'keys', 'create', '--mode', 'live', '--name', 'For people')
+    const [account] = await posternJson(env, 'accounts', 'list')
+    const args = ['--mode', 'live', '--name', 'For people', '--account', account.id]
+    const created = await postern(env, 'keys', 'create', ...args)
     expect(created.stdout).toMatch(/^postern_live_\w+\n\nThis is "For people" \(key_\w+\), with full_access.\n/)
     const listed = await postern(env, 'keys', 'list')
     expect(listed.stdout).toMatch(/^id +key +name +permissions +account +created +revoked\n/)
@@ -180,6 +198,7 @@ describe('while a service runs', () => {
   test.each([
     [['accounts', 'create', '--plan', 'gold'], 'postern: there is no plan "gold"; RATE_LIMITS has free, pro, scale\n'],
     [['keys', 'revoke', 'key_unknown'], 'postern: There is no API key with the id "key_unknown".\n'],
+    [['keys', 'list', '--account', 'acc_unknown'], 'postern: There is no account with the id "acc_unknown".\n'],
     [
       ['keys', 'create', '--mode', 'test', '--account', 'acc_unknown'],
       'postern: There is no account with the id "acc_unknown".\n',

@@ -32,7 +32,7 @@ async function createAccount({ plan, name, json }: CreateOptions): Promise<void>
   })
   if (json) return printJson(account)
   console.log(`The account "${account.name}" (${account.id}) is made, on the plan ${account.plan}.`)
-  console.log(`Make a key for it with: keys create --mode test --account ${account.id}`)
+  console.log(`Make a key for it with: npm run --silent postern -- keys create --mode test --account ${account.id}`)
 }
 
 async function listAccounts({ json }: { json?: true }): Promise<void> {

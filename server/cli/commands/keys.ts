@@ -4,6 +4,7 @@ import type { KeyMode } from '../../api-keys/key-format.ts'
 import { type ApiKeyService, createApiKeyService } from '../../api-keys/service.ts'
 import { systemClock } from '../../clock.ts'
 import type { Db } from '../../database/connection.ts'
+import { DomainError, OperatorError } from '../../errors.ts'
 import { printJson, printLine, printTable } from '../output.ts'
 import { withSession } from '../session.ts'
 import { nameArgument } from './arguments.ts'
@@ -29,7 +30,7 @@ export function addKeysCommands(program: Command): void {
         .default([], 'full_access'),
     )
     .addOption(new Option('--name <name>', 'what people call the key').argParser(nameArgument).default('API key'))
-    .option('--account <id>', 'whose key it is (default: the first account, made where there is none)')
+    .option('--account <id>', 'whose key it is (default: the only account, made where there is none)')
     .option('--json', 'print one JSON object')
     .action(createKey)
 
@@ -55,24 +56,32 @@ function collectGrant(value: string, collected: Grant[]): Grant[] {
 }
 
 async function createKey({ mode, permission, name, account, json }: CreateOptions): Promise<void> {
-  const key = await withSession(async ({ db }) => {
+  const { key, accountId } = await withSession(async ({ db }) => {
     const service = createApiKeyService({ clock: systemClock })
-    const accountId = account ?? (await firstAccountId(service, db))
+    const accountId = account ?? (await onlyAccountId(service, db))
     const permissions = permission.length === 0 ? (['full_access'] as const) : permission
-    return service.create(db, { accountId, mode, permissions, name })
+    return { key: await service.create(db, { accountId, mode, permissions, name }), accountId }
   })
   if (json) return printJson(key)
   console.log(`${key.key}\n\nThis is "${key.name}" (${key.id}), with ${key.permissions.join(', ')}.`)
+  console.log(`It is a key of the account ${accountId}.`)
   console.log('Keep it: it cannot be shown again.')
 }
 
-async function firstAccountId(service: ApiKeyService, db: Db): Promise<string> {
-  const [first] = await service.listAccounts(db)
+async function onlyAccountId(service: ApiKeyService, db: Db): Promise<string> {
+  const [first, ...others] = await service.listAccounts(db)
+  if (others.length > 0)
+    throw new OperatorError('there are several accounts; name one of "accounts list" with --account')
   return (first ?? (await service.createAccount(db, { name: 'First account', plan: 'scale' }))).id
 }
 
 async function listKeys({ account, json }: ListOptions): Promise<void> {
-  const keys = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).list(db, account))
+  const keys = await withSession(async ({ db }) => {
+    const service = createApiKeyService({ clock: systemClock })
+    const found = await service.list(db, account)
+    if (account !== undefined && found.length === 0) await assertAccount(service, db, account)
+    return found
+  })
   if (json) return printJson(keys)
   printTable(
     keys.map((key) => ({
@@ -86,6 +95,11 @@ async function listKeys({ account, json }: ListOptions): Promise<void> {
     })),
     'There are no keys.',
   )
+}
+
+async function assertAccount(service: ApiKeyService, db: Db, id: string): Promise<void> {
+  if ((await service.listAccounts(db)).some((account) => account.id === id)) return
+  throw new DomainError('not_found', `There is no account with the id "${id}".`)
 }
 
 async function revokeKey(id: string, { json }: { json?: true }): Promise<void> {
