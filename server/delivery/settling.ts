@@ -1,5 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { startLoop } from '../loop.ts'
+import { startBatches } from '../batches.ts'
 import type { Held } from './lane.ts'
 import { type SettleMeans, settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
@@ -32,38 +31,24 @@ export type SettlingOptions = SettleMeans & {
 /** Settles attempts in batches. A batch that fails waits here and is settled again. */
 export function startSettling(options: SettlingOptions): Settling {
   const { intervalMs, onSettled, onError } = options
-  const waiting: { held: Held; settlement: Settlement }[] = []
-
-  const loop = startLoop({
+  const batches = startBatches<{ held: Held; settlement: Settlement }>({
+    size: batchSize,
+    full: fullBatch,
+    gatheringMs,
     intervalMs,
     onError,
-    async run() {
-      if (waiting.length === 0) return false
-      if (waiting.length < fullBatch) await pause(gatheringMs)
-      const batch = waiting.slice(0, batchSize)
+    async work(batch) {
       await settle(
         options,
         batch.map(({ settlement }) => settlement),
       )
-      waiting.splice(0, batch.length)
       onSettled(batch.map(({ held }) => held))
-      return waiting.length > 0
     },
   })
-
   return {
-    add(held, settlement) {
-      waiting.push({ held, settlement })
-      loop.wake()
-    },
-    holds: (held) => waiting.some((entry) => entry.held === held),
-    idleMs: loop.idleMs,
-    async stop(deadline) {
-      while (waiting.length > 0 && performance.now() < deadline) {
-        loop.wake()
-        await pause(20)
-      }
-      await loop.stop()
-    },
+    add: (held, settlement) => batches.add({ held, settlement }),
+    holds: (held) => batches.some((entry) => entry.held === held),
+    idleMs: batches.idleMs,
+    stop: batches.stop,
   }
 }

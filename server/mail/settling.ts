@@ -1,7 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { startBatches } from '../batches.ts'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
-import { startLoop } from '../loop.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Begun, unmarkSending } from './begin.ts'
@@ -50,15 +49,13 @@ export const parkMs = 5_000
  */
 export function startSettling(options: SettlingOptions): Settling {
   const { db, queue, clock, intervalMs, onFinished, onError } = options
-  const waiting: Sent[] = []
-
-  const loop = startLoop({
+  return startBatches<Sent>({
+    size: batchSize,
+    full: fullBatch,
+    gatheringMs,
     intervalMs,
     onError,
-    async run() {
-      if (waiting.length === 0) return false
-      if (waiting.length < fullBatch) await pause(gatheringMs)
-      const batch = waiting.slice(0, batchSize)
+    async work(batch) {
       const finished = batch.flatMap((one) => one.finished ?? [])
       await inTransaction(db, async (trx) => {
         const remainders = await recordFacts(
@@ -70,26 +67,9 @@ export function startSettling(options: SettlingOptions): Settling {
         await unmarkSending(trx, released)
         await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
       })
-      waiting.splice(0, batch.length)
       onFinished(finished.map(({ emailId }) => emailId))
-      return waiting.length > 0
     },
   })
-
-  return {
-    add(sent) {
-      waiting.push(sent)
-      loop.wake()
-    },
-    idleMs: loop.idleMs,
-    async stop(deadline) {
-      while (waiting.length > 0 && performance.now() < deadline) {
-        loop.wake()
-        await pause(20)
-      }
-      await loop.stop()
-    },
-  }
 }
 
 type Outlook = { remainders: readonly Remainder[]; released: readonly Begun[]; now: Date }
