@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
-import { fromString, fromUUID, fromUUIDBytes, toUUID } from 'typeid-js'
-import { type IdKind, idPrefixes } from '../contract/ids.ts'
+import { fromUUID, fromUUIDBytes } from 'typeid-js'
+import { type IdKind, idPrefixes, idSuffix } from '../contract/ids.ts'
 
 /** Of the base32 that identifiers are written in. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -76,10 +76,35 @@ export function idAboveThoseBefore(kind: IdKind, at: Date): string {
   return firstIdAt(kind, new Date(at.getTime() + idLeadMs))
 }
 
-/** The UUID inside an identifier. Throws when `id` is none. */
+/** What each character of the base32 stands for, by its code. */
+const digitOf = new Uint8Array(128)
+for (const [digit, character] of [...alphabet].entries()) digitOf[character.charCodeAt(0)] = digit
+
+/**
+ * The UUID inside an identifier. Throws when `id` is none. Each delivery needs it twice, and typeid-js takes eight
+ * times as long.
+ *
+ * Source: TypeID 0.3.0 (five bits a character, behind two bits of zero), RFC 9562 §4 (a UUID as text).
+ */
 export function uuidOf(id: string): string {
-  return toUUID(fromString(id))
+  const suffix = id.slice(id.lastIndexOf('_') + 1)
+  if (!idSuffix.test(suffix)) throw new Error(`"${id}" is no identifier`)
+  let bits = 0
+  let bitCount = -2
+  let byteCount = 0
+  for (let index = 0; index < suffix.length; index++) {
+    bits = ((bits << 5) | (digitOf[suffix.charCodeAt(index)] as number)) & 0xffff
+    bitCount += 5
+    if (bitCount < 8) continue
+    bitCount -= 8
+    uuidBytes[byteCount++] = bits >> bitCount
+  }
+  const hex = uuidBytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
+
+/** For one call of `uuidOf` at a time. */
+const uuidBytes = Buffer.alloc(16)
 
 /** The identifier with `uuid` inside: the inverse of `uuidOf`. */
 export function idOfUuid(kind: IdKind, uuid: string): string {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
 import { cancelRest } from './delivery/cancel.ts'
-import { reconcile } from './delivery/reconcile.ts'
+import { reconcile, takeOverKept } from './delivery/reconcile.ts'
 import { recover } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
 import type { Loop } from './loop.ts'
@@ -58,6 +58,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   starting.defer(() => fanOut.stop())
 
+  await queue.kept.onLapse(async (deliveryIds) => {
+    await takeOverKept({ db, queue }, deliveryIds)
+    delivery.wake()
+  })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
   await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
   const deleteExpired = createRetention(options)

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { fromString, toUUID } from 'typeid-js'
 import { describe, expect, it } from 'vitest'
 import { idPattern, idPrefixes } from '../contract/ids.ts'
 import { continueAfter, firstIdAt, idOfUuid, newId, timeOf, uuidOf } from '../server/ids.ts'
@@ -23,6 +24,27 @@ describe('identifiers', () => {
         expect(uuidOf(id)).toBe(uuid)
       }),
     )
+  })
+
+  it('have the UUID in them that the reference implementation finds', () => {
+    fc.assert(
+      fc.property(fc.uuid(), (uuid) => {
+        const id = idOfUuid('email', uuid)
+        expect(uuidOf(id)).toBe(toUUID(fromString(id)))
+      }),
+    )
+  })
+
+  it.each([
+    'evt_01jqz4x7m8e5v9t2k6r3w0y1a',
+    'evt_01jqz4x7m8e5v9t2k6r3w0y1abc',
+    'evt_81jqz4x7m8e5v9t2k6r3w0y1ab',
+    'evt_01jqz4x7m8e5v9t2k6r3w0y1au',
+    'evt_01JQZ4X7M8E5V9T2K6R3W0Y1AB',
+    'evt_',
+    '',
+  ])('lead to none where there is none: %j', (id) => {
+    expect(() => uuidOf(id)).toThrow(/is no identifier/)
   })
 
   it('go on from one that was given, however far ahead of the clock it is', () => {

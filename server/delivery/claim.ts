@@ -1,11 +1,11 @@
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { PriorityRange } from '../queue/lanes.ts'
-import type { ClaimedDelivery, Queue } from '../queue/queue.ts'
+import type { ClaimedDelivery, KeptDelivery, Queue } from '../queue/queue.ts'
 import { cancelDeliveries } from './cancel.ts'
 import { type DueDelivery, loadDue } from './load.ts'
 
-/** A delivery this process has claimed, with all its attempt needs. */
-export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery }
+/** A delivery this process has claimed, or keeps since it was fanned out, with all its attempt needs. */
+export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery | KeptDelivery }
 
 /**
  * Claims up to `limit` due deliveries of a range of lanes. What is not to be sent any more is put

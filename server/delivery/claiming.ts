@@ -5,11 +5,14 @@ import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow, rangeOf
 import type { Queue } from '../queue/queue.ts'
 import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
+import type { KeptBook } from './kept-book.ts'
 import type { Held, Lane } from './lane.ts'
 import { createRoomOffers, type RoomOffers } from './room.ts'
 
 /** Jobs claimed by one statement at most. */
 const batchSize = 500
+/** Deliveries that are fanned out and kept at once at most: each fan-out waits for a few round trips, however many they are. */
+const roomSize = 1_000
 /** Jobs claimed to see whether what waits is still of slow webhooks. */
 const probeSize = 20
 /** Slow lanes looked at in one round. */
@@ -47,6 +50,8 @@ export type ClaimingOptions = {
   slowCap: number
   /** All that is held, by the ids of the deliveries; what is claimed is added. */
   held: Map<string, Held>
+  /** Of those, and of what is handed back at once, those that are kept with others. */
+  kept: KeptBook
   /** Milliseconds between polls when nothing wakes it. */
   intervalMs: number
   /** Makes what is told of an error, by what was done. */
@@ -66,7 +71,7 @@ type LaneSource = {
 }
 
 export function startClaiming(options: ClaimingOptions): Claiming {
-  const { queue, clock, lanes, slowCap, held, intervalMs, report, onCaughtUp } = options
+  const { queue, clock, lanes, slowCap, held, kept, intervalMs, report, onCaughtUp } = options
   const { fresh, turns, retries, slow } = lanes
 
   /** Claims for a lane. Answers how many were claimed. */
@@ -88,8 +93,10 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       const { delivery, claimed } = claim
       const own = held.get(delivery.id)
       // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
-      if (own !== undefined) own.claimed = claimed
-      else if (delivery.webhook.slow && lane !== slow) misplaced.push(claim)
+      if (own !== undefined) {
+        kept.done([own])
+        own.claimed = claimed
+      } else if (delivery.webhook.slow && lane !== slow) misplaced.push(claim)
       else ready.push({ delivery, claimed, lane, since })
     }
     for (const one of ready) held.set(one.delivery.id, one)
@@ -209,9 +216,15 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       if (!freshWaits) return { lane: fresh, onlyTurns: false }
       return turnsWait ? null : { lane: turns, onlyTurns: true }
     },
-    batchSize,
-    make: (lane, claims) => handBackMisplaced(place(lane, claims)),
-    handBack: (claims) => handBack(options, claims),
+    batchSize: roomSize,
+    make(lane, claims) {
+      kept.note(claims)
+      return handBackMisplaced(place(lane, claims))
+    },
+    handBack(claims) {
+      kept.note(claims)
+      return handBack(options, claims)
+    },
   })
 
   const loops = [...byLane.map(({ loop }) => loop), claimingSlow]

@@ -13,6 +13,8 @@ const decompressors: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 }
 
+const utf8 = new TextDecoder()
+
 /** Takes the body of one answer as it comes in, keeps its beginning and says when enough was read. */
 export class BodyReader {
   readonly #onEnough: () => void
@@ -72,6 +74,6 @@ export class BodyReader {
 /** UTF-8 with U+FFFD for what is none and for U+0000, which PostgreSQL cannot store; cut between characters. */
 function textOf(body: Buffer): string {
   const cut = body.length > keptBodyBytes
-  const text = new TextDecoder().decode(body.subarray(0, keptBodyBytes), { stream: cut })
+  const text = cut ? new TextDecoder().decode(body.subarray(0, keptBodyBytes), { stream: true }) : utf8.decode(body)
   return text.replaceAll('\0', '\ufffd')
 }

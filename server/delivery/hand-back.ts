@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
-import type { Handle } from '../database/connection.ts'
+import { type Db, inTransaction } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
 import { priorityOf } from '../queue/lanes.ts'
-import type { Queue } from '../queue/queue.ts'
+import type { ClaimedDelivery, Queue } from '../queue/queue.ts'
 import type { Claim } from './claim.ts'
+import type { KeptBook } from './kept-book.ts'
 
 /** Where a delivery that is handed back waits. */
 export type PriorityOf = (claim: Claim) => number
@@ -12,32 +13,85 @@ export type PriorityOf = (claim: Claim) => number
 const batchSize = 500
 
 /**
- * Puts claimed deliveries that were not attempted back into the queue, due at once, each in its lane: first
- * of the fresh ones, unless `priorityOfOne` says otherwise. One that another worker has claimed or carried on
- * meanwhile is left as it is.
+ * Puts deliveries that were not attempted back into the queue, due at once, each in its lane: first of the fresh
+ * ones, unless `priorityOfOne` says otherwise. One that another worker has claimed or carried on meanwhile is left
+ * as it is.
  */
 export async function handBack(
-  { db, queue }: { db: Handle; queue: Queue },
+  { db, queue, kept }: HandBackMeans,
   claims: readonly Claim[],
   priorityOfOne: PriorityOf = ({ delivery }) => priorityOf(delivery.webhook, null),
 ): Promise<void> {
   for (let from = 0; from < claims.length; from += batchSize) {
     const batch = claims.slice(from, from + batchSize)
-    const ids = batch.map(({ delivery }) => delivery.id)
-    const uuids = ids.map(uuidOf)
-    const unchanged = sql`
-      SELECT i.job_id, i.retry_count, i.priority
-      FROM unnest(
-        ${ids}::text[],
-        ${uuids}::uuid[],
-        ${batch.map(({ delivery }) => delivery.attemptCount)}::int[],
-        ${batch.map(({ claimed }) => claimed.claim.retryCount)}::int[],
-        ${batch.map(priorityOfOne)}::int[]
-      ) AS i (id, job_id, attempt_count, retry_count, priority)
-      JOIN deliveries d ON d.id = i.id AND d.attempt_count = i.attempt_count
-      -- Said twice, as there.
-      WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
-    `
-    await queue.handingBack(uuids, unchanged).execute(db)
+    await endClaims({ db, queue }, batch.filter(isClaimed), priorityOfOne)
+    await giveJobs(
+      { db, queue },
+      batch.filter((claim) => !isClaimed(claim)),
+      priorityOfOne,
+    )
+    kept?.done(batch)
   }
+}
+
+export type HandBackMeans = {
+  db: Db
+  queue: Queue
+  /** Told what is not kept any more. */
+  kept?: Pick<KeptBook, 'done'>
+}
+
+type Claimed = Claim & { claimed: ClaimedDelivery }
+
+function isClaimed(claim: Claim): claim is Claimed {
+  return 'claim' in claim.claimed
+}
+
+async function endClaims(
+  { db, queue }: Omit<HandBackMeans, 'kept'>,
+  batch: readonly Claimed[],
+  priorityOfOne: PriorityOf,
+): Promise<void> {
+  if (batch.length === 0) return
+  const ids = batch.map(({ delivery }) => delivery.id)
+  const uuids = ids.map(uuidOf)
+  const unchanged = sql`
+    SELECT i.job_id, i.retry_count, i.priority
+    FROM unnest(
+      ${ids}::text[],
+      ${uuids}::uuid[],
+      ${batch.map(({ delivery }) => delivery.attemptCount)}::int[],
+      ${batch.map(({ claimed }) => claimed.claim.retryCount)}::int[],
+      ${batch.map(priorityOfOne)}::int[]
+    ) AS i (id, job_id, attempt_count, retry_count, priority)
+    JOIN deliveries d ON d.id = i.id AND d.attempt_count = i.attempt_count
+    -- Said twice, as there.
+    WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
+  `
+  await queue.handingBack(uuids, unchanged).execute(db)
+}
+
+/** Gives those that are kept jobs of their own. */
+async function giveJobs(
+  { db, queue }: Omit<HandBackMeans, 'kept'>,
+  batch: readonly Claim[],
+  priorityOfOne: PriorityOf,
+): Promise<void> {
+  if (batch.length === 0) return
+  const byId = new Map(batch.map((claim) => [claim.delivery.id, claim]))
+  await inTransaction(db, async (trx) => {
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM deliveries
+      WHERE id = ANY(${[...byId.keys()]}::text[]) AND status = 'pending' AND attempt_count = 0
+      ORDER BY id FOR UPDATE
+    `.execute(trx)
+    const ids = await queue.withoutJob(
+      trx,
+      rows.map(({ id }) => id),
+    )
+    await queue.put(
+      trx,
+      ids.map((deliveryId) => ({ deliveryId, priority: priorityOfOne(byId.get(deliveryId) as Claim), dueAt: null })),
+    )
+  })
 }

@@ -1,10 +1,7 @@
-import type { ClaimedDelivery } from '../queue/queue.ts'
-import type { DueDelivery } from './load.ts'
+import type { Claim } from './claim.ts'
 
 /** A claimed delivery in this process, from the claim until it is settled or handed back. */
-export type Held = {
-  delivery: DueDelivery
-  claimed: ClaimedDelivery
+export type Held = Claim & {
   lane: Lane
   /** When it began to wait here. Milliseconds, monotonic. */
   since: number
@@ -96,7 +93,7 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     // Twice as many as may be in flight are claimed ahead: they last until the next have been claimed.
     free: () => Math.max(0, places.total * 3 - held),
     // What is fanned out comes with a commit and in larger batches, while as many wait to be settled.
-    room: () => Math.max(0, places.total * 6 - held),
+    room: () => Math.max(0, places.total * 10 - held),
     reserve(count) {
       held += count
     },

@@ -5,7 +5,7 @@ import type { Queue } from '../queue/queue.ts'
 
 const chunkSize = 1_000
 
-type Pending = { id: string; next_attempt_at: Date | null; slow: boolean | null; lane: number | null }
+type Pending = { id: string; due_at: Date | null; slow: boolean | null; lane: number | null }
 
 /**
  * Finds pending deliveries that have no job that will ever run, and gives them one. There should be
@@ -31,11 +31,21 @@ export async function reconcile({ db, queue }: { db: Db; queue: Queue }): Promis
   }
 }
 
+/** Gives those a job that a process kept which is gone. Those that have one, or are settled, are left as they are. */
+export async function takeOverKept(means: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
+  let mended = 0
+  for (let from = 0; from < deliveryIds.length; from += chunkSize) {
+    mended += await mend(means, deliveryIds.slice(from, from + chunkSize))
+  }
+  return mended
+}
+
 /** Looks again with the rows locked, since a settlement may have come between. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
     const { rows } = await sql<Pending>`
-      SELECT d.id, d.next_attempt_at, w.slow, w.lane
+      -- The first attempt is due at once, in its turn.
+      SELECT d.id, CASE WHEN d.attempt_count > 0 THEN d.next_attempt_at END AS due_at, w.slow, w.lane
       FROM deliveries d LEFT JOIN webhooks w ON w.id = d.webhook_id
       WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
       ORDER BY d.id FOR UPDATE OF d
@@ -54,10 +64,10 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readon
     )
     await queue.put(
       trx,
-      lost.map(({ id, next_attempt_at, slow, lane }) => ({
+      lost.map(({ id, due_at: dueAt, slow, lane }) => ({
         deliveryId: id,
-        priority: priorityOf({ slow: slow ?? false, lane: lane ?? 1 }, next_attempt_at),
-        dueAt: next_attempt_at,
+        priority: priorityOf({ slow: slow ?? false, lane: lane ?? 1 }, dueAt),
+        dueAt,
       })),
     )
     return lost.length

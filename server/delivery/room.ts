@@ -7,7 +7,7 @@ export type Room = Disposable & {
   readonly size: number
   /** Whether only those fit in whose turn it is: what waits beyond its turn is not overtaken by what has none yet. */
   readonly onlyTurns: boolean
-  /** Takes over deliveries that were claimed for it, once that is committed. */
+  /** Takes over deliveries that were fanned out for it, once that is committed. */
   fill(claims: readonly Claim[]): Promise<void>
 }
 

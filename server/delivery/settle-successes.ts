@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { plainArray } from '../database/arrays.ts'
 import type { Db } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
@@ -16,16 +17,17 @@ export async function settleSuccesses(
   if (settlements.length === 0) return { wereFailing: false }
   const webhookIds = [...new Set(settlements.map(({ delivery }) => delivery.webhookId))]
   const ids = settlements.map(({ delivery }) => delivery.id)
+  const idArray = plainArray(ids)
   const answers = settlements.map(({ outcome }) => (outcome.kind === 'answered' ? outcome : null))
   const { rows } = await sql<{ were_failing: boolean }>`
     WITH input AS (
       SELECT * FROM unnest(
-        ${ids}::text[],
-        ${ids.map(uuidOf)}::uuid[],
-        ${settlements.map(({ delivery }) => delivery.attemptCount + 1)}::int[],
-        ${settlements.map(({ outcome }) => outcome.startedAt.toISOString())}::timestamptz[],
-        ${settlements.map(({ outcome }) => Math.round(outcome.durationMs))}::int[],
-        ${answers.map((answer) => answer?.status ?? null)}::int[],
+        ${idArray}::text[],
+        ${plainArray(ids.map(uuidOf))}::uuid[],
+        ${plainArray(settlements.map(({ delivery }) => delivery.attemptCount + 1))}::int[],
+        ${plainArray(settlements.map(({ outcome }) => outcome.startedAt.toISOString()))}::timestamptz[],
+        ${plainArray(settlements.map(({ outcome }) => Math.round(outcome.durationMs)))}::int[],
+        ${plainArray(answers.map((answer) => answer?.status ?? null))}::int[],
         ${answers.map((answer) => answer?.body ?? null)}::text[]
       ) AS i (id, job_id, number, started_at, duration_ms, response_status, response_body)
     ), settled AS (
@@ -37,7 +39,7 @@ export async function settleSuccesses(
         completed_at = ${queueNow}
       FROM input i
       -- Said twice: then no statistics, however old, lead to reading more than these.
-      WHERE d.id = i.id AND d.id = ANY(${ids}::text[]) AND d.attempt_count = i.number - 1
+      WHERE d.id = i.id AND d.id = ANY(${idArray}::text[]) AND d.attempt_count = i.number - 1
       RETURNING i.*
     ), logged AS (
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body)

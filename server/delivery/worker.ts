@@ -10,6 +10,7 @@ import { tracedAttempt } from './attempt-span.ts'
 import { startClaiming } from './claiming.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack, type PriorityOf } from './hand-back.ts'
+import { createKeptBook } from './kept-book.ts'
 import type { Keyring } from './keyring.ts'
 import { createLane, type Held, type InFlight, type Lane, type Places } from './lane.ts'
 import { setSlow } from './lane-change.ts'
@@ -90,6 +91,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
   const health = createHealthBook()
+  const kept = createKeptBook({ queue, intervalMs, onError: report('ending what is kept no more') })
   const breakOff = new AbortController()
   const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
   let stopped: Promise<void> | undefined
@@ -158,6 +160,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs,
     onError: report('settling attempts'),
     onSettled(settled) {
+      kept.done(settled)
       release(settled)
       claiming.wakeFor(new Set(settled.map(({ lane }) => lane)))
     },
@@ -168,6 +171,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     lanes: { fresh, turns, retries, slow },
     slowCap,
     held,
+    kept,
     intervalMs,
     report,
     onCaughtUp: () => options.onCaughtUp?.(),
@@ -226,7 +230,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       // What was claimed since the last time needs nothing yet.
       const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
       keptAliveAt = performance.now()
-      await queue.keepAlive(older)
+      await queue.keepAlive(older.filter((one) => 'claim' in one))
+      await queue.kept.keepAlive([...new Set(older.flatMap((one) => ('keptBy' in one ? [one.keptBy] : [])))])
       return false
     },
   })
@@ -248,12 +253,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     await settling.stop(deadline + 1_000)
     await keepingAlive.stop()
     await handBackHeld([...held.values()].filter((one) => !settling.holds(one)))
+    await kept.stop(performance.now())
   }
 
   /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
   async function handBackHeld(ones: readonly Held[], priorityOfOne?: PriorityOf): Promise<void> {
     release(ones)
-    await handBack(options, ones, priorityOfOne).catch((error) => {
+    await handBack({ ...options, kept }, ones, priorityOfOne).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
     })
   }

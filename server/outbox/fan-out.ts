@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
+import { plainArray } from '../database/arrays.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { Claim } from '../delivery/claim.ts'
-import { claimFresh } from '../delivery/claim-fresh.ts'
+import { keepFresh } from '../delivery/keep-fresh.ts'
 import type { Room } from '../delivery/room.ts'
 import { newId } from '../ids.ts'
 import { freshRange, rangeOfTurns } from '../queue/lanes.ts'
@@ -11,7 +12,7 @@ import { type Queue, queueNow } from '../queue/queue.ts'
 import type { Turns } from '../queue/turns.ts'
 
 /** Events taken in one transaction at most. */
-const maxEvents = 500
+const maxEvents = 1_000
 /** Deliveries made in one transaction, beyond which no further event is begun. */
 const maxDeliveries = 5_000
 /** Rows written by one statement. */
@@ -26,7 +27,7 @@ export type FanOutMeans = {
   queue: Queue
   clock: Clock
   turns: Turns
-  /** For deliveries that are kept: claimed from the start, for the caller to make. Default: none is. */
+  /** For deliveries that are kept, for the caller to make. Default: none is. */
   room?: Pick<Room, 'size' | 'onlyTurns'>
 }
 
@@ -50,7 +51,7 @@ export type FanOut = {
  *
  * While there is room they are kept, but for those of slow webhooks and those the room is not for, and no event
  * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken
- * place all the same, the claims lapse, and others make the deliveries.
+ * place all the same, nobody reports on what is kept, and after a while others make the deliveries.
  */
 export async function fanOutBatch({
   db,
@@ -59,11 +60,10 @@ export async function fanOutBatch({
   turns,
   room = { size: 0, onlyTurns: false },
 }: FanOutMeans): Promise<FanOut> {
-  const { unwanted, ...done } = await inTransaction(db, async (trx) => {
+  return inTransaction(db, async (trx) => {
     const limit = room.size > 0 ? Math.min(room.size, maxEvents) : maxEvents
     const waiting = await (room.size > 0 ? takeWithBodies(trx, limit) : take(trx, limit))
-    if (waiting.length === 0)
-      return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false, unwanted: [] }
+    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
     const { min: leastKept } = room.onlyTurns ? rangeOfTurns(now) : freshRange
@@ -96,15 +96,12 @@ export async function fanOutBatch({
     await executePrepared(
       trx,
       { name: 'leave_outbox', sendsWithNext: true },
-      trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${eventIds}::text[])`),
+      trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${plainArray(eventIds)}::text[])`),
     )
-    const { claims, unwanted } = await keep(trx, queue, keeping, now)
+    const kept = await keep(trx, queue, keeping, now)
     const isFull = waiting.length === limit || eventIds.length < waiting.length
-    return { events: eventIds.length, deliveries, eventIds, kept: claims, queued, isFull, unwanted }
+    return { events: eventIds.length, deliveries, eventIds, kept, queued, isFull }
   })
-  // Of a webhook disabled meanwhile: canceled by whoever claims them next, at the latest when these claims lapse.
-  if (unwanted.length > 0) await queue.giveBack(unwanted).catch(() => undefined)
-  return done
 }
 
 async function take(trx: Trx, limit: number): Promise<Waiting[]> {
@@ -164,9 +161,9 @@ async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[],
 }
 
 /** Writes deliveries that the caller makes. */
-async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date) {
+async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date): Promise<Claim[]> {
   if (deliveries.length > 0) await insert(trx, deliveries, now)
-  return claimFresh(
+  return keepFresh(
     trx,
     queue,
     deliveries.map(({ id, event, target, priority }) => ({
@@ -185,11 +182,11 @@ async function insert(trx: Trx, deliveries: readonly NewDelivery[], now: Date): 
     INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
     SELECT id, account_id, webhook_id, event_id, event_type, ${queueNow}, ${now}
     FROM unnest(
-      ${deliveries.map(({ id }) => id)}::text[],
-      ${deliveries.map(({ event }) => event.account_id)}::text[],
-      ${deliveries.map(({ target }) => target.id)}::text[],
-      ${deliveries.map(({ event }) => event.event_id)}::text[],
-      ${deliveries.map(({ event }) => event.type)}::text[]
+      ${plainArray(deliveries.map(({ id }) => id))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.account_id))}::text[],
+      ${plainArray(deliveries.map(({ target }) => target.id))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.event_id))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.type))}::text[]
     ) AS d (id, account_id, webhook_id, event_id, event_type)
   `
   await executePrepared(trx, { name: 'insert_deliveries', sendsWithNext: true }, insertion)

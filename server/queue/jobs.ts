@@ -35,12 +35,17 @@ export type Jobs = {
  */
 const noLimit = 1_000_000
 
-const options = {
-  partition: true,
+/** Of every queue whose jobs a worker claims and reports on. */
+export const claimOptions = {
   // A worker that does not report for this long is taken for dead and what it had is claimed again.
   heartbeatSeconds: 20,
   // pg-boss retries are only for a worker that died, as often as that happens.
   retryLimit: 1_000_000,
+} as const
+
+const options = {
+  ...claimOptions,
+  partition: true,
   retryDelay: 0,
   // A job may wait as long as what it is for does.
   retentionSeconds: 365 * 24 * 3_600,

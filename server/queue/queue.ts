@@ -1,16 +1,26 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
-import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
-import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
+import { claimOptions, type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
+import { type KeptQueue, openKeptQueue } from './kept-queue.ts'
 import type { PriorityRange } from './lanes.ts'
 
 /** A delivery that this process has claimed and must settle, requeue or drop. */
 export type ClaimedDelivery = {
   deliveryId: string
   claim: JobClaim
+}
+
+/**
+ * A delivery that this process keeps since it was fanned out: until it is attempted or handed back, it has no job of
+ * its own but shares one.
+ */
+export type KeptDelivery = {
+  deliveryId: string
+  /** The id of that job. */
+  keptBy: string
 }
 
 /** A delivery to be put in the queue. */
@@ -35,11 +45,6 @@ export type TaskData<Name extends Task['name']> = Extract<Task, { name: Name }>[
 export type Queue = {
   /** Puts deliveries in, in the transaction that makes them due. Throws if one is in already. */
   put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
-  /**
-   * Puts deliveries in that are due at once and claimed by this process from the start: whoever is handed the
-   * claims may attempt them when `trx` has committed, and until then nobody. If one is in already, `trx` fails.
-   */
-  putClaimed(trx: Trx, deliveries: readonly Omit<QueuedDelivery, 'dueAt'>[]): Promise<ClaimedDelivery[]>
   /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
   /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
@@ -62,9 +67,14 @@ export type Queue = {
   slowLanes(after: number, limit: number): Promise<number[]>
   /** Says that claimed deliveries are still being worked on; needed every few seconds. */
   keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Of `deliveryIds`, those whose jobs are claimed at present. The others are not claimed before a transaction ends. */
+  /**
+   * Of `deliveryIds`, those that a process has in hand at present. The others are not claimed before a transaction
+   * ends.
+   */
   claimed(handle: Handle, deliveryIds: readonly string[]): Promise<Set<string>>
-  /** Of `deliveryIds`, those that have no job that will ever run. */
+  /** Of `deliveryIds`, those that have no job of their own that will ever run. */
+  withoutJob(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
+  /** Of those, the ones that no process keeps either. */
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
   /** What the queue takes for now: the time of the database, which all processes share. */
   now(): Promise<Date>
@@ -77,6 +87,8 @@ export type Queue = {
   onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
   /** The emails that wait to be sent. */
   emails: EmailQueue
+  /** The deliveries that processes keep. */
+  kept: KeptQueue
   stop(): Promise<void>
 }
 
@@ -155,9 +167,11 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
   for (const name of taskNames) await boss.createQueue(name, taskOptions)
   const { table: jobs } = deliveries
   const emails = await openEmailQueue(boss)
+  const kept = await openKeptQueue(boss, { ...claimOptions, expireInSeconds })
 
   return {
     emails,
+    kept,
     async put(trx, deliveries) {
       if (deliveries.length === 0) return
       const inserted = await boss.insert(
@@ -174,29 +188,6 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
           `the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`,
         )
       }
-    },
-    async putClaimed(trx, deliveries) {
-      if (deliveries.length === 0) return []
-      const uuids = deliveries.map(({ deliveryId }) => uuidOf(deliveryId))
-      // What pg-boss's insert and fetch would leave, in one: see test/queue/born-claimed.test.ts.
-      const insertion = sql`
-        INSERT INTO ${jobs} (
-          id, name, priority, state, start_after, created_on, started_on, heartbeat_on, keep_until,
-          expire_seconds, deletion_seconds, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy,
-          dead_letter, heartbeat_seconds
-        )
-        SELECT j.id, q.name, j.priority, 'active', n.now, n.now, n.now, n.now, n.now + make_interval(secs => q.retention_seconds),
-          q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy,
-          q.dead_letter, q.heartbeat_seconds
-        FROM (SELECT ${queueNow} AS now OFFSET 0) n, pgboss.queue q,
-          unnest(${uuids}::uuid[], ${deliveries.map(({ priority }) => priority)}::int[]) AS j (id, priority)
-        WHERE q.name = ${deliveryQueue}
-      `
-      await executePrepared(trx, { name: 'put_claimed', sendsWithNext: true }, insertion)
-      return deliveries.map(({ deliveryId }, index) => ({
-        deliveryId,
-        claim: { id: uuids[index] as string, retryCount: 0 },
-      }))
     },
     async remove(trx, deliveryIds) {
       if (deliveryIds.length === 0) return
@@ -263,9 +254,19 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         SELECT id, state = 'active' AS claimed FROM ${jobs}
         WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) ORDER BY id FOR UPDATE
       `.execute(handle)
-      return new Set(rows.filter((row) => row.claimed).map((row) => idOfUuid('delivery', row.id)))
+      const ofTheirOwn = new Map(rows.map((row) => [idOfUuid('delivery', row.id), row.claimed]))
+      const inHand = await kept.kept(
+        handle,
+        deliveryIds.filter((id) => !ofTheirOwn.has(id)),
+      )
+      return new Set(deliveryIds.filter((id) => ofTheirOwn.get(id) ?? inHand.has(id)))
     },
-    missing: deliveries.missing,
+    withoutJob: deliveries.missing,
+    async missing(handle, deliveryIds) {
+      const withoutJob = await deliveries.missing(handle, deliveryIds)
+      const inHand = await kept.kept(handle, withoutJob)
+      return withoutJob.filter((id) => !inHand.has(id))
+    },
     now: () => queueTime(boss),
     depth: deliveries.depth,
     async addTask(trx, { name, data }) {

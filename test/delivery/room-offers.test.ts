@@ -7,7 +7,7 @@ const claims = [{}, {}] as unknown as Claim[]
 
 type Circumstances = { isSpokenFor: () => boolean; onlyTurns: boolean }
 
-/** Offers of a lane with room for twelve, five at once; what becomes of claims is told in `told`. */
+/** Offers of a lane with room for twenty, nine at once; what becomes of claims is told in `told`. */
 function offersOf({ isSpokenFor = () => false, onlyTurns = false }: Partial<Circumstances> = {}) {
   const lane: Lane = createLane({
     places: { total: 2, taken: 0 },
@@ -19,7 +19,7 @@ function offersOf({ isSpokenFor = () => false, onlyTurns = false }: Partial<Circ
   const told: string[] = []
   const offers: RoomOffers = createRoomOffers({
     laneNow: () => (isSpokenFor() ? null : { lane, onlyTurns }),
-    batchSize: 5,
+    batchSize: 9,
     make: async (to, some) => void told.push(`make ${some.length}${to === lane ? '' : ' elsewhere'}`),
     handBack: async (some) => void told.push(`hand back ${some.length}`),
   })
@@ -30,11 +30,11 @@ describe('room in a lane', () => {
   it('is offered batch by batch, each part of it once, and again when it was given back', async () => {
     const { lane, offers } = offersOf()
     const rooms = [await offers.offer(false), await offers.offer(false), await offers.offer(false)]
-    expect(rooms.map(({ size }) => size)).toEqual([5, 5, 2])
+    expect(rooms.map(({ size }) => size)).toEqual([9, 9, 2])
     using none = await offers.offer(false)
     expect(none.size).toBe(0)
     for (const room of rooms) room[Symbol.dispose]()
-    expect(lane.room()).toBe(12)
+    expect(lane.room()).toBe(20)
   })
 
   it('is given back once, whether it is filled, disposed of, or both', async () => {
@@ -44,12 +44,12 @@ describe('room in a lane', () => {
       await room.fill(claims)
     }
     expect(told).toEqual(['make 2'])
-    expect(lane.room()).toBe(12)
+    expect(lane.room()).toBe(20)
   })
 
   it('is none while there is little of it: a handful costs as much as a batch', async () => {
     const { lane, offers } = offersOf()
-    lane.reserve(11)
+    lane.reserve(19)
     using room = await offers.offer(false)
     expect(room.size).toBe(0)
   })
@@ -61,7 +61,7 @@ describe('room in a lane', () => {
     const waiting = offers.offer(true)
     isSpokenFor = false
     offers.wake()
-    expect((await waiting).size).toBe(5)
+    expect((await waiting).size).toBe(9)
   })
 
   it('says whether it is for those alone whose turn it is', async () => {
@@ -72,14 +72,14 @@ describe('room in a lane', () => {
 
   it('is not waited for without end', async () => {
     const { lane, offers } = offersOf()
-    lane.reserve(12)
+    lane.reserve(20)
     expect((await offers.offer(true)).size).toBe(0)
   })
 
   it('is none when it is closed, also to who waits, and what fills it then is handed back', async () => {
     const { lane, offers, told } = offersOf()
     const room = await offers.offer(false)
-    lane.reserve(7)
+    lane.reserve(11)
     const waiting = offers.offer(true)
     offers.close()
     expect((await waiting).size).toBe(0)

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import { inTransaction } from '../../server/database/connection.ts'
+import { cancelDeliveries } from '../../server/delivery/cancel.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import type { DeliveryWorker } from '../../server/delivery/worker.ts'
 import { type FanOutMeans, fanOutBatch } from '../../server/outbox/fan-out.ts'
@@ -7,7 +9,7 @@ import { freshRange } from '../../server/queue/lanes.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { startOwnWorker } from '../support/delivery-worker.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
-import { silence, startReceiver } from '../support/receiver.ts'
+import { answer, silence, startReceiver } from '../support/receiver.ts'
 
 /* What is fanned out where there is room for it is delivered by the same process, without being claimed. */
 
@@ -15,7 +17,7 @@ const patient = { timeout: 10_000 }
 const succeeded = (count: number) => (rows: { status: string }[]) =>
   rows.filter(({ status }) => status === 'succeeded').length === count
 
-/** One that has found nothing in the queue. Room for 144. */
+/** One that has found nothing in the queue. Room for 240. */
 async function startWorker(engine: Engine): Promise<AsyncDisposable & DeliveryWorker> {
   const lookedOnce = Promise.withResolvers<void>()
   const worker = await startOwnWorker(engine, { onCaughtUp: () => lookedOnce.resolve() })
@@ -27,11 +29,14 @@ const fanOutInto = (engine: Engine, room: FanOutMeans['room']) =>
   fanOutBatch({ ...engine, turns: createTurns(), ...(room === undefined ? {} : { room }) })
 const roomFor = (size: number) => ({ size, onlyTurns: false })
 
-async function jobsIn(engine: Engine, state: 'waiting' | 'active'): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    SELECT count(*)::int AS count FROM pgboss.job WHERE name = 'deliveries' AND CASE ${state} WHEN 'active' THEN state = 'active' ELSE state < 'active' END
+/** How many wait in the queue, and how many are kept. */
+async function whereabouts(engine: Engine): Promise<{ waiting: number; kept: number }> {
+  const { rows } = await sql<{ waiting: number; kept: number }>`
+    SELECT count(*) FILTER (WHERE name = 'deliveries' AND state < 'active')::int AS waiting,
+      COALESCE(sum(jsonb_array_length(data -> 'deliveryIds')) FILTER (WHERE name = 'kept' AND state = 'active'), 0)::int AS kept
+    FROM pgboss.job
   `.execute(engine.db)
-  return rows[0]?.count ?? Number.NaN
+  return rows[0] ?? expect.fail('no row')
 }
 
 it('is offered once, given back whole, and filled with what has been fanned out', async () => {
@@ -42,10 +47,10 @@ it('is offered once, given back whole, and filled with what has been fanned out'
   {
     using first = await worker.offerRoom(false)
     using second = await worker.offerRoom(false)
-    expect([first.size, second.size]).toEqual([144, 0])
+    expect([first.size, second.size]).toEqual([240, 0])
   }
   const room = await worker.offerRoom(false)
-  expect(room.size).toBe(144)
+  expect(room.size).toBe(240)
   await engine.emit(10)
   const { kept } = await fanOutInto(engine, room)
   expect(receiver.requests).toHaveLength(0)
@@ -55,7 +60,7 @@ it('is offered once, given back whole, and filled with what has been fanned out'
     using offered = await worker.offerRoom(false)
     return offered.size
   }
-  await expect.poll(sizeNow, patient).toBe(144)
+  await expect.poll(sizeNow, patient).toBe(240)
 })
 
 it('is not there while deliveries wait in the queue, which were first', async () => {
@@ -109,9 +114,9 @@ it('hands back what fills it when nothing is begun any more', async () => {
   await engine.emit(10)
   const { kept } = await fanOutInto(engine, room)
   await worker.stop(0)
-  expect(await jobsIn(engine, 'active')).toBe(10)
+  expect(await whereabouts(engine)).toEqual({ waiting: 0, kept: 10 })
   await room.fill(kept)
-  expect([await jobsIn(engine, 'active'), await jobsIn(engine, 'waiting')]).toEqual([0, 10])
+  expect(await whereabouts(engine)).toMatchObject({ waiting: 10 })
   expect(receiver.requests).toHaveLength(0)
 })
 
@@ -127,7 +132,7 @@ it('is all that a fan-out keeps, and slow webhooks have no part in it', async ()
   // What there is no room for stays in the outbox: the next fan-out may have room.
   expect({ events, deliveries }).toEqual({ events: 4, deliveries: 8 })
   expect(kept.map(({ delivery }) => delivery.webhook.slow)).toEqual([false, false, false, false])
-  expect([await jobsIn(engine, 'active'), await jobsIn(engine, 'waiting')]).toEqual([4, 4])
+  expect(await whereabouts(engine)).toEqual({ waiting: 4, kept: 4 })
 })
 
 it('does not keep what is for a webhook disabled while it was fanned out', async () => {
@@ -136,19 +141,52 @@ it('does not keep what is for a webhook disabled while it was fanned out', async
   const id = await engine.addWebhook(receiver.url)
   await engine.workers.stop(1_000)
   await engine.emit(2)
-  const queue: Engine['queue'] = {
-    ...engine.queue,
-    async putClaimed(trx, deliveries) {
-      const disabled = { status: 'disabled', disabled_reason: 'manual' } as const
-      await engine.db.updateTable('webhooks').set(disabled).where('id', '=', id).execute()
-      return engine.queue.putClaimed(trx, deliveries)
-    },
-  }
-  const { kept, deliveries } = await fanOutBatch({ ...engine, queue, turns: createTurns(), room: roomFor(10) })
+  await sql`
+    CREATE FUNCTION disable() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN UPDATE webhooks SET status = 'disabled', disabled_reason = 'manual'; RETURN NULL; END $$
+  `.execute(engine.db)
+  await sql`CREATE TRIGGER disable AFTER INSERT ON deliveries EXECUTE FUNCTION disable()`.execute(engine.db)
+  const { kept, deliveries } = await fanOutInto(engine, roomFor(10))
   expect({ kept, deliveries }).toEqual({ kept: [], deliveries: 2 })
   // Whoever claims them puts them away.
   expect(await claimDue(engine, freshRange, 10)).toEqual({ count: 2, claims: [] })
   await engine.deliveriesOf(id, (rows) => rows.every(({ status }) => status === 'canceled'))
+})
+
+it('is kept with one job, which ends when the last that fills it is settled', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  await using worker = await startWorker(engine)
+  let release: () => void = () => undefined
+  receiver.respondOnce((exchange) => {
+    release = () => answer(200)(exchange)
+  })
+  await engine.emit(10)
+  const room = await worker.offerRoom(false)
+  const { kept } = await fanOutInto(engine, room)
+  await room.fill(kept)
+  await engine.deliveriesOf(id, succeeded(9))
+  expect(await whereabouts(engine)).toEqual({ waiting: 0, kept: 10 })
+  release()
+  await engine.deliveriesOf(id, succeeded(10))
+  await expect.poll(() => whereabouts(engine), patient).toEqual({ waiting: 0, kept: 0 })
+})
+
+it('has what failed tried again by a job of its own, and what was canceled by none', async () => {
+  await using engine = await startEngine()
+  await using receiver = await startReceiver()
+  const id = await engine.addWebhook(receiver.url)
+  await using worker = await startWorker(engine)
+  receiver.respond(answer(500))
+  await engine.emit(2)
+  const room = await worker.offerRoom(false)
+  const { kept } = await fanOutInto(engine, room)
+  const [canceled] = kept.map(({ delivery }) => delivery.id)
+  await inTransaction(engine.db, (trx) => cancelDeliveries(trx, engine.queue, [canceled ?? '']))
+  await room.fill(kept)
+  await engine.deliveriesOf(id, (rows) => rows.every(({ attempt_count }) => attempt_count === 1))
+  await expect.poll(() => whereabouts(engine), patient).toEqual({ waiting: 1, kept: 0 })
 })
 
 it('is filled by nothing that is not committed', async () => {

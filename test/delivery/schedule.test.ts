@@ -43,7 +43,7 @@ describe('the way of an event', () => {
     expect(row).toMatchObject({ status: 'succeeded', attempt_count: 1, next_attempt_at: null })
     expect(row.completed_at).toEqual(engine.clock.now())
     expect(await engine.attemptsOf(row.id)).toEqual([{ number: 1, response_status: 200, error: null }])
-    expect(await engine.queue.missing(engine.db, [row.id])).toEqual([row.id])
+    expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
   })
 
   it('is tried after 1 min, 5 min, 30 min, 2 h and 24 h, never earlier, and then given up', async () => {
@@ -111,7 +111,7 @@ describe('a webhook that fails', () => {
     const webhook = await engine.db.selectFrom('webhooks').selectAll().executeTakeFirstOrThrow()
     expect(webhook).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
     expect(
-      await engine.queue.missing(
+      await engine.queue.withoutJob(
         engine.db,
         rows.map((row) => row.id),
       ),

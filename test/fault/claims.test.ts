@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
+import { cancelDeliveries } from '../../server/delivery/cancel.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
+import { takeOverKept } from '../../server/delivery/reconcile.ts'
 import { settle } from '../../server/delivery/settle.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
@@ -216,6 +218,67 @@ describe('a claim that lapses while its own process still has the delivery in ha
     expect(await engine.attemptsOf(id)).toHaveLength(1)
   })
 })
+
+describe('deliveries whose process is gone since it fanned them out', () => {
+  it('are made by another, each once, but for those that are not to be made any more', async () => {
+    await engine.emit(5)
+    const { kept } = await fanOutBatch({ ...engine, turns: createTurns(), room: { size: 10, onlyTurns: false } })
+    const [canceled, handedBack] = kept
+    if (canceled === undefined || handedBack === undefined) return expect.fail('nothing was kept')
+    await inTransaction(engine.db, (trx) => cancelDeliveries(trx, engine.queue, [canceled.delivery.id]))
+    // It had begun to stop.
+    await handBack(engine, [handedBack])
+    expect((await claim()).map(({ delivery }) => delivery.id)).toEqual([handedBack.delivery.id])
+    await engine.startWorkers()
+    await lapse()
+    await engine.deliveriesOf(webhookId, (rows) => rows.filter(({ status }) => status === 'succeeded').length === 4)
+    const told = receiver.requests.map(({ headers }) => headers['webhook-id'])
+    expect(told.toSorted()).toEqual(
+      kept
+        .slice(1)
+        .map(({ delivery }) => delivery.eventId)
+        .toSorted(),
+    )
+    expect(await engine.queue.withoutJob(engine.db, [canceled.delivery.id])).toEqual([canceled.delivery.id])
+  })
+
+  it('wait for their turn as if they had just come', async () => {
+    await engine.emit(2)
+    await fanOutBatch({ ...engine, turns: createTurns(), room: { size: 10, onlyTurns: false } })
+    expect(await claim()).toEqual([])
+    await takeOverKept(engine, await idsOfKept())
+    expect(await claim()).toEqual([])
+    await sql`UPDATE pgboss.job SET state = 'retry' WHERE name = 'kept'`.execute(engine.db)
+    expect(await takeOverKept(engine, await idsOfKept())).toBe(2)
+    expect(await takeOverKept(engine, await idsOfKept())).toBe(0)
+    expect(await claim()).toHaveLength(2)
+  })
+})
+
+describe('a delivery that is still in hand when others take it over', () => {
+  it('leaves no job behind when it is settled before that is claimed', async () => {
+    const held: (() => void)[] = []
+    receiver.respond((exchange) => held.push(() => answer(200)(exchange)))
+    await engine.startWorkers()
+    await engine.emit()
+    await receiver.received(1)
+    const id = await onlyId()
+    // As when it has been taken over, but one that nobody claims yet.
+    await inTransaction(engine.db, (trx) =>
+      engine.queue.put(trx, [{ deliveryId: id, priority: freshRange.max, dueAt: new Date('2100-01-01') }]),
+    )
+    for (const release of held) release()
+    await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')
+    expect(await engine.queue.withoutJob(engine.db, [id])).toEqual([id])
+  })
+})
+
+async function idsOfKept(): Promise<string[]> {
+  const { rows } = await sql<{ ids: string[] }>`
+    SELECT data -> 'deliveryIds' AS ids FROM pgboss.job WHERE name = 'kept'
+  `.execute(engine.db)
+  return rows.flatMap(({ ids }) => ids)
+}
 
 /** Has the claims lapse until the worker has made one anew. */
 async function claimedAgain(lapseOnce: () => Promise<void>) {

@@ -115,11 +115,14 @@ test('a settlement that loses a deadlock is made again', within(conflicts), asyn
     await using holder = await startHolder(service.database.connectionString)
     // The service looks for deadlocks first, and so is the one to give way.
     await holder.run("SET LOCAL deadlock_timeout = '1 min'")
-    await holder.run("SELECT FROM pgboss.job WHERE name = 'deliveries' FOR UPDATE")
+    // The attempts that the settlement is about to write, once it has the deliveries.
+    await holder.run(`
+      INSERT INTO attempts (delivery_id, number, started_at, duration_ms)
+      SELECT id, attempt_count + 1, now(), 1 FROM deliveries WHERE status = 'pending'
+    `)
     release()
     await untilSettling()
     await holder.run('SELECT FROM deliveries FOR UPDATE')
-    await holder.commit()
     await expect.poll(() => logged('40P01'), { timeout: 10_000 }).toBeGreaterThanOrEqual(time)
   }
   expect(await judged()).toEqual([])

@@ -6,10 +6,13 @@ import type { LostClaim } from './ledger.ts'
 
 /** What is claimed at this moment: all that a process that has just died can have had in hand. */
 export async function claimsOf(db: Db): Promise<LostClaim[]> {
-  const { rows } = await sql<{ id: string; started_on: Date }>`
-    SELECT id, started_on FROM pgboss.job WHERE name = 'deliveries' AND state = 'active'
+  const { rows } = await sql<{ id: string; kept: string[] | null; started_on: Date }>`
+    SELECT id, data -> 'deliveryIds' AS kept, started_on FROM pgboss.job
+    WHERE name IN ('deliveries', 'kept') AND state = 'active'
   `.execute(db)
-  return rows.map((row) => ({ deliveryId: idOfUuid('delivery', row.id), claimedAt: row.started_on }))
+  return rows.flatMap(({ id, kept, started_on: claimedAt }) =>
+    (kept ?? [idOfUuid('delivery', id)]).map((deliveryId) => ({ deliveryId, claimedAt })),
+  )
 }
 
 /**

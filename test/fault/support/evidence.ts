@@ -72,10 +72,15 @@ async function deliveriesWithJobs(db: Db): Promise<Evidence['deliveries']> {
         .selectFrom('deliveries')
         .select(['id', 'webhook_id as webhookId', 'event_id as eventId', 'status'])
         .execute()
-      const jobs = await sql<{ id: string }>`
-        SELECT id FROM pgboss.job WHERE name = 'deliveries' AND state <= 'active'
+      // Of its own, or, until it is settled, the one of those it is kept with, which ends with the last of them.
+      const jobs = await sql<{ id: string; kept: string[] | null }>`
+        SELECT id, data -> 'deliveryIds' AS kept FROM pgboss.job WHERE name IN ('deliveries', 'kept') AND state <= 'active'
       `.execute(trx)
-      const queued = new Set(jobs.rows.map((job) => job.id))
-      return rows.map((row) => ({ ...row, hasJob: queued.has(uuidOf(row.id)) }))
+      const queued = new Set(jobs.rows.map(({ id }) => id))
+      const kept = new Set(jobs.rows.flatMap(({ kept: together }) => together ?? []))
+      return rows.map((row) => ({
+        ...row,
+        hasJob: queued.has(uuidOf(row.id)) || (row.status === 'pending' && kept.has(row.id)),
+      }))
     })
 }

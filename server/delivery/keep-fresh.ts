@@ -1,0 +1,60 @@
+import { sql } from 'kysely'
+import type { Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { Claim } from './claim.ts'
+import type { DueDelivery } from './load.ts'
+
+/** A delivery that `trx` has just made, with its event. */
+export type FreshDelivery = Pick<DueDelivery, 'id' | 'webhookId' | 'eventId' | 'body' | 'traceparent'> & {
+  priority: number
+}
+
+/**
+ * Has deliveries kept by this process, which may attempt them as soon as `trx` has committed. What an attempt
+ * needs of the webhooks is read here, and is as of now. Those whose webhook is not enabled any more go into the
+ * queue, so that they are put away like all others whose webhook is gone.
+ */
+export async function keepFresh(trx: Trx, queue: Queue, deliveries: readonly FreshDelivery[]): Promise<Claim[]> {
+  if (deliveries.length === 0) return []
+  const webhooks = await readWebhooks(
+    trx,
+    deliveries.map(({ webhookId }) => webhookId),
+  )
+  const wanted = deliveries.filter(({ webhookId }) => webhooks.has(webhookId))
+  const unwanted = deliveries.filter(({ webhookId }) => !webhooks.has(webhookId))
+  await queue.put(
+    trx,
+    unwanted.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
+  )
+  if (wanted.length === 0) return []
+  const keptBy = await queue.kept.keep(
+    trx,
+    wanted.map(({ id }) => id),
+  )
+  return wanted.map(({ priority: _, ...delivery }) => ({
+    claimed: { deliveryId: delivery.id, keptBy },
+    delivery: {
+      ...delivery,
+      attemptCount: 0,
+      schedulePosition: 0,
+      webhook: webhooks.get(delivery.webhookId) as Webhook,
+    },
+  }))
+}
+
+type Webhook = DueDelivery['webhook']
+
+/** Those that are enabled, by id. */
+async function readWebhooks(trx: Trx, ids: readonly string[]): Promise<Map<string, Webhook>> {
+  const rows = await executePrepared(
+    trx,
+    { name: 'read_webhooks' },
+    trx
+      .selectFrom('webhooks')
+      .select(['id', 'url', 'secret', 'previous_secret', 'previous_secret_expires_at', 'slow', 'lane'])
+      .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
+      .where('status', '=', 'enabled'),
+  )
+  return new Map(rows.map(({ id, ...webhook }) => [id, webhook]))
+}

@@ -1,0 +1,77 @@
+import { PgBoss } from 'pg-boss'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { inTransaction } from '../../server/database/connection.ts'
+import { newId } from '../../server/ids.ts'
+import { freshRange } from '../../server/queue/lanes.ts'
+import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { columnsOfJobs } from './columns-of-jobs.ts'
+
+const deliveryIds = Array.from({ length: 3 }, () => newId('delivery', new Date()))
+const [one, other] = deliveryIds as [string, string]
+
+let database: TestDatabase
+let queue: Queue
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  const onError = (error: Error) => {
+    throw error
+  }
+  queue = await startQueue({ connectionString: database.connectionString, works: false, onError })
+})
+afterEach(async () => {
+  await queue.stop()
+  await database.drop()
+})
+
+const keep = () => inTransaction(database.db, (trx) => queue.kept.keep(trx, deliveryIds))
+
+/** pg-boss itself, which does nothing by itself. */
+async function startBoss(): Promise<PgBoss & AsyncDisposable> {
+  const boss = new PgBoss({ connectionString: database.connectionString, supervise: false, schedule: false, max: 1 })
+  await boss.start()
+  return Object.assign(boss, { [Symbol.asyncDispose]: () => boss.stop({ graceful: false }) })
+}
+
+describe('deliveries that are kept', () => {
+  it('have one job, as pg-boss leaves one it has claimed', async () => {
+    const keptBy = await keep()
+    await using boss = await startBoss()
+    const put = await boss.send('kept', { deliveryIds })
+    await boss.fetch('kept')
+    const jobs = await columnsOfJobs(database.db)
+    expect(jobs.get(keptBy)).toEqual(jobs.get(put ?? ''))
+    expect(jobs.get(keptBy)).toMatchObject({ state: 'active', started_on: 'a time', heartbeat_on: 'a time' })
+  })
+
+  it('are in hand, and not missing, until their job ends', async () => {
+    const keptBy = await keep()
+    const stranger = newId('delivery', new Date())
+    expect(await queue.claimed(database.db, [one, stranger])).toEqual(new Set([one]))
+    expect(await queue.missing(database.db, [...deliveryIds, stranger])).toEqual([stranger])
+    expect(await queue.withoutJob(database.db, [one, stranger])).toEqual([one, stranger])
+    await queue.kept.end([keptBy])
+    expect(await queue.claimed(database.db, [one])).toEqual(new Set())
+    expect(await queue.missing(database.db, deliveryIds)).toEqual(deliveryIds)
+  })
+
+  it('are not in hand any more when they have jobs of their own', async () => {
+    await keep()
+    const waiting = { deliveryId: one, priority: freshRange.max, dueAt: null }
+    await inTransaction(database.db, (trx) => queue.put(trx, [waiting]))
+    expect(await queue.claimed(database.db, [one, other])).toEqual(new Set([other]))
+    await queue.claim(freshRange, 1)
+    expect(await queue.claimed(database.db, [one, other])).toEqual(new Set([one, other]))
+  })
+
+  it('are missing when their process is gone, also while somebody looks after them', async () => {
+    const keptBy = await keep()
+    await using boss = await startBoss()
+    // What pg-boss does with one whose process is silent.
+    await boss.fail('kept', keptBy)
+    expect(await queue.missing(database.db, deliveryIds)).toEqual(deliveryIds)
+    expect(await boss.fetch('kept')).toHaveLength(1)
+    expect(await queue.missing(database.db, deliveryIds)).toEqual(deliveryIds)
+  })
+})
