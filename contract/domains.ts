@@ -71,7 +71,7 @@ const record = z
     required: z.boolean().meta({ description: 'Whether the domain is verified only with it.' }),
     status: recordStatus.meta({
       description:
-        'What the last check found. `pending`: not checked yet. `dangling`: a CNAME that leads nowhere. `mismatch`: another value. `multiple`: several records where only one may be. `timeout`, `server_failure`: the name servers did not answer, or with an error; this changes nothing for the domain.',
+        'What the last check found. `pending`: not checked yet. `missing`: not there, or not to be published yet, as the hint then says. `dangling`: a CNAME that leads nowhere. `mismatch`: another value. `multiple`: several records where only one may be. `timeout`, `server_failure`: the name servers did not answer, or with an error; this changes nothing for the domain.',
     }),
     hint: z.string().nullable().meta({ description: 'What was found, and what to do.' }),
   })
@@ -173,7 +173,8 @@ export const domains = c.router({
     method: 'DELETE',
     path: '/v1/domains/:id',
     summary: 'Delete a sending domain',
-    description: 'Nothing more is sent from it, and its keys are gone. Emits `domain.deleted`.',
+    description:
+      'Nothing more is sent from it but what is under way in this moment, and its keys are gone. Emits `domain.deleted`.',
     pathParams: idParam,
     ...outcome(
       { operationId: 'deleteDomain', tag: 'Domains', permission: 'domains:write', errors: ['not_found'] },

@@ -35,7 +35,7 @@ const emailStatus = z
   .meta({
     id: 'EmailStatus',
     description:
-      'How far an email is: `validated` (by a test key: never sent), `scheduled`, `queued`, `sending`; then `delivered` if all recipients have it, `sent` if any server took it, else what kept it from all of them.',
+      'How far an email is: `validated` (by a test key: never sent), `scheduled`, `queued`, `sending`; then `delivered` if all recipients that were written to have it, `sent` if any server took it, else what kept it from all of them. Recipients that are `suppressed` were not written to, and count only where all are: see `recipients` of the email.',
   })
 
 const recipientStatus = z
@@ -52,7 +52,11 @@ const recipientStatus = z
     'suppressed',
     'canceled',
   ])
-  .meta({ id: 'RecipientStatus', description: 'How far an email is on its way to one recipient.' })
+  .meta({
+    id: 'RecipientStatus',
+    description:
+      "How far an email is on its way to one recipient; `accepted`: a relay took it, `delivered`: the recipient's server took it, or the relay says that it was delivered.",
+  })
 
 const mode = z.enum(['test', 'live']).meta({ description: 'The kind of key it was sent with.' })
 
@@ -197,7 +201,10 @@ const recipient = z
     nextAttemptAt: timestamp
       .nullable()
       .meta({ description: 'When it is sent to, if it is scheduled, or tried again, if it is deferred; else null.' }),
-    reason: z.string().nullable().meta({ description: 'Why it is deferred, bounced, failed or suppressed.' }),
+    reason: z.string().nullable().meta({
+      description:
+        'Why it is deferred, bounced, failed or suppressed. While it is tried again, why it was deferred. Else null.',
+    }),
   })
   .meta({ id: 'EmailRecipient', description: 'One recipient, and how far it is there.', example: recipientExample })
 
@@ -215,7 +222,7 @@ const timelineEntry = z
     at: timestamp,
     type: z.string().meta({
       description:
-        'What happened, such as `queued`, `scheduled`, `sent`, `delivered`, `deferred`, `bounced` or `opened`. New types may be added.',
+        'What happened, such as `queued`, `scheduled`, `sent`, `delivered`, `deferred`, `relayed`, `bounced` or `opened`. `relayed` and `expanded`: a relay passed it on, to a server that does not tell of delivery or to a list. New types may be added.',
     }),
     recipient: recipientAddress.nullable().meta({ description: 'To whom; null: to the email as a whole.' }),
     detail: z.string().nullable().meta({ description: 'What it means, for people.' }),

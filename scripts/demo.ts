@@ -19,7 +19,7 @@ async function demonstrate(name: string, env: NodeJS.ProcessEnv): Promise<void> 
   {
     // What is made here is taken away again, last first, also when something fails on the way.
     await using undo = new AsyncDisposableStack()
-    const key = await keyFor(story.keyMode, env, undo)
+    const key = await keyFor({ mode: story.keyMode, baseUrl, env, undo })
     await story.tell({ service: clientOf(baseUrl, key), baseUrl, undo })
   }
   line('')

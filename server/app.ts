@@ -33,6 +33,7 @@ import { createLogger } from './logging.ts'
 import { startInboundListener } from './mail/inbound/listen.ts'
 import { createCapturedMessageService, createInboundMessageService } from './mail/mailbox/service.ts'
 import { createMailTokens } from './mail/message/tokens.ts'
+import { createMailMetrics } from './mail/metrics.ts'
 import type { SmtpListener } from './mail/receiving/listener.ts'
 import { startMail } from './mail/start.ts'
 import { startTracking, type Tracking } from './mail/start-tracking.ts'
@@ -136,10 +137,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const secretBox = await openSecretBox(db, key)
   const mailTokens = createMailTokens(key)
   const keyring = createKeyring(secretBox)
-  const addressPolicy = {
-    allowHttp: config.webhooks.allowHttp,
-    allowPrivateNetworks: config.webhooks.allowPrivateNetworks,
-  }
+  const addressPolicy = config.webhooks
   const exchange = createExchange({
     policy: addressPolicy,
     clock,
@@ -156,7 +154,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
   let mail: MailWorker | null = null
   const registry = createRegistry()
-  const metrics = createDeliveryMetrics(registry, { db, queue })
+  const metrics = { ...createDeliveryMetrics(registry, { db, queue }), ...createMailMetrics(registry) }
   const workers = config.roles.worker
     ? await startWorkers({
         db: workerDb,
@@ -329,6 +327,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       outbox,
       logger,
       tokens: mailTokens,
+      onFact: metrics.onFact,
       unsubscribe: (from) => unsubscribeByLink(db, means, from),
       ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
     })
@@ -344,7 +343,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       logger,
       outbox,
       secretBox,
-      registry,
+      metrics,
       tokens: mailTokens,
       config: config.mail,
       successNotifications: config.mail.inbound !== null,
@@ -357,7 +356,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     const { inbound: address, hostname } = config.mail
     if (address === null) return null
     const means = { db: workerDb, clock, logger, outbox, registry, tokens: mailTokens, keyOf: addressKey }
-    const listener = await startInboundListener({ ...address, ...means, hostname })
+    const listener = await startInboundListener({ ...address, ...means, hostname, onFact: metrics.onFact })
     starting.defer(() => listener.close(0))
     return listener
   }

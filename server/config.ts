@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { z } from 'zod'
 import { OperatorError } from './errors.ts'
+import { isFindable } from './host-name.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
 import type { TracingConfig } from './tracing/settings.ts'
 
@@ -184,11 +185,11 @@ function idleRelayOf(env: Env): string[] {
 
 /**
  * Others have to find the name where they check who sends to them, and where they send what comes back. A
- * relay is known by its own name.
+ * relay is known by its own name: without INBOUND_SMTP_PORT, `welcome` tells of it.
  */
 function missingNameOf(env: Env, machineName: string): string[] {
   const { MAIL_TRANSPORT: transport, INBOUND_SMTP_PORT: inboundPort, MAIL_HOSTNAME: given } = env
-  if ((given || machineName).includes('.')) return []
+  if (isFindable(given || machineName)) return []
   if (transport !== 'direct' && !(transport === 'relay' && inboundPort)) return []
   const fault = 'has no dot, and cannot be found from the records of sending domains'
   const remedy = 'give one the DNS has, such as mail.example.com'

@@ -46,7 +46,7 @@ export const mailSettings = {
       unit: 'host name',
       default: 'the name of the machine',
       meaning:
-        'What the service calls itself to mail servers. Sending domains point their return path to it; `direct`, and a relay with INBOUND_SMTP_PORT, demand one with a dot.',
+        'What the service calls itself to mail servers. Sending domains point their return path to it; `direct`, and a relay with INBOUND_SMTP_PORT, demand one with a dot; over any other relay, no domain is verified without.',
       allowed: 'a host name such as mail.example.com',
     },
     host,

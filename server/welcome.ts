@@ -1,12 +1,19 @@
+import { isFindable } from './host-name.ts'
+
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }
 
 /** How email leaves, as the terminal tells it. */
-export type WayOut = { transport: 'capture' | 'direct' | 'relay'; relay: { host: string; port: number } | null }
+export type WayOut = {
+  transport: 'capture' | 'direct' | 'relay'
+  relay: { host: string; port: number } | null
+  /** What the service calls itself. */
+  hostname: string
+}
 
 /**
  * What the terminal shows when the service is up: on the first start the keys, which are shown only
- * then, with a line to try one; in the end, always, the address, and how email leaves.
+ * then, with a line to try one; in the end, always, the address, and how email leaves, with what is in its way.
  *
  * @param url Of the service, without a slash at the end.
  */
@@ -22,10 +29,12 @@ export function welcomeWorker(url: string, wayOut: WayOut): string {
   return `${working}${tellOf(wayOut, 'shown by the API at /captured')}\n`
 }
 
-function tellOf({ transport, relay }: WayOut, shown: string): string {
+function tellOf({ transport, relay, hostname }: WayOut, shown: string): string {
   if (transport === 'capture') return `No email leaves this machine: it is captured, and ${shown}`
   if (transport === 'direct') return 'Email goes straight to the mail servers of its recipients'
-  return `Email leaves over the relay ${relay?.host}:${relay?.port}`
+  const leaving = `Email leaves over the relay ${relay?.host}:${relay?.port}`
+  if (isFindable(hostname)) return leaving
+  return `${leaving}\nThe service calls itself ${JSON.stringify(hostname)}, which has no dot: no sending domain can be verified, since its records lead to that name, and bounces are lost; set MAIL_HOSTNAME to a name the DNS has, such as mail.example.com`
 }
 
 function firstStart(url: string, { test, live }: FirstKeys): string {

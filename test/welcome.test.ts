@@ -9,7 +9,9 @@ test.each([
   ['direct', 'Email goes straight to the mail servers of its recipients'],
   ['relay', 'Email leaves over the relay relay.example:587'],
 ] as const)('a service with %s says how email leaves, and no password', (transport, told) => {
-  const [listening, leaving, ...more] = welcome(url, null, { transport, relay }).split('\n')
+  const [listening, leaving, ...more] = welcome(url, null, { transport, relay, hostname: 'mail.example.com' }).split(
+    '\n',
+  )
   expect(listening).toBe(
     'Postern listens on http://127.0.0.1:3000, with its documentation at http://127.0.0.1:3000/docs',
   )
@@ -17,7 +19,16 @@ test.each([
 })
 
 test('a process that only works says so too', () => {
-  expect(welcomeWorker(url, { transport: 'relay', relay })).toBe(
+  expect(welcomeWorker(url, { transport: 'relay', relay, hostname: 'mail.example.com' })).toBe(
     'Postern works, and answers http://127.0.0.1:3000/readyz and http://127.0.0.1:3000/metrics\nEmail leaves over the relay relay.example:587\n',
   )
+})
+
+test('a name without a dot is told of where records of domains lead to it, and what it breaks', () => {
+  const told = (transport: 'capture' | 'relay') => welcome(url, null, { transport, relay, hostname: 'vm' })
+  const fault =
+    /^Email leaves over .*\nThe service calls itself "vm", which has no dot: no sending domain can be verified.* set MAIL_HOSTNAME to .*\n$/m
+  expect(told('relay')).toMatch(fault)
+  expect(welcomeWorker(url, { transport: 'relay', relay, hostname: 'vm' })).toMatch(fault)
+  expect(told('capture')).not.toContain('MAIL_HOSTNAME')
 })

@@ -130,6 +130,7 @@ export async function startService(
       // Where no benchmark sends: with the capture, each start would say that no email leaves.
       MAIL_TRANSPORT: 'relay',
       SMTP_URL: 'smtp://127.0.0.1:9',
+      MAIL_HOSTNAME: 'mail.postern.example',
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
       LOG_LEVEL: 'warn',

@@ -34,12 +34,20 @@ export async function assertRunning(baseUrl: string): Promise<void> {
 
 const created = z.object({ id: z.string(), key: z.string() })
 
-/** The key of POSTERN_API_KEY, or one made on the command line, as an operator would, and revoked by `undo`. */
-export async function keyFor(
-  mode: 'test' | 'live',
-  { POSTERN_API_KEY: given }: NodeJS.ProcessEnv,
-  undo: AsyncDisposableStack,
-): Promise<string> {
+export type KeyForOptions = {
+  mode: 'test' | 'live'
+  /** Of the service it is for. */
+  baseUrl: string
+  env: NodeJS.ProcessEnv
+  undo: AsyncDisposableStack
+}
+
+/**
+ * The key of POSTERN_API_KEY, or one made on the command line, as an operator would, and revoked by `undo`. Throws
+ * DemoError when the service does not know that, since it was made in the database of another.
+ */
+export async function keyFor({ mode, baseUrl, env, undo }: KeyForOptions): Promise<string> {
+  const given = env.POSTERN_API_KEY
   if (given) {
     if (mode === 'live' && !given.startsWith('postern_live_')) throw new DemoError('POSTERN_API_KEY must be a live key')
     return given
@@ -47,7 +55,17 @@ export async function keyFor(
   const output = await postern(['keys', 'create', '--mode', mode, '--name', 'npm run demo', '--json'])
   const { id, key } = created.parse(JSON.parse(output))
   undo.defer(async () => void (await postern(['keys', 'revoke', id])))
+  const { status } = await fetch(`${baseUrl}/v1/event-types`, { headers: { authorization: `Bearer ${key}` } })
+  if (status === 401) throw otherDatabase(baseUrl, env)
   return key
+}
+
+function otherDatabase(baseUrl: string, { DATABASE_URL, DATA_DIR }: NodeJS.ProcessEnv): DemoError {
+  const setting = DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR'
+  const where = DATABASE_URL || !DATA_DIR ? setting : `${setting} (${DATA_DIR})`
+  return new DemoError(
+    `the service at ${baseUrl} does not know a key that was just made in the database of ${where}: it has another; set ${setting} to that of the service, or PORT or POSTERN_URL to where the service with this ${setting} listens, or POSTERN_API_KEY to one of its keys`,
+  )
 }
 
 async function postern(args: string[]): Promise<string> {

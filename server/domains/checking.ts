@@ -1,12 +1,14 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { isFindable } from '../host-name.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { type DnsOptions, openDns } from './dns.ts'
+import type { Finding } from './finding.ts'
 import { type Findings, lookUp, withoutLookUp } from './look-up.ts'
 import { afterCheck, type CheckedBy, type Progress, verdictOf } from './progress.ts'
 import { claimDomains, type DomainRow, lockDomain, updateDomain } from './queries.ts'
-import { recordsOf, type Sender } from './records.ts'
+import { namesHost, recordsOf, type Sender, type WantedRecord } from './records.ts'
 
 export type CheckOptions = {
   sender: Sender
@@ -15,12 +17,29 @@ export type CheckOptions = {
   isCaptured: boolean
 }
 
-/** Looks the records of a domain up. Not in a transaction: the name servers take their time. */
-export async function check(domain: DomainRow, { sender, dns, isCaptured }: CheckOptions): Promise<Findings> {
-  const wanted = recordsOf(domain, sender)
-  if (isCaptured && isTestName(domain.name)) return withoutLookUp(wanted)
-  using questions = openDns(dns)
-  return await lookUp(domain.name, wanted, questions)
+/**
+ * Looks the records of a domain up, but for those that cannot be published: nothing is found of them. Not in a
+ * transaction: the name servers take their time.
+ */
+export async function check(domain: DomainRow, options: CheckOptions): Promise<Findings> {
+  const wanted = recordsOf(domain, options.sender)
+  if (options.isCaptured && isTestName(domain.name)) return withoutLookUp(wanted)
+  const publishable = wanted.filter((record) => obstacleTo(record, options) === null)
+  using questions = openDns(options.dns)
+  return await lookUp(domain.name, publishable, questions)
+}
+
+/**
+ * What to say of a record that cannot be published, since it leads to a host that the DNS cannot have. Null: it
+ * can be, or nothing leaves the machine, and nobody has to find it.
+ */
+export function obstacleTo(
+  record: WantedRecord,
+  { sender, isCaptured }: Pick<CheckOptions, 'sender' | 'isCaptured'>,
+): Finding | null {
+  if (isCaptured || isFindable(sender.hostname) || !namesHost(record, sender)) return null
+  const hint = `This record cannot be published yet: "${sender.hostname}", as the service calls itself, has no dot, and the DNS cannot have it. Whoever runs the service has to set MAIL_HOSTNAME to a host name such as mail.example.com; then the value shown here is another.`
+  return { status: 'missing', hint }
 }
 
 /** Whether no DNS will ever have it. Source: RFC 6761 §6.2. */

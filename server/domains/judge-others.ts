@@ -11,10 +11,18 @@ export function judgeMx(wanted: string, records: readonly MxRecord[]): Finding {
     return mismatch(`The MX leads elsewhere: found ${hosts}. Bounces would be lost: publish "${wanted}" alone.`)
   }
   const best = Math.min(...ours.map(({ priority }) => priority))
-  const before = records.find((record) => record.priority < best)
-  if (before === undefined) return found
+  const others = records.filter((record) => hostOf(record) !== wanted)
+  const before = others.find(({ priority }) => priority < best)
+  if (before !== undefined) {
+    return mismatch(
+      `Bounces go to ${quoted(hostOf(before))} first, whose priority ${before.priority} comes before ${best}. Remove it.`,
+    )
+  }
+  // Whoever sends picks one of them at random. Source: RFC 5321 §5.1.
+  const beside = others.find(({ priority }) => priority === best)
+  if (beside === undefined) return found
   return mismatch(
-    `Bounces go to ${quoted(hostOf(before))} first, whose priority ${before.priority} comes before ${best}. Remove it.`,
+    `Some bounces go to ${quoted(hostOf(beside))}, which has the same priority ${best}, and would be lost. Remove it.`,
   )
 }
 

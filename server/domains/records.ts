@@ -21,6 +21,11 @@ export type SignedDomain = {
   ed25519_public_key: string
 }
 
+/** Whether a record leads to the host of the service, which must be found there. */
+export function namesHost({ purpose }: Pick<WantedRecord, 'purpose'>, { spfInclude }: Sender): boolean {
+  return purpose === 'return_path' || (purpose === 'spf' && spfInclude === null)
+}
+
 const ttl = 3_600
 const mxPriority = 10
 

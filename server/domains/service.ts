@@ -14,7 +14,7 @@ import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { sealPrivateKey } from '../private-keys.ts'
 import type { SecretBox } from '../secrets.ts'
-import { type CheckOptions, check, isTestName, settleCheck } from './checking.ts'
+import { type CheckOptions, check, isTestName, obstacleTo, settleCheck } from './checking.ts'
 import { createDkimKeyMaker, type DkimKeyPair, type MakeDkimKeys } from './keys.ts'
 import { readDomainName } from './name.ts'
 import { beginning } from './progress.ts'
@@ -29,7 +29,7 @@ import {
   type NewDomain,
   selectDomains,
 } from './queries.ts'
-import { recordsOf, returnPathOf, type Sender, selectorsOf } from './records.ts'
+import { recordsOf, returnPathOf, selectorsOf } from './records.ts'
 
 /** Use cases around sending domains. Throws DomainErrors; every call is limited to one account. */
 export type DomainService = {
@@ -57,7 +57,7 @@ export type DomainServiceOptions = CheckOptions & {
 }
 
 export function createDomainService(options: DomainServiceOptions): DomainService {
-  const { clock, outbox, secretBox, sender, isCaptured } = options
+  const { clock, outbox, secretBox, isCaptured } = options
   const makeKeys = options.makeKeys ?? createDkimKeyMaker()
 
   async function newDomain(
@@ -121,15 +121,15 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
         const inserted = await insert(trx, domain)
         return isCaptured && isTestName(name) ? settle(trx, inserted) : inserted
       })
-      return toDomain(row, sender)
+      return toDomain(row, options)
     },
     async list(handle, accountId, { limit, cursor }) {
       const after = decodeCursor('domain', cursor)
       const rows = await selectDomains(handle, accountId, { after, limit: limit + 1 })
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toDomain(row, sender) })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toDomain(row, options) })
     },
     async get(handle, accountId, id) {
-      return toDomain(await find(handle, accountId, id), sender)
+      return toDomain(await find(handle, accountId, id), options)
     },
     async delete(handle, accountId, id) {
       await inTransaction(handle, async (trx) => {
@@ -145,7 +145,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
         return settleCheck(trx, options, { id, findings, by: 'request', at: clock.now() })
       })
       if (settled === undefined) throw notFound('domain', id)
-      return toDomain(settled, sender)
+      return toDomain(settled, options)
     },
   }
 }
@@ -176,15 +176,15 @@ function tooMany(): DomainError {
   return new DomainError('conflict', `The account has ${most} domains, which is the most it can: delete one first.`)
 }
 
-function toDomain(row: DomainRow, sender: Sender): Domain {
+function toDomain(row: DomainRow, options: Pick<CheckOptions, 'sender' | 'isCaptured'>): Domain {
   return {
     id: row.id,
     name: row.name,
     returnPath: row.return_path.slice(0, -`.${row.name}`.length),
     status: row.status,
-    records: recordsOf(row, sender).map((record) => ({
+    records: recordsOf(row, options.sender).map((record) => ({
       ...record,
-      ...(row.findings[record.purpose] ?? { status: 'pending', hint: null }),
+      ...(obstacleTo(record, options) ?? row.findings[record.purpose] ?? { status: 'pending', hint: null }),
     })),
     lastCheckedAt: row.last_checked_at?.toISOString() ?? null,
     nextCheckAt: row.next_check_at?.toISOString() ?? null,

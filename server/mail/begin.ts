@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { simulatorDomain } from '../../contract/simulator.ts'
-import type { Trx } from '../database/connection.ts'
+import type { Handle, Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
   EmailsTable,
@@ -9,12 +9,14 @@ import type {
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
+import { type EmailDomain, reasonAgainst } from './obstacle.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {
   id: string
   accountId: string
-  domainId: string | null
+  /** As it stands now; null: it is gone. */
+  domain: EmailDomain | null
   messageId: string
   sender: string
   subject: string
@@ -39,16 +41,25 @@ export type DueRecipient = {
   nextAttemptAt: Date | null
   /** Whether it waits and its time has come. */
   due: boolean
+  /** Whether it was sent to, and what came of it the last time is not known. */
+  isAnswerLost: boolean
+  /** Whether a server may have the message: what came of an attempt, the last or an earlier one, is not known. */
+  mayHaveIt: boolean
   /** Why nothing may be sent to them any more, which may have changed since the email was stored; null: nothing. */
   withheld: string | null
 }
 
-type Row = Omit<Selectable<EmailsTable>, 'mode' | 'status' | 'tags' | 'campaign_id' | 'updated_at' | 'completed_at'> &
+type EmailColumn = 'mode' | 'status' | 'tags' | 'campaign_id' | 'updated_at' | 'completed_at'
+type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
   Pick<
     Selectable<EmailRecipientsTable>,
     'position' | 'kind' | 'name' | 'address' | 'domain' | 'status' | 'attempt_count' | 'next_attempt_at'
   > & {
     due: boolean
+    domain_name: string | null
+    domain_status: EmailDomain['status']
+    return_path: string
+    doubts: ('unknown' | 'resent')[]
     suppressed: SuppressionsTable['reason'] | null
     unsubscribed: boolean
   }
@@ -64,9 +75,14 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
   const { rows } = await sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
       e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
-      r.next_attempt_at,
+      r.next_attempt_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
+      -- Of the first attempt there is nothing to be read.
+      CASE WHEN r.first_attempt_at IS NULL OR r.status NOT IN ('queued', 'sending', 'deferred') THEN '{}' ELSE ARRAY(
+        SELECT t.type FROM email_timeline t
+        WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
+      ) END AS doubts,
       (
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
           AND (s.reason <> 'unsubscribe' OR e.audience_id IS NOT NULL)
@@ -76,17 +92,17 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         WHERE p.account_id = e.account_id AND p.email_key = r.address_key
           AND (p.status = 'unsubscribed' OR c.status = 'unsubscribed')
       ) AS unsubscribed
-    FROM emails e JOIN email_recipients r ON r.email_id = e.id
+    FROM emails e JOIN email_recipients r ON r.email_id = e.id LEFT JOIN domains d ON d.id = e.domain_id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
-    FOR UPDATE
+    FOR UPDATE OF e, r
   `.execute(trx)
   return [...Map.groupBy(rows, ({ id }) => id).values()].map((ofEmail) => {
     const email = ofEmail[0] as Row
     return {
       id: email.id,
       accountId: email.account_id,
-      domainId: email.domain_id,
+      domain: domainOf(email),
       messageId: email.message_id,
       sender: email.sender,
       subject: email.subject,
@@ -100,9 +116,26 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
   })
 }
 
+/** A sending domain as it stands now; null: it is gone. */
+export async function readDomain(handle: Handle, id: string): Promise<EmailDomain | null> {
+  const domain = await handle
+    .selectFrom('domains')
+    .select(['id', 'name', 'status', 'return_path as returnPath'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return domain ?? null
+}
+
+function domainOf({ domain_id, domain_name, domain_status, return_path }: Row): EmailDomain | null {
+  if (domain_id === null || domain_name === null) return null
+  return { id: domain_id, name: domain_name, status: domain_status, returnPath: return_path }
+}
+
 function recipientOf(row: Row): DueRecipient {
-  const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due } = row
-  const withheld = domain === simulatorDomain ? null : reasonAgainst(row)
+  const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
+  const isSenderDead = status === 'sending'
+  const mayHaveIt = isSenderDead || doubts.length > 0
+  const withheld = domain === simulatorDomain ? null : reasonAgainst({ ...row, mayHaveIt })
   return {
     position,
     kind,
@@ -113,26 +146,28 @@ function recipientOf(row: Row): DueRecipient {
     attempts: attempt_count,
     nextAttemptAt: next_attempt_at,
     due,
+    isAnswerLost: isSenderDead || doubts.at(-1) === 'unknown',
+    mayHaveIt,
     withheld,
   }
-}
-
-function reasonAgainst({ suppressed, unsubscribed }: Row): string | null {
-  if (suppressed !== null)
-    return `The address came onto the suppression list (${suppressed}) before the email was sent.`
-  return unsubscribed ? 'The person unsubscribed before the email was sent.' : null
 }
 
 /** One recipient, by its email. */
 export type RecipientKey = { emailId: string; position: number }
 
+/** A recipient that a server may have the message for, and that is sent to again. */
+export type Resent = RecipientKey & {
+  /** For its history. */
+  detail: string
+}
+
 /**
  * Says that recipients are being sent to: committed before the first word to a server, so that after a crash
- * it is known which of them may have been taken. For those in `resent` that is so now; their history says it.
+ * it is known which of them may have been taken. Of those in `resent` it is not known now; their history says it.
  */
 export async function markSending(
   trx: Trx,
-  { begun, resent, at }: { begun: readonly RecipientKey[]; resent: readonly RecipientKey[]; at: Date },
+  { begun, resent, at }: { begun: readonly RecipientKey[]; resent: readonly Resent[]; at: Date },
 ): Promise<void> {
   if (begun.length === 0) return
   const ids = [...new Set(begun.map(({ emailId }) => emailId))]
@@ -148,19 +183,17 @@ export async function markSending(
       WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
     ), history AS (
       INSERT INTO email_timeline (email_id, position, at, type, detail)
-      SELECT email_id, position, ${at}, 'resent', ${resentDetail}
+      SELECT email_id, position, ${at}, 'resent', detail
       FROM unnest(
         ${resent.map(({ emailId }) => emailId)}::text[],
-        ${resent.map(({ position }) => position)}::int[]
-      ) AS i (email_id, position)
+        ${resent.map(({ position }) => position)}::int[],
+        ${resent.map(({ detail }) => detail)}::text[]
+      ) AS i (email_id, position, detail)
     )
     UPDATE emails SET status = 'sending', updated_at = ${at}
     WHERE id = ANY(${ids}::text[]) AND status <> 'sending'
   `.execute(trx)
 }
-
-const resentDetail =
-  'The service stopped while it was sending, and whether the server took the message is not known. It is sent again with the same Message-ID, so the recipient may get it twice.'
 
 /** A recipient that was begun, in an attempt of its own: another worker's attempt is another. */
 export type Begun = RecipientKey & { attempt: number }

@@ -1,13 +1,15 @@
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
-import type { Begun, DueEmail, DueRecipient } from './begin.ts'
+import { type Begun, type DueEmail, type DueRecipient, readDomain } from './begin.ts'
 import { type Content, loadContent, sizeOfContent } from './contents.ts'
 import type { Fact } from './facts.ts'
 import { createLargeRoom } from './large-room.ts'
 import type { Composer } from './message/compose.ts'
+import type { DkimSigner } from './message/dkim.ts'
 import type { CopyRef, MailTokens } from './message/tokens.ts'
-import type { Planned } from './plan.ts'
-import type { Identity, Obstacle, Signers } from './signers.ts'
+import type { EmailDomain } from './obstacle.ts'
+import { factsOfObstacles, obstructedOf, type Planned } from './plan.ts'
+import type { Signers } from './signers.ts'
 import type { Outcome, Transport } from './transport.ts'
 
 export type ConverseMeans = {
@@ -52,13 +54,16 @@ export function createConversing(means: ConverseMeans): Conversing {
   })
 
   async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
-    const { email, destination } = planned
+    const { email, destination, recipients } = planned
     const bytes = copies * (await sizeOfContent(db, email.id))
     // Its place is another's while it waits.
     planned.leave()
     const leave = await large.enter({ destination, bytes }, signal)
     if (leave === null) return released(planned)
     try {
+      // It may have waited for long.
+      const domain = email.domain && (await readDomain(db, email.domain.id))
+      if (obstructedOf(domain, recipients).length > 0) return hindered(planned, domain)
       return await send(planned, draft, signal)
     } finally {
       leave()
@@ -67,15 +72,15 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   async function send(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
     const { email, destination, recipients } = planned
-    const { identity, obstacle } = await signers.of(email.domainId)
-    if (identity === null) return toldOfAll(planned, obstacle)
+    const signer = email.domain && (await signers.of(email.domain.id))
+    if (email.domain === null || signer === null) return hindered(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
     // Gone meanwhile: there is nothing to be written down either.
     if (content === undefined) return { facts: [], released: [] }
     if (signal.aborted) return released(planned)
-    const message = await compose(planned, draft, { content, identity }).catch(onError)
-    if (!message) return toldOfAll(planned, { kind: 'failed', reason: faultOfOurs })
-    const mailFrom = tokens.returnPath(copyOf(planned), identity.returnPath)
+    const message = await compose(planned, draft, { content, signer }).catch(onError)
+    if (!message) return unmakeable(planned)
+    const mailFrom = tokens.returnPath(copyOf(planned), email.domain.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
     planned.leave()
     const outcomes = await sending
@@ -99,7 +104,7 @@ export function createConversing(means: ConverseMeans): Conversing {
   function compose(
     planned: Planned,
     draft: Draft,
-    { content, identity }: { content: Content; identity: Identity },
+    { content, signer }: { content: Content; signer: DkimSigner },
   ): Promise<Buffer> {
     const { email, personal } = planned
     const parts = {
@@ -107,7 +112,7 @@ export function createConversing(means: ConverseMeans): Conversing {
       content,
       attachments: content.attachments,
       recipients: email.recipients,
-      signer: identity.signer,
+      signer,
     }
     if (personal) return composer.compose(parts, copyOf(planned).position)
     // Who waits must not keep a large one.
@@ -116,12 +121,13 @@ export function createConversing(means: ConverseMeans): Conversing {
     return draft.message
   }
 
-  function toldOfAll({ email, recipients }: Planned, obstacle: Obstacle): Conversed {
-    const at = clock.now()
-    return {
-      facts: recipients.map(({ position }) => ({ ...obstacle, emailId: email.id, position, at })),
-      released: [],
-    }
+  function unmakeable({ email, recipients }: Planned): Conversed {
+    const failed = { kind: 'failed' as const, reason: faultOfOurs, emailId: email.id, at: clock.now() }
+    return { facts: recipients.map(({ position }) => ({ ...failed, position })), released: [] }
+  }
+
+  function hindered({ email, recipients }: Planned, domain: EmailDomain | null): Conversed {
+    return { facts: factsOfObstacles(email, obstructedOf(domain, recipients), clock.now()), released: [] }
   }
 
   return {

@@ -14,6 +14,8 @@ type FactKind =
   | { kind: 'accepted'; final: boolean; reply: string | null; host: string | null }
   /** A notification says that it reached the mailbox. */
   | { kind: 'delivered'; reply: string | null; host: string | null }
+  /** A notification says that it was passed on, to a server that tells nothing more or to a list of addresses. */
+  | { kind: 'relayed' | 'expanded'; reply: string | null; host: string | null }
   /** Not now. It is tried again, unless 72 h are over. */
   | { kind: 'deferred'; reason: string; reply: string | null; host: string | null; unknown: boolean }
   /** A relay says that it is late; nothing is to be done here. */

@@ -4,7 +4,7 @@ import type { Fact } from './facts.ts'
 export type MailMetrics = {
   /** Counts what was told of a recipient. */
   onFact(fact: Fact): void
-  /** Counts recipients that are sent to again since a worker died while it was sending. */
+  /** Counts recipients that are sent to again, since the answer to an earlier attempt is not known. */
   onResent(count: number): void
 }
 
@@ -23,10 +23,7 @@ export function createMailMetrics(registry: Registry): MailMetrics {
     registers,
   })
   return {
-    onFact(fact) {
-      outcomes.inc({ kind: fact.kind })
-      if (fact.kind === 'deferred' && fact.unknown) resent.inc()
-    },
+    onFact: ({ kind }) => outcomes.inc({ kind }),
     onResent: (count) => resent.inc(count),
   }
 }

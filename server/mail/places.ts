@@ -6,10 +6,21 @@ export type Places = {
   room(): number
   /** Takes one at a destination, if there is one there and in all. Answers how to leave it, which does so once. */
   take(destination: string): (() => void) | null
+  /**
+   * Whether what finds no place at a destination may look again in a moment. As often as one was taken there, so
+   * that what waits for a slow destination is not looked at all the time.
+   */
+  mayLookSoon(destination: string): boolean
 }
+
+/** Looks in a moment that a destination has in stock at most. */
+const maxLooks = 50
+/** Destinations for which they are counted. */
+const maxCounted = 10_000
 
 export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Places {
   const taken = new Map<string, number>()
+  const looks = new Map<string, number>()
   let total = 0
 
   function change(destination: string, by: 1 | -1): void {
@@ -26,11 +37,19 @@ export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Pl
     take(destination) {
       if (room() === 0 || (taken.get(destination) ?? 0) >= transport.roomFor(destination)) return null
       change(destination, 1)
+      if (looks.size >= maxCounted) looks.clear()
+      looks.set(destination, Math.min(maxLooks, (looks.get(destination) ?? 0) + 1))
       let left = false
       return () => {
         if (!left) change(destination, -1)
         left = true
       }
+    },
+    mayLookSoon(destination) {
+      const left = looks.get(destination) ?? 0
+      if (left > 1) looks.set(destination, left - 1)
+      else looks.delete(destination)
+      return left > 0
     },
   }
 }

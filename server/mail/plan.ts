@@ -1,7 +1,8 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
-import type { DueEmail, DueRecipient, RecipientKey } from './begin.ts'
+import type { DueEmail, DueRecipient, RecipientKey, Resent } from './begin.ts'
 import { isWaiting } from './email-status.ts'
 import type { Fact } from './facts.ts'
+import { type EmailDomain, type Obstacle, obstacleOf } from './obstacle.ts'
 import { play } from './simulator.ts'
 
 /** One conversation to be held: these recipients of one email, at one destination. */
@@ -15,6 +16,8 @@ export type Planned = {
   leave: () => void
 }
 
+type Obstructed = { recipient: DueRecipient; obstacle: Obstacle }
+
 /** What is to be done with a claimed email. */
 export type Plan = {
   email: DueEmail
@@ -23,8 +26,10 @@ export type Plan = {
   simulated: readonly DueRecipient[]
   /** Recipients nothing may be sent to any more. */
   withheld: readonly DueRecipient[]
-  /** Whether due recipients were left for another time, since there is no room at their destination. */
-  parked: boolean
+  /** Recipients nothing is sent to because of the domain it would be sent from. */
+  obstructed: readonly Obstructed[]
+  /** The destinations at which there was no room, so that due recipients were left for another time. */
+  parkedAt: readonly string[]
 }
 
 /** How recipients are brought together, and how much may be begun. */
@@ -43,58 +48,90 @@ export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan
   const simulated = due.filter(({ domain }) => domain === simulatorDomain)
   const withheld = due.filter((recipient) => recipient.withheld !== null)
   const real = due.filter((recipient) => recipient.domain !== simulatorDomain && recipient.withheld === null)
-  const together = [...Map.groupBy(real, ({ domain }) => routes.destinationOf(domain))]
+  const obstructed = obstructedOf(email.domain, real)
+  const sendable = obstructed.length > 0 ? [] : real
+  const together = [...Map.groupBy(sendable, ({ domain }) => routes.destinationOf(domain))]
   const groups = personal
     ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
     : together.map(([destination, recipients]) => ({ destination, recipients }))
+  const parkedAt = new Set<string>()
   const conversations = groups.flatMap((group) => {
     const leave = routes.take(group.destination)
-    return leave === null ? [] : [{ ...group, email, personal, leave }]
+    if (leave !== null) return [{ ...group, email, personal, leave }]
+    parkedAt.add(group.destination)
+    return []
   })
-  return { email, conversations, simulated, withheld, parked: conversations.length < groups.length }
+  return { email, conversations, simulated, withheld, obstructed, parkedAt: [...parkedAt] }
 }
 
-/** The recipients a plan begins with; of these, those whose sender had died. */
-export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; resent: RecipientKey[] } {
-  const ones = plans.flatMap(({ email, conversations, simulated }) =>
-    [...simulated, ...conversations.flatMap(({ recipients }) => recipients)].map((recipient) => ({
-      key: { emailId: email.id, position: recipient.position },
-      recipient,
-    })),
-  )
+/** All of the recipients, or none: what keeps them from being sent to is the domain. Null: it is gone. */
+export function obstructedOf(domain: EmailDomain | null, recipients: readonly DueRecipient[]): Obstructed[] {
+  return recipients.flatMap((recipient) => {
+    const obstacle = obstacleOf(domain, recipient)
+    return obstacle === null ? [] : [{ recipient, obstacle }]
+  })
+}
+
+/** The recipients plans begin with; of these, those that are sent to again since an answer is not known. */
+export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; resent: Resent[] } {
   return {
-    begun: ones.map(({ key }) => key),
-    // What the simulator plays is written down at once: nothing was sent.
-    resent: ones
-      .filter(({ recipient: { status, domain } }) => status === 'sending' && domain !== simulatorDomain)
-      .map(({ key }) => key),
+    begun: plans.flatMap(({ email, conversations, simulated, obstructed }) => {
+      // To wait for the domain is an attempt too.
+      const hindered = obstructed.map(({ recipient }) => recipient)
+      const begun = [...simulated, ...hindered, ...conversations.flatMap(({ recipients }) => recipients)]
+      return begun.map(({ position }) => ({ emailId: email.id, position }))
+    }),
+    resent: plans.flatMap(({ email, conversations }) =>
+      conversations
+        .flatMap(({ recipients }) => recipients)
+        .filter(({ isAnswerLost }) => isAnswerLost)
+        .map(({ position, status }) => ({ emailId: email.id, position, detail: detailOfResent(status) })),
+    ),
   }
 }
 
+const senderDied = 'The service stopped while it was sending, and whether the server took the message is not known.'
+
+function detailOfResent(status: DueRecipient['status']): string {
+  const why = status === 'sending' ? senderDied : 'Whether the server took the message the last time is not known.'
+  return `${why} It is sent again with the same Message-ID, so the recipient may get it twice.`
+}
+
 /** Whether anything is to be done for an email now. */
-export function isBegun({ conversations, simulated, withheld }: Plan): boolean {
-  return conversations.length + simulated.length + withheld.length > 0
+export function isBegun({ conversations, simulated, withheld, obstructed }: Plan): boolean {
+  return conversations.length + simulated.length + withheld.length + obstructed.length > 0
 }
 
 /** What is known of an email without any server: what the simulator plays, and who is not written to. */
-export function factsAtOnce({ email, simulated, withheld }: Plan, at: Date): Fact[] {
+export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): Fact[] {
+  const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
-    ...withheld.map(({ position, withheld: reason }) => ({
-      kind: 'suppressed' as const,
-      reason: reason ?? '',
-      emailId: email.id,
-      position,
-      at,
+    ...withheld.map((recipient) => ({
+      // Who may have it is given up: it was not kept from them.
+      kind: recipient.mayHaveIt ? ('failed' as const) : ('suppressed' as const),
+      reason: recipient.withheld ?? '',
+      ...keyOf(recipient),
     })),
+    ...factsOfObstacles(email, obstructed, at),
   ]
 }
 
+/** What it means for recipients that nothing is sent to them because of the domain. */
+export function factsOfObstacles({ id: emailId }: DueEmail, obstructed: readonly Obstructed[], at: Date): Fact[] {
+  return obstructed.map(({ recipient: { position, status }, obstacle: { kind, reason } }) => {
+    if (kind === 'failed') return { kind, reason, emailId, position, at }
+    const unknown = status === 'sending'
+    const why = unknown ? `${senderDied} ${reason}` : reason
+    return { kind, reason: why, reply: null, host: null, unknown, emailId, position, at }
+  })
+}
+
 /** When an email nothing is begun for is looked at again; null: never, nothing waits. */
-export function nextLook({ email, parked }: Plan, parkedUntil: Date): Date | null {
+export function nextLook({ email, parkedAt }: Plan, parkedUntil: Date): Date | null {
   const waiting = email.recipients.filter(({ status }) => isWaiting(status))
   if (waiting.length === 0) return null
   const times = waiting.flatMap(({ due, nextAttemptAt }) => (due || nextAttemptAt === null ? [] : [nextAttemptAt]))
-  if (parked || times.length < waiting.length) times.push(parkedUntil)
+  if (parkedAt.length > 0 || times.length < waiting.length) times.push(parkedUntil)
   return new Date(Math.min(...times.map((time) => time.getTime())))
 }

@@ -59,12 +59,37 @@ export async function recordFacts(handle: Handle, means: RecordMeans, facts: rea
   if (facts.length === 0) return []
   return inTransaction(handle, async (trx) => {
     const emails = await lockEmails(trx, [...new Set(facts.map(({ emailId }) => emailId))])
-    const { entries, events, suppressed } = apply(emails, facts, means.random ?? Math.random)
+    const { entries, events, suppressed } = apply(
+      emails,
+      await withoutRepeated(trx, facts),
+      means.random ?? Math.random,
+    )
     await writeRecipients(trx, emails)
     await writeTimeline(trx, entries)
     await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
     for (const [accountId, ofAccount] of events) await means.outbox.append(trx, accountId, ofAccount)
     return [...emails.values()].map(remainderOf)
+  })
+}
+
+/** Leaves out what stands in the history already, of that which shows nowhere else: that a message was passed on. */
+async function withoutRepeated(trx: Trx, facts: readonly Fact[]): Promise<readonly Fact[]> {
+  const isPassedOn = ({ kind }: Fact) => kind === 'relayed' || kind === 'expanded'
+  const ids = [...new Set(facts.filter(isPassedOn).map(({ emailId }) => emailId))]
+  if (ids.length === 0) return facts
+  const rows = await trx
+    .selectFrom('email_timeline')
+    .select(['email_id', 'position', 'type'])
+    .where('email_id', 'in', ids)
+    .where('type', 'in', ['relayed', 'expanded'])
+    .execute()
+  const told = new Set(rows.map(({ email_id: id, position, type }) => `${id} ${position} ${type}`))
+  return facts.filter((fact) => {
+    if (!isPassedOn(fact)) return true
+    const key = `${fact.emailId} ${fact.position} ${fact.kind}`
+    const isNew = !told.has(key)
+    told.add(key)
+    return isNew
   })
 }
 

@@ -42,6 +42,8 @@ const gatheringMs = 20
 
 /** For how long an email waits that found no room at its destination, or was let go by us. Milliseconds. */
 export const parkMs = 5_000
+/** The same, where there may be room in a moment. */
+export const shortParkMs = 250
 
 /**
  * Writes down what was sent, many at a time. A batch that fails waits here and is written again: what was
@@ -84,7 +86,10 @@ function finishedAt(
   const soon = new Date(now.getTime() + parkMs)
   return finished.map((claimed) => {
     const remainder = byId.get(claimed.emailId)
-    if (letGo.has(claimed.emailId) || remainder?.anyQueued === true) return { claimed, nextAt: soon }
+    if (letGo.has(claimed.emailId)) return { claimed, nextAt: soon }
+    // What there was no room for: the part that is done has left some. What waits for a time is found in the second
+    // after it, and this shall be found now.
+    if (remainder?.anyQueued === true) return { claimed, nextAt: new Date(now.getTime() - 1_000) }
     return { claimed, nextAt: remainder?.nextAt ?? null }
   })
 }

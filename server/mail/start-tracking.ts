@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import type { Outbox } from '../outbox/append.ts'
+import type { Fact } from './facts.ts'
 import type { MailTokens } from './message/tokens.ts'
 import { recordFacts } from './record.ts'
 import { createMailLinks, type MailLinks, type MailLinksOptions } from './tracking.ts'
@@ -14,6 +15,8 @@ export type TrackingOptions = {
   logger: Logger
   tokens: MailTokens
   unsubscribe: MailLinksOptions['unsubscribe']
+  /** Told of every open and click that was written down. */
+  onFact: (fact: Fact) => void
   /** Milliseconds between batches of opens and clicks. Default 1,000. */
   pollIntervalMs?: number
 }
@@ -26,10 +29,13 @@ export type Tracking = {
 
 /** Has the links of emails work in this process. */
 export function startTracking(options: TrackingOptions): Tracking {
-  const { db, clock, outbox, logger, tokens, unsubscribe, pollIntervalMs } = options
+  const { db, clock, outbox, logger, tokens, unsubscribe, onFact, pollIntervalMs } = options
   const visits = startVisitRecorder({
     db,
-    record: (facts) => recordFacts(db, { outbox }, facts),
+    record: async (facts) => {
+      await recordFacts(db, { outbox }, facts)
+      facts.forEach(onFact)
+    },
     onError: (error) => logger.error({ err: error }, 'the recording of opens and clicks failed'),
     onDropped: (count) => logger.warn({ count }, 'opens and clicks were not recorded: more came than can be written'),
     ...(pollIntervalMs === undefined ? {} : { intervalMs: pollIntervalMs }),

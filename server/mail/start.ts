@@ -1,11 +1,10 @@
 import { Resolver } from 'node:dns/promises'
-import type { Registry } from 'prom-client'
 import { OperatorError } from '../errors.ts'
 import type { SecretBox } from '../secrets.ts'
 import { startCaptureSink } from './capture/sink.ts'
 import { createComposer } from './message/compose.ts'
 import type { MailTokens } from './message/tokens.ts'
-import { createMailMetrics } from './metrics.ts'
+import type { MailMetrics } from './metrics.ts'
 import { tellOfRelay } from './relay-log.ts'
 import { createSigners } from './signers.ts'
 import type { RelayConfig } from './smtp/relay-url.ts'
@@ -29,7 +28,7 @@ export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'lo
   config: MailConfig
   tokens: MailTokens
   secretBox: SecretBox
-  registry: Registry
+  metrics: MailMetrics
   /** Where this service is reached from outside, without a slash at the end. */
   publicUrl: () => string
   /** Whether relays are asked to tell of success, because there is somebody to listen. */
@@ -53,7 +52,7 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
   starting.defer(() => transport.close())
   const worker = startMailWorker({
     ...options,
-    ...createMailMetrics(options.registry),
+    ...options.metrics,
     transport,
     composer: createComposer(options),
     signers: createSigners(options),

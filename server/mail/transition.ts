@@ -35,7 +35,14 @@ export type Transition = {
   suppress: SuppressionsTable['reason'] | null
 }
 
-const knownByNotification = 'The server took the message: a notification says that it was delivered.'
+const knownByNotification = 'The server took the message: a notification says so.'
+
+/** What a notification of success says that is not of the mailbox. Source: RFC 3464 §2.3.3. */
+const meanings = {
+  delivered: null,
+  relayed: 'It was passed on to a server that does not tell whether it is delivered.',
+  expanded: 'It was passed on to the addresses of a list.',
+} as const
 
 /**
  * What a fact makes of a recipient; null: nothing, as when it is told a second time or has been overtaken.
@@ -77,22 +84,20 @@ export function transition(
         suppress: null,
       }
     }
-    case 'delivered': {
+    case 'delivered':
+    case 'relayed':
+    case 'expanded': {
       if (state.status !== 'accepted' && !isWaiting(state.status)) return null
       // The notification can come before the answer of the relay is written down, or where it was lost.
       const isNews = state.acceptedAt === null
       const before = { type: 'sent', detail: knownByNotification, reply: null, host: null }
-      const entry = { type: 'delivered', detail: null, reply: fact.reply, host: fact.host }
+      const entry = { type: fact.kind, detail: meanings[fact.kind], reply: fact.reply, host: fact.host }
+      const taken = { ...state, ...ended, reason: null, acceptedAt: state.acceptedAt ?? fact.at }
+      const isDelivered = fact.kind === 'delivered'
       return {
-        state: {
-          ...state,
-          ...ended,
-          status: 'delivered',
-          acceptedAt: state.acceptedAt ?? fact.at,
-          deliveredAt: fact.at,
-        },
+        state: isDelivered ? { ...taken, status: 'delivered', deliveredAt: fact.at } : { ...taken, status: 'accepted' },
         timeline: isNews ? [before, entry] : [entry],
-        events: isNews ? [sent, delivered] : [delivered],
+        events: [...(isNews ? [sent] : []), ...(isDelivered ? [delivered] : [])],
         suppress: null,
       }
     }
@@ -100,13 +105,11 @@ export function transition(
       // Told once for each attempt: what is written down a second time finds the recipient waiting already.
       if (state.status !== 'sending') return null
       const { reason, reply, host } = fact
-      const detail = fact.unknown
-        ? `${reason} It is sent again with the same Message-ID, so the recipient may get it twice.`
-        : reason
-      const timeline = [{ type: fact.unknown ? 'unknown' : 'deferred', detail, reply, host }]
+      // Where it is sent again, the history says so then.
+      const timeline = [{ type: fact.unknown ? 'unknown' : 'deferred', detail: reason, reply, host }]
       const first = state.firstAttemptAt ?? fact.at
       const next = nextAttemptAt({ attempts: state.attemptCount, firstAttemptAt: first, now: fact.at }, random)
-      if (next === null) return givenUp(`Given up after 72 hours. The last answer: ${reply ?? reason}`, timeline)
+      if (next === null) return givenUp(reasonAtEnd(fact), timeline)
       return {
         state: {
           ...state,
@@ -157,7 +160,7 @@ export function transition(
     case 'complained': {
       if (state.complainedAt !== null) return null
       return {
-        state: { ...state, ...ended, status: 'complained', complainedAt: fact.at },
+        state: { ...state, ...ended, status: 'complained', reason: null, complainedAt: fact.at },
         timeline: [{ type: 'complained', detail: fact.feedbackType, reply: null, host: null }],
         events: [{ type: 'email.complained', data: { ...about, complainedAt: at, feedbackType: fact.feedbackType } }],
         suppress: lasting('complaint'),
@@ -204,4 +207,9 @@ export function transition(
   function lasting(reason: SuppressionsTable['reason']): SuppressionsTable['reason'] | null {
     return recipient.domain === simulatorDomain ? null : reason
   }
+}
+
+function reasonAtEnd({ reason, reply, unknown }: Extract<Fact, { kind: 'deferred' }>): string {
+  if (!unknown) return `Given up after 72 hours. The last answer: ${reply ?? reason}`
+  return `Given up after 72 hours. What became of the last attempt is not known, so the recipient may have it: ${reason}`
 }

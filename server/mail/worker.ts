@@ -13,7 +13,7 @@ import { isPersonal } from './message/compose.ts'
 import { createPlaces } from './places.ts'
 import { beginningsOf, factsAtOnce, isBegun, nextLook, type Plan, type Planned, planOf } from './plan.ts'
 import type { RecordMeans } from './record.ts'
-import { parkMs, type Sent, startSettling } from './settling.ts'
+import { parkMs, type Sent, shortParkMs, startSettling } from './settling.ts'
 
 export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
   RecordMeans & {
@@ -23,7 +23,7 @@ export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
     pollIntervalMs?: number
     /** Told of what conversations and the simulator told. */
     onFact?: (fact: Fact) => void
-    /** Told of recipients that are sent to again since a worker died, and how many. */
+    /** Told of recipients that are sent to again since an answer is not known, and how many. */
     onResent?: (count: number) => void
   }
 
@@ -146,11 +146,12 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
       resent = beginnings.resent.length
-      const parkedUntil = new Date(clock.now().getTime() + parkMs)
+      const parkedUntil = ({ parkedAt }: Plan) =>
+        new Date(clock.now().getTime() + (parkedAt.some(places.mayLookSoon) ? shortParkMs : parkMs))
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
         if (plan !== undefined && isBegun(plan)) return []
-        return [{ claimed: one, nextAt: plan === undefined ? null : nextLook(plan, parkedUntil) }]
+        return [{ claimed: one, nextAt: plan === undefined ? null : nextLook(plan, parkedUntil(plan)) }]
       })
       await queue.emails.finish(trx, idle)
       for (const { claimed: one } of idle) held.delete(one.emailId)

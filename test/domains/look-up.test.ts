@@ -287,6 +287,22 @@ describe('the MX of the return path', () => {
     expect(await publishMx(ours, { exchange: 'backup.test', priority: 30 })).toEqual(verified)
   })
 
+  test('may be there twice', async () => {
+    const ours = { exchange: 'mail.postern.example', priority: 10 }
+    expect(await publishMx(ours, { ...ours, exchange: 'MAIL.postern.example' })).toEqual(verified)
+    expect(await publishMx(ours, { ...ours, priority: 20 })).toEqual(verified)
+  })
+
+  test('is a mismatch where another has the same priority, whichever stands first', async () => {
+    const both = ['mail.postern.example', 'mx.other.test'].map((exchange) => ({ exchange, priority: 10 }))
+    for (const records of [both, both.toReversed()]) {
+      expect(await publishMx(...records)).toEqual({
+        status: 'mismatch',
+        hint: 'Some bounces go to "mx.other.test", which has the same priority 10, and would be lost. Remove it.',
+      })
+    }
+  })
+
   test('is a mismatch where it leads elsewhere, nowhere, or elsewhere first', async () => {
     expect(await publishMx({ exchange: 'mx.other.test', priority: 10 })).toMatchObject({
       status: 'mismatch',

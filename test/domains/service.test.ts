@@ -54,6 +54,7 @@ describe('adding a domain', () => {
     const { db, account, domains, emitted, clock } = world
     const domain = await domains.create(db, account, { name: 'Example.COM.' })
     const suffix = domain.id.slice(-10)
+    expect(domain.records.map(({ ttl }) => ttl)).toEqual([3600, 3600, 3600, 3600, 3600])
     expect(
       domain.records.map(({ type, name, value, priority, required }) => [type, name, value, priority, required]),
     ).toEqual([

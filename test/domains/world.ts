@@ -3,6 +3,7 @@ import pino from 'pino'
 import type { Domain, DomainRecord } from '../../contract/domains.ts'
 import type { Clock } from '../../server/clock.ts'
 import { runDueChecks } from '../../server/domains/checking.ts'
+import type { Sender } from '../../server/domains/records.ts'
 import { createDomainService } from '../../server/domains/service.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
@@ -13,10 +14,10 @@ import { startDnsServer } from '../support/dns-server.ts'
 
 export type DomainWorld = Awaited<ReturnType<typeof createDomainWorld>>
 
-export const sender = { hostname: 'mail.postern.example', spfInclude: null }
+export const sender: Sender = { hostname: 'mail.postern.example', spfInclude: null }
 
 /** Sending domains over a database and a name server of their own, with two accounts and a clock that is moved by hand. */
-export async function createDomainWorld({ isCaptured = false } = {}) {
+export async function createDomainWorld({ isCaptured = false, sender: shown = sender } = {}) {
   const database = await createTestDatabase()
   const { db } = database
   const dns = await startDnsServer()
@@ -24,7 +25,7 @@ export async function createDomainWorld({ isCaptured = false } = {}) {
   const clock: Clock = { now: () => new Date(now) }
   const outbox = createOutbox({ clock, wake: () => undefined })
   const box = secretBox(Buffer.alloc(32, 3))
-  const checks = { sender, dns: { servers: [dns.address] }, isCaptured }
+  const checks = { sender: shown, dns: { servers: [dns.address] }, isCaptured }
   let lastSeen = ''
 
   async function addAccount(name: string): Promise<string> {

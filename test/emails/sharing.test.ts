@@ -35,6 +35,25 @@ test('small emails of requests at once share transactions, and each is stored, a
   expect(new Set(await transactionsOf(ids)).size).toBe(2)
 })
 
+test('each is of the account and the mode of its own key, whoever sends at the same moment', async () => {
+  const { db, live, stranger, emails, domains } = world
+  await domains.create(db, stranger, { name: 'shop.test' })
+  const keys = [live, world.test, { ...live, accountId: stranger }, { ...world.test, accountId: stranger }]
+  const senders = Array.from({ length: count }, () => keys).flat()
+  const answers = await Promise.all(senders.map((sender) => emails.send(db, sender, good)))
+  const expected = senders.map(({ accountId, mode }) => ({
+    account_id: accountId,
+    mode,
+    status: mode === 'test' ? 'validated' : 'queued',
+  }))
+  expect(answers.map(({ status }) => status)).toEqual(expected.map(({ status }) => status))
+  const rows = await db.selectFrom('emails').select(['id', 'account_id', 'mode', 'status']).execute()
+  const stored = new Map(rows.map(({ id, ...row }) => [id, row]))
+  expect(answers.map(({ id }) => stored.get(id))).toEqual(expected)
+  const queued = answers.filter((_, index) => senders[index]?.mode === 'live')
+  expect(await world.due()).toEqual(queued.map(({ id }) => id).toSorted())
+})
+
 test('each is refused for itself', async () => {
   const { db, live, emails } = world
   const sent = [

@@ -104,7 +104,7 @@ describe('a mail server', () => {
     await engine.statusOf(id, isDeferred)
     await engine.advance(firstPause)
     await engine.statusOf(id, isDelivered)
-    expect(await typesOf(id)).toEqual(['unknown', 'delivered'])
+    expect(await typesOf(id)).toEqual(['unknown', 'resent', 'delivered'])
     expect(first.messages.map(messageIdOf)).toEqual([`<${id}@example.test>`, `<${id}@example.test>`])
   })
 

@@ -72,6 +72,7 @@ test('what is not understood is shown, and everything is counted', async () => {
   expect(data).toMatchObject([{ emailId, subject: 'My parcel could not be delivered' }])
   const figures = await (await fetch(`${url}/metrics`)).text()
   expect(figures).toMatch(/^postern_inbound_messages_total\{kind="dsn"\} 1$/m)
+  expect(figures).toMatch(/^postern_email_outcomes_total\{kind="bounced"\} 1$/m)
   expect(figures).toMatch(/^postern_inbound_messages_total\{kind="unreadable"\} 1$/m)
 })
 

@@ -73,6 +73,10 @@ test('an email is signed as its domain publishes it, and its links tell of its r
   const clicks = await told('email.clicked', 4)
   expect(clicks.map((event) => event.data)).toMatchObject([{ ...about, link: 'https://shop.example/?a=1&b=2' }])
 
+  const figures = await (await fetch(`${service.url}/metrics`)).text()
+  expect(figures).toMatch(/^postern_email_outcomes_total\{kind="opened"\} 1$/m)
+  expect(figures).toMatch(/^postern_email_outcomes_total\{kind="clicked"\} 1$/m)
+
   expect(await (await visit(unsubscribe)).text()).toContain('<form method="post">')
   expect((await visit(unsubscribe, 'POST')).status).toBe(200)
   const [unsubscribed] = await told('subscriber.unsubscribed', 5)

@@ -29,3 +29,11 @@ test('a place that is left is free for another, once', () => {
   expect(take('c.test')).not.toBeNull()
   expect(take('c.test')).toBeNull()
 })
+
+test('what finds none may look again soon as often as one was taken there', () => {
+  const { take, mayLookSoon } = places(100, 2)
+  expect(mayLookSoon('a.test')).toBe(false)
+  expect([take('a.test'), take('a.test'), take('a.test')]).toEqual([expect.any(Function), expect.any(Function), null])
+  expect([mayLookSoon('a.test'), mayLookSoon('a.test'), mayLookSoon('a.test')]).toEqual([true, true, false])
+  expect(mayLookSoon('b.test')).toBe(false)
+})

@@ -1,19 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createContactService } from '../../server/audiences/contact-service.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEmailService } from '../../server/emails/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { startMailEngine } from '../support/mail-engine.ts'
-import { startScriptedSmtp } from '../support/scripted-smtp.ts'
+import { startWithScript } from './world.ts'
 
 async function start() {
-  const server = await startScriptedSmtp()
-  const engine = await startMailEngine({ port: server.port })
-  onTestFinished(async () => {
-    await engine[Symbol.asyncDispose]()
-    await server.stop()
-  })
+  const { server, engine } = await startWithScript()
   const { clock } = engine
   const outbox = createOutbox({ clock, wake: () => undefined })
   const emails = createEmailService({

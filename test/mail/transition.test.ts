@@ -22,6 +22,8 @@ const deferred: Told = { kind: 'deferred', reason: 'Try later.', reply: '451 4.7
 const hard: Told = { kind: 'bounced', bounceType: 'hard', reason: 'Nobody.', reply: '550 5.1.1 nobody', host: null }
 const soft: Told = { ...hard, bounceType: 'soft' }
 const success: Told = { kind: 'delivered', reply: null, host: null }
+const relayed: Told = { kind: 'relayed', reply: '250 2.0.0 OK', host: 'mx.example.com' }
+const expanded: Told = { ...relayed, kind: 'expanded' }
 const visitor = { userAgent: null, ipAddress: '192.0.2.7', automated: false }
 
 function tell(state: RecipientState, told: Told, when = at, about = recipient) {
@@ -50,6 +52,20 @@ describe('what facts make of a recipient', () => {
     ['a relay takes it', [accepted], 'accepted', ['email.sent']],
     ['its own server takes it', [taken], 'delivered', ['email.sent', 'email.delivered']],
     ['a relay takes it and tells of success', [accepted, success], 'delivered', ['email.sent', 'email.delivered']],
+    ['a relay takes it and passes it on', [accepted, relayed, expanded], 'accepted', ['email.sent']],
+    [
+      'a relay passes it on, and another tells of success',
+      [accepted, relayed, success, relayed],
+      'delivered',
+      ['email.sent', 'email.delivered'],
+    ],
+    ['a relay passes it on, and it is returned', [accepted, relayed, hard], 'bounced', ['email.sent', 'email.bounced']],
+    [
+      'a relay tells that it was passed on before its answer is written down',
+      [relayed, accepted],
+      'accepted',
+      ['email.sent'],
+    ],
     [
       'a relay tells of success before its answer is written down',
       [success, accepted],
@@ -122,6 +138,14 @@ describe('what facts make of a recipient', () => {
     expect(tell(story(accepted).state, success)?.timeline).toMatchObject([{ type: 'delivered' }])
   })
 
+  test('what was passed on is so in its history, with what the next server said', () => {
+    const passedOn = { type: 'relayed', reply: '250 2.0.0 OK', host: 'mx.example.com' }
+    expect(tell(story(accepted).state, relayed)?.timeline).toMatchObject([passedOn])
+    expect(tell(sending, relayed)?.timeline).toMatchObject([{ type: 'sent' }, passedOn])
+    expect(tell(story(accepted).state, expanded)?.timeline).toMatchObject([{ type: 'expanded' }])
+    expect(tell(story(taken).state, relayed)).toBeNull()
+  })
+
   test('put off is told once for each attempt', () => {
     const once = story(deferred).state
     expect(tell(once, deferred)).toBeNull()
@@ -139,9 +163,25 @@ describe('what facts make of a recipient', () => {
     expect(before?.state).toMatchObject({ status: 'deferred', nextAttemptAt: threeDays })
   })
 
-  test('of a message that may have been taken the history says that it is sent again', () => {
-    const next = tell(sending, { ...deferred, unknown: true })
-    expect(next?.timeline).toMatchObject([{ type: 'unknown', detail: expect.stringContaining('may get it twice') }])
+  test('of a message that may have been taken, and is tried no more, the history says that the recipient may have it', () => {
+    const unknown = { ...deferred, reply: null, reason: 'The line broke.', unknown: true }
+    expect(tell(sending, unknown)?.timeline).toMatchObject([{ type: 'unknown', detail: 'The line broke.' }])
+    const last = tell(sending, unknown, new Date(at.getTime() + 72 * 3_600_000))
+    expect(last?.timeline).toMatchObject([
+      { type: 'unknown', detail: 'The line broke.' },
+      { type: 'failed', detail: expect.stringContaining('the recipient may have it') },
+    ])
+    expect(last?.state.reason).toBe(last?.timeline[1]?.detail)
+  })
+
+  test.each<[string, Told, (Told | 'begun again')[]]>([
+    ['its server takes it', taken, [deferred, 'begun again']],
+    ['a notification says that it was delivered', success, [deferred]],
+    ['it was marked as spam', { kind: 'complained', feedbackType: 'abuse' }, [deferred]],
+  ])('why it was put off is forgotten when %s', (_when, fact, before) => {
+    const { state } = story(...before)
+    expect(state.reason).toBe('451 4.7.1 later')
+    expect(tell(state, fact)?.state.reason).toBeNull()
   })
 })
 
@@ -152,6 +192,8 @@ const anyFact: fc.Arbitrary<Told> = fc.constantFrom(
   hard,
   soft,
   success,
+  relayed,
+  expanded,
   { kind: 'delayed' as const, reason: 'late', reply: null, host: null },
   { kind: 'failed' as const, reason: 'no' },
   { kind: 'suppressed' as const, reason: 'no' },

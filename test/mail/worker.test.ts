@@ -1,25 +1,8 @@
+import { sql } from 'kysely'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { newId } from '../../server/ids.ts'
-import {
-  type MailEngine,
-  type MailServerRules,
-  smtpReply,
-  startMailEngine,
-  startMailServer,
-} from '../support/mail-engine.ts'
-import { startScriptedSmtp } from '../support/scripted-smtp.ts'
-
-async function start(rules: MailServerRules = {}, options: { concurrency?: number; connectionsPerHost?: number } = {}) {
-  const server = await startMailServer(rules)
-  const engine = await startMailEngine({ port: server.port, ...options })
-  onTestFinished(async () => {
-    await engine[Symbol.asyncDispose]()
-    await server[Symbol.asyncDispose]()
-  })
-  return { server, engine }
-}
-
-const isDone = ({ status }: { status: string }) => !['queued', 'sending', 'scheduled'].includes(status)
+import { newId, uuidOf } from '../../server/ids.ts'
+import { isDone, type MailEngine, smtpReply } from '../support/mail-engine.ts'
+import { startWithScript, startWithServer } from './world.ts'
 
 async function jobsOf({ db, queue }: MailEngine, emailId: string): Promise<boolean> {
   return (await queue.emails.missing(db, [emailId])).length === 0
@@ -27,7 +10,7 @@ async function jobsOf({ db, queue }: MailEngine, emailId: string): Promise<boole
 
 describe('an email', () => {
   test('goes to its recipients in one conversation, signed, from its return path; and its job is gone', async () => {
-    const { server, engine } = await start()
+    const { server, engine } = await startWithServer()
     const id = await engine.send({ to: ['ada@example.com', 'bob@example.com'], subject: 'Grüße' })
     expect(await engine.statusOf(id, isDone)).toEqual({
       status: 'delivered',
@@ -44,7 +27,7 @@ describe('an email', () => {
   })
 
   test('that tracks goes to each recipient by itself, each copy its own', async () => {
-    const { server, engine } = await start()
+    const { server, engine } = await startWithServer()
     const id = await engine.send({ to: ['ada@example.com', 'bob@example.com'], trackOpens: true })
     await engine.statusOf(id, isDone)
     expect(server.received.map(({ recipients }) => recipients).sort()).toEqual([
@@ -61,7 +44,7 @@ describe('an email', () => {
   })
 
   test('that is scheduled waits for its time', async () => {
-    const { server, engine } = await start()
+    const { server, engine } = await startWithServer()
     const scheduledAt = new Date(engine.clock.now().getTime() + 3_600_000)
     const id = await engine.send({ to: ['ada@example.com'], scheduledAt })
     const other = await engine.send({ to: ['bob@example.com'] })
@@ -80,7 +63,7 @@ describe('an email', () => {
 
   test('that is put off is tried again, and delayed is told once', async () => {
     let refusals = 2
-    const { engine } = await start({
+    const { engine } = await startWithServer({
       onRecipient: () => {
         if (refusals-- > 0) throw smtpReply(451, '4.7.1 Greylisted, try again later')
       },
@@ -98,7 +81,7 @@ describe('an email', () => {
   })
 
   test('some of whose recipients are refused reaches the others', async () => {
-    const { engine } = await start({
+    const { engine } = await startWithServer({
       onRecipient: (address) => {
         if (address.startsWith('nobody')) throw smtpReply(550, '5.1.1 No such user')
         if (address.startsWith('later')) throw smtpReply(450, '4.2.0 Try later')
@@ -114,7 +97,7 @@ describe('an email', () => {
   })
 
   test('to the simulator plays its story, and meets no server', async () => {
-    const { server, engine } = await start()
+    const { server, engine } = await startWithServer()
     const id = await engine.send({ to: ['delayed+x@simulator.test', 'clicked@simulator.test', 'who@simulator.test'] })
     expect(await engine.statusOf(id, isDone)).toMatchObject({ recipients: ['delivered', 'delivered', 'bounced'] })
     expect(server.received).toEqual([])
@@ -129,7 +112,7 @@ describe('an email', () => {
   })
 
   test('whose recipient has bounced, or has unsubscribed from the audience, by its time is not sent to them', async () => {
-    const { server, engine } = await start()
+    const { server, engine } = await startWithServer()
     const at = engine.clock.now()
     const scheduledAt = new Date(at.getTime() + 3_600_000)
     const to = ['Gone@example.com', 'left@example.com', 'ada@example.com']
@@ -160,49 +143,19 @@ describe('an email', () => {
   })
 
   test('whose domain is gone fails, and says so', async () => {
-    const { engine } = await start()
+    const { engine } = await startWithServer()
     const id = await engine.send({ to: ['ada@example.com'], domainId: null })
     expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
     expect(await engine.timelineOf(id)).toMatchObject([{ detail: expect.stringContaining('domain was deleted') }])
   })
 })
 
-describe('an email whose domain was verified when it was accepted', () => {
-  const setStatus = ({ db, domainId }: MailEngine, status: 'pending' | 'verified' | 'failed') =>
-    db.updateTable('domains').set({ status }).where('id', '=', domainId).execute()
-
-  test('and has failed since is not sent, and says so', async () => {
-    const { server, engine } = await start()
-    await setStatus(engine, 'failed')
-    const id = await engine.send({ to: ['ada@example.com'] })
-    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
-    expect(await engine.timelineOf(id)).toMatchObject([
-      { type: 'failed', detail: expect.stringContaining('"example.test" is not verified any more') },
-    ])
-    expect(await engine.eventsOf(id)).toEqual(['email.failed'])
-    expect(server.received).toEqual([])
-
-    // At once, whatever is remembered of domains.
-    await setStatus(engine, 'verified')
-    const other = await engine.send({ to: ['bob@example.com'] })
-    expect(await engine.statusOf(other, isDone)).toMatchObject({ status: 'delivered' })
-  })
-
-  test('and is checked anew waits until it is verified again', async () => {
-    const { engine } = await start()
-    await setStatus(engine, 'pending')
-    const id = await engine.send({ to: ['ada@example.com'] })
-    await engine.statusOf(id, ({ recipients }) => recipients[0] === 'deferred')
-    await setStatus(engine, 'verified')
-    await engine.advance(301)
-    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [2] })
-    expect(await engine.eventsOf(id)).toEqual(['email.delivery_delayed', 'email.sent', 'email.delivered'])
-  })
-})
-
 test('more than there is room for waits in the queue, and all of it arrives', async () => {
   const gate = Promise.withResolvers<void>()
-  const { server, engine } = await start({ onMessage: () => gate.promise }, { concurrency: 2, connectionsPerHost: 1 })
+  const { server, engine } = await startWithServer(
+    { onMessage: () => gate.promise },
+    { concurrency: 2, connectionsPerHost: 1 },
+  )
   const ids: string[] = []
   for (let n = 0; n < 60; n++) ids.push(await engine.send({ to: [`n${n}@example.com`] }))
   gate.resolve()
@@ -211,15 +164,51 @@ test('more than there is room for waits in the queue, and all of it arrives', as
   expect(server.received).toHaveLength(60)
 })
 
+describe('an email of which each recipient gets a copy of their own', () => {
+  const personal = (count: number, name: string) => ({
+    to: Array.from({ length: count }, (_, n) => `${name}${n}@example.com`),
+    html: '<p>Hello</p>',
+    trackOpens: true,
+  })
+
+  // The clock stands still: nothing waits for a time.
+  test('goes on as soon as there is room again, with more copies than there is room for', async () => {
+    const { server, engine } = await startWithServer({}, { concurrency: 2, connectionsPerHost: 1 })
+    const id = await engine.send(personal(30, 'ada'))
+    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: Array(30).fill(1) })
+    expect(server.received).toHaveLength(30)
+  })
+
+  test('has another that found no room look again in a moment', async () => {
+    const gate = Promise.withResolvers<void>()
+    onTestFinished(() => gate.resolve())
+    const { engine } = await startWithServer(
+      { onMessage: () => gate.promise },
+      { concurrency: 2, connectionsPerHost: 1 },
+    )
+    await engine.stopWorker(0)
+    // They are claimed together, and one takes all the room.
+    const ids = [await engine.send(personal(6, 'ada')), await engine.send(personal(6, 'bob'))]
+    engine.startWorker()
+    expect(await untilParked(engine, ids)).toBe(250)
+  })
+})
+
+/** Waits until one of the emails waits for a time. Answers for how long, in milliseconds. */
+async function untilParked(engine: MailEngine, ids: readonly string[]): Promise<number> {
+  for (;;) {
+    const { rows } = await sql<{ ms: number }>`
+      SELECT EXTRACT(EPOCH FROM start_after - pgboss.job_now())::float * 1000 AS ms FROM pgboss.job
+      WHERE id = ANY(${ids.map(uuidOf)}::uuid[]) AND state < 'active' AND start_after > pgboss.job_now()
+    `.execute(engine.db)
+    if (rows[0] !== undefined) return Math.round(rows[0].ms)
+  }
+}
+
 /** A mail server that says nothing any more to DATA. */
 async function startSilentAtData() {
   // One command at a time: who asks for DATA has heard of the recipients.
-  const server = await startScriptedSmtp({ extensions: [] })
-  const engine = await startMailEngine({ port: server.port })
-  onTestFinished(async () => {
-    await engine[Symbol.asyncDispose]()
-    await server.stop()
-  })
+  const { server, engine } = await startWithScript({ extensions: [] })
   server.at('rcpt', ({ argument }) => (argument.startsWith('nobody') ? '550 5.1.1 No such user' : undefined))
   server.at('data', { next: 'silence' })
   return { server, engine }
@@ -229,7 +218,7 @@ describe('stopping', () => {
   test('waits for what is under way, puts back what is not sent, and counts it as no attempt', async () => {
     const gate = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    const { engine } = await start(
+    const { engine } = await startWithServer(
       {
         onRecipient: () => {
           begun.resolve()
@@ -269,26 +258,4 @@ describe('stopping', () => {
     await engine.stopWorker(0)
     expect(await engine.statusOf(id, () => true)).toMatchObject({ recipients: ['sending'], attempts: [2] })
   })
-})
-
-test('what a worker that died was sending is sent again with the same Message-ID, and its history says so', async () => {
-  const { server, engine } = await start()
-  await engine.stopWorker(0)
-  const id = await engine.send({ to: ['ada@example.com'] })
-  // As a worker leaves it that dies after its claim: marked, and never heard of again.
-  const [claimed] = await engine.queue.emails.claim('fresh', 1)
-  expect(claimed?.emailId).toBe(id)
-  await engine.db
-    .updateTable('email_recipients')
-    .set({ status: 'sending', attempt_count: 1 })
-    .where('email_id', '=', id)
-    .execute()
-  engine.startWorker()
-  // pg-boss finds the claim lapsed in one of its rounds.
-  await engine.tick(60)
-  const seen = await engine.statusOf(id, ({ status }) => status === 'delivered')
-  expect(seen.attempts).toEqual([2])
-  expect(engine.resent).toBe(1)
-  expect((await engine.timelineOf(id)).map(({ type }) => type)).toEqual(['resent', 'delivered'])
-  expect(server.received[0]?.message).toContain(`Message-ID: <${id}@example.test>`)
 })

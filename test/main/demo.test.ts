@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import { seedAccount } from '../support/emails.ts'
 import { runNode, type ServiceProcess, startService } from './service-process.ts'
 
 describe('npm run demo', () => {
@@ -62,6 +64,20 @@ describe('npm run demo', () => {
   ])('refuses %s', async (_, args, env, reason) => {
     const demo = await runNode(['scripts/demo.ts', ...args], { POSTERN_URL: service.url, ...env })
     expect(demo).toEqual({ stdout: '', stderr: `demo: ${reason}\n`, exitCode: 1 })
+  })
+
+  test('says so when it makes its key in the database of another service', async () => {
+    await using other = await createTestDatabase()
+    await seedAccount(other.db, new Date())
+    const env = { POSTERN_URL: service.url, DATABASE_URL: other.connectionString }
+    const demo = await runNode(['scripts/demo.ts'], env)
+    expect(demo).toMatchObject({ stdout: '', exitCode: 1 })
+    expect(demo.stderr).toMatch(
+      /^demo: the service at \S+ does not know a key that was just made in the database of DATABASE_URL: .* set DATABASE_URL to .* PORT or .*\n$/,
+    )
+    expect(await other.db.selectFrom('api_keys').select('revoked_at').execute()).toEqual([
+      { revoked_at: expect.any(Date) },
+    ])
   })
 
   test('says so when no service runs', async () => {

@@ -45,6 +45,15 @@ describe('a start that cannot be says why and what to do, in one line', () => {
     )
   })
 
+  test('a file for TLS that is something else', async () => {
+    await using database = await createTestDatabase()
+    const tls = { INBOUND_SMTP_TLS_CERT: 'README.md', INBOUND_SMTP_TLS_KEY: 'README.md' }
+    const env = { DATABASE_URL: database.connectionString, ENCRYPTION_KEY: someKey, INBOUND_SMTP_PORT: '0', ...tls }
+    expect(await refusalOf(env)).toMatch(
+      /^INBOUND_SMTP_TLS_CERT: there is no certificate in README.md \(.*\); give a file/,
+    )
+  })
+
   test('a database that does not exist', async () => {
     await using database = await createTestDatabase()
     const url = new URL(database.connectionString)

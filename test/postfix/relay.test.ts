@@ -59,11 +59,12 @@ test('what has to wait for room in a mailbox is late, and is taken when there is
     reason: expect.stringContaining('There is no room in the mailbox'),
   })
 
-  await world.event('email.delivered', to)
   await world.recipients.messageFor(to)
-  const { status, timeline } = await world.email(id)
-  expect(status).toBe('delivered')
-  expect(timeline.map(({ type }) => type)).toEqual(['queued', 'sent', 'delayed', 'delivered'])
+  // The server of the recipients tells nothing of delivery.
+  const { status, timeline } = await world.emailWith(id, 'relayed', to)
+  expect(status).toBe('sent')
+  expect(timeline.map(({ type }) => type)).toEqual(['queued', 'sent', 'delayed', 'relayed'])
+  expect(timeline.at(-1)).toMatchObject({ reply: expect.stringContaining('250 2.6.0 Taken') })
 })
 
 test('one message for several has for each what became of it there', async () => {
@@ -74,13 +75,14 @@ test('one message for several has for each what became of it there', async () =>
     bounceType: 'hard',
     diagnosticCode: expect.stringContaining('550 5.1.2'),
   })
-  for (const to of [bob, carol]) await world.event('email.delivered', to)
+  await world.event('email.delivered', carol)
+  await world.emailWith(id, 'relayed', bob)
 
   expect(await verdicts(await world.recipients.messageFor(bob))).toEqual(['pass', 'pass'])
   const { status, recipients } = await world.email(id)
   expect(status).toBe('sent')
   expect(recipients.map(({ address, status }) => [address, status])).toEqual([
-    [bob, 'delivered'],
+    [bob, 'accepted'],
     [carol, 'delivered'],
     [eve, 'bounced'],
   ])

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { DomainRecord } from '../../contract/domains.ts'
 import type { EmailDetails } from '../../contract/emails.ts'
@@ -12,6 +13,8 @@ import { freePort, type Postfix, startPostfix } from './postfix.ts'
 import { type RecipientsServer, startRecipientsServer } from './recipients-server.ts'
 
 const senderDomain = 'sender.test'
+/** As long as for a webhook. Milliseconds. */
+const patienceMs = 10_000
 /** Its addresses are those of the mail server of the recipients. */
 export const recipientsDomain = 'recipients.test'
 /** Its addresses have a mailbox of Postfix itself. */
@@ -30,6 +33,8 @@ export type World = AsyncDisposable & {
   event(type: EventTypeName, to: string): Promise<Record<string, unknown>>
   send(to: string[]): Promise<string>
   email(id: string): Promise<EmailDetails>
+  /** The same, once its timeline has an entry of this type for this recipient; for what no event tells. */
+  emailWith(id: string, type: string, to: string): Promise<EmailDetails>
 }
 
 export async function startWorld(): Promise<World> {
@@ -73,6 +78,12 @@ export async function startWorld(): Promise<World> {
     })
   }
 
+  const email = (id: string) => client.succeed(contract.emails.get, { params: { id } })
+
+  async function logged(): Promise<string> {
+    return `Postfix logged last:\n${(await postfix.log()).split('\n').slice(-30).join('\n')}`
+  }
+
   return {
     service,
     postfix,
@@ -83,8 +94,7 @@ export async function startWorld(): Promise<World> {
         const found = received().find((event) => event.type === type && event.data.to === to)
         if (found !== undefined) return eventType(type).body.parse(found).data as Record<string, unknown>
         await receiver.received(receiver.requests.length + 1).catch(async (error: Error) => {
-          const logged = (await postfix.log()).split('\n').slice(-30).join('\n')
-          throw new Error(`no ${type} about ${to}: ${error.message}; Postfix logged last:\n${logged}`)
+          throw new Error(`no ${type} about ${to}: ${error.message}; ${await logged()}`)
         })
       }
     },
@@ -92,7 +102,15 @@ export async function startWorld(): Promise<World> {
       const body = { from: `Ada <ada@${senderDomain}>`, to, subject: 'Grüße', text: 'It is good to have you here.' }
       return (await client.succeed(contract.emails.send, { body })).id
     },
-    email: (id) => client.succeed(contract.emails.get, { params: { id } }),
+    email,
+    async emailWith(id, type, to) {
+      for (const deadline = Date.now() + patienceMs; ; await delay(50)) {
+        const found = await email(id)
+        if (found.timeline.some((entry) => entry.type === type && entry.recipient === to)) return found
+        if (Date.now() < deadline) continue
+        throw new Error(`no ${type} of ${to} in ${JSON.stringify(found.timeline)}; ${await logged()}`)
+      }
+    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

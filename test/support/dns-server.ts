@@ -3,8 +3,14 @@ import { Resolver } from 'node:dns/promises'
 import { type Resolve, resolveWith } from '../../server/network/name-resolution.ts'
 import { type DnsQuery, type DnsRecords, type DnsType, parseQuery, rcode, recordsOf, response } from './dns-packets.ts'
 
-/** The addresses or the records of a name, or a name server that fails or says nothing. */
-export type DnsAnswer = readonly string[] | DnsRecords | 'failure' | 'silence'
+/** A name server that fails or says nothing. */
+export type DnsFailure = 'failure' | 'silence'
+
+/** The addresses or the records of a name, with the types that cannot be had; or a failure whatever is asked. */
+export type DnsAnswer =
+  | readonly string[]
+  | (DnsRecords & { failing?: Partial<Record<DnsType, DnsFailure>> })
+  | DnsFailure
 
 export type DnsServer = AsyncDisposable & {
   /** Where it is asked: what a setting or a `Resolver` takes. */
@@ -50,7 +56,8 @@ export async function startDnsServer(): Promise<DnsServer> {
     const { name, type, question } = parseQuery(message)
     const asked = queries.filter((query) => query.name === name && query.type === type).length
     queries.push({ name, type })
-    const answer = answerTo(name, asked)
+    const given = answerTo(name, asked)
+    const answer = failureOf(given, type) ?? given
     if (answer === 'silence') return
     socket.send(response(message, { question, ...look(name, type, answer) }), peer.port)
   })
@@ -74,6 +81,10 @@ export async function startDnsServer(): Promise<DnsServer> {
 
 function close(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.close(resolve))
+}
+
+function failureOf(answer: DnsAnswer | undefined, type: DnsType): DnsFailure | undefined {
+  return typeof answer === 'object' && !isAddresses(answer) ? answer.failing?.[type] : undefined
 }
 
 function isAddresses(answer: readonly string[] | DnsRecords): answer is readonly string[] {

@@ -108,6 +108,19 @@ export type MailEngine = AsyncDisposable & {
 
 export type EmailState = { status: string; recipients: string[]; attempts: number[] }
 
+/** Whether nothing is left to be done for an email. */
+export const isDone = ({ status }: EmailState) => !['queued', 'sending', 'scheduled'].includes(status)
+
+/** As checks of its records would have it. */
+export async function setStatus({ db, domainId }: MailEngine, status: 'pending' | 'verified' | 'failed') {
+  await db.updateTable('domains').set({ status }).where('id', '=', domainId).execute()
+}
+
+/** As the API does. */
+export async function deleteDomain({ db, domainId }: MailEngine): Promise<void> {
+  await db.deleteFrom('domains').where('id', '=', domainId).execute()
+}
+
 export type MailEngineOptions = {
   /** Of the mail server everything goes to, unless `to` says otherwise. */
   port: number

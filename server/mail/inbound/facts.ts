@@ -66,10 +66,9 @@ function factOf(report: RecipientReport) {
       return { kind: 'bounced', ...judgeFailure(report), host } as const
     case 'delayed':
       return { kind: 'delayed', reason: 'A mail server is late.', reply: replyTextOf(report), host } as const
-    // Relayed: to a server that tells nothing, which is the recipient's more often than not. Expanded: to a list.
     case 'delivered':
     case 'relayed':
     case 'expanded':
-      return { kind: 'delivered', reply: replyTextOf(report), host } as const
+      return { kind: report.action, reply: replyTextOf(report), host } as const
   }
 }

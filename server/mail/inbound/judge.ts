@@ -7,7 +7,7 @@ export type Failure = { bounceType: 'hard' | 'soft'; reason: string; reply: stri
 
 const code = /(?<![\d.])([45]\d\d)(?:[ -]|$)/
 const enhancedCode = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
-const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?/g
+const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?|^2\d\d[ -](?:2\.\d{1,3}\.\d{1,3}\s*)?/g
 
 /**
  * What a report of a failure means: judged by the rules for replies, as if its server had refused the

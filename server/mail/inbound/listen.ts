@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { messageOf } from '../../errno.ts'
-import { OperatorError } from '../../errors.ts'
 import type { Outbox } from '../../outbox/append.ts'
+import type { Fact } from '../facts.ts'
 import { listenSmtp, type SmtpListener } from '../receiving/listener.ts'
+import { readTlsFiles } from '../receiving/tls-files.ts'
 import { recordFacts } from '../record.ts'
 import { createInboundMetrics } from './metrics.ts'
 import { isReturnPathHost } from './queries.ts'
@@ -21,6 +20,8 @@ export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'
   hostname: string
   outbox: Outbox
   registry: Registry
+  /** Told of everything that a notification said and was written down. */
+  onFact: (fact: Fact) => void
   logger: Logger
 }
 
@@ -31,6 +32,7 @@ const maxRecipients = 10
 const maxConnections = 100
 /** Large providers send from few addresses. */
 const door = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
+const tlsSettings = { cert: 'INBOUND_SMTP_TLS_CERT', key: 'INBOUND_SMTP_TLS_KEY' }
 const lifetimeMs = 10 * 60_000
 
 /**
@@ -38,14 +40,15 @@ const lifetimeMs = 10 * 60_000
  * this service made and to the few every host has, at its own name and at that of return paths, and nothing
  * else. A message is answered 250 once what it says is committed.
  *
- * Throws OperatorError when the address cannot be had, or a file cannot be read.
+ * Throws OperatorError when the address cannot be had, or a file is not what it is to be.
  */
 export async function startInboundListener(options: InboundListenerOptions): Promise<SmtpListener> {
-  const { db, host, port, hostname, clock, logger, tokens, outbox } = options
+  const { db, host, port, hostname, clock, logger, tokens, outbox, onFact } = options
   const receive = createReceiver({
     ...options,
     record: async (facts) => {
       await recordFacts(db, { outbox, source: 'notification' }, facts)
+      facts.forEach(onFact)
     },
     onMessage: createInboundMetrics(options.registry),
   })
@@ -54,7 +57,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     port,
     portSetting: 'INBOUND_SMTP_PORT',
     name: hostname,
-    tls: options.tls === null ? null : await readTls(options.tls),
+    tls: options.tls === null ? null : await readTlsFiles(options.tls, tlsSettings),
     maxMessageBytes: maxInboundBytes,
     keepBytes: keptBytes,
     maxRecipients,
@@ -71,22 +74,5 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     if (tokens.readReturnPath(address) !== null) return true
     const roleAt = hostOfRole(address)
     return roleAt !== null && (roleAt === hostname.toLowerCase() || (await isReturnPathHost(db, roleAt)))
-  }
-}
-
-async function readTls({ certFile, keyFile }: { certFile: string; keyFile: string }) {
-  return {
-    cert: await readSetting('INBOUND_SMTP_TLS_CERT', certFile),
-    key: await readSetting('INBOUND_SMTP_TLS_KEY', keyFile),
-  }
-}
-
-async function readSetting(name: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new OperatorError(`${name}: the file cannot be read (${messageOf(error)}); give one that can`, {
-      cause: error,
-    })
   }
 }

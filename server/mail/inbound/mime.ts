@@ -45,6 +45,11 @@ export function allParts(root: Part): Part[] {
   return found
 }
 
+/** All nodes as they stand in the message. */
+export function inOrder(root: Part): Part[] {
+  return [root, ...root.parts.flatMap(inOrder)]
+}
+
 /** What a part without parts says: decoded from its transfer encoding and its charset. */
 export function textOf({ headers, parameters, body }: Part): string {
   const bytes = decodeTransfer(body, headerOf(headers, 'content-transfer-encoding') ?? '')

@@ -1,8 +1,9 @@
 import { type RecipientReport, readDeliveryStatus, readTypedAddress } from './delivery-status.ts'
 import { type Feedback, readFeedback } from './feedback.ts'
-import { type Header, headerOf } from './headers.ts'
-import { allParts, type Part, parseMime, textOf } from './mime.ts'
-import { isBounceText, isQmailText, readBounceText, textOfHtml } from './text-bounce.ts'
+import { headerOf } from './headers.ts'
+import { allParts, inOrder, type Part, parseMime, textOf } from './mime.ts'
+import { isAutomaticAnswer, isFromDaemon, isFromMailer } from './senders.ts'
+import { isBounce, isQmailText, readBounceText, tellsOfFailure, textOfHtml } from './text-bounce.ts'
 
 /** What a message that came back says. */
 export type Notification =
@@ -34,8 +35,8 @@ const readers: readonly ((message: Message) => Notification | null)[] = [
   readReceipt,
   readFailedRecipients,
   readQmail,
+  readAnswer,
   readMangled,
-  readAutoReply,
   readLetter,
 ]
 
@@ -79,17 +80,17 @@ function readReceipt({ parts }: Message): Notification | null {
 }
 
 /** Exim's, and of servers that do as it does. */
-function readFailedRecipients({ root, parts }: Message): Notification | null {
-  const failed = root.headers
+function readFailedRecipients(message: Message): Notification | null {
+  const failed = message.root.headers
     .filter(({ name }) => name === 'x-failed-recipients')
     .flatMap(({ value }) => value.split(','))
     .flatMap(readTypedAddress)
-  return failed.length === 0 ? null : dsnOf(readBounceText(letterOf(parts), failed), parts)
+  return failed.length === 0 ? null : dsnOf(readBounceText(letterOf(message), failed), message.parts)
 }
 
-function readQmail({ parts }: Message): Notification | null {
-  const letter = letterOf(parts)
-  return isQmailText(letter) ? dsnOf(readBounceText(letter), parts) : null
+function readQmail(message: Message): Notification | null {
+  const letter = letterOf(message)
+  return isQmailText(letter) ? dsnOf(readBounceText(letter), message.parts) : null
 }
 
 /** The fields of a report in a part that does not say it is one. */
@@ -108,36 +109,27 @@ function readMangled({ parts }: Message): Notification | null {
   return null
 }
 
-/** Source: RFC 3834 §5, and what was there before it. */
-function readAutoReply({ root: { headers } }: Message): Notification | null {
-  const isAutomatic =
-    /^auto-(replied|notified)/i.test(headerOf(headers, 'auto-submitted') ?? '') ||
-    ['x-autoreply', 'x-autorespond', 'x-autoresponder', 'x-auto-reply-from'].some(
-      (name) => headerOf(headers, name) !== null,
-    ) ||
-    /^auto_reply$/i.test(headerOf(headers, 'precedence') ?? '') ||
-    /^(automatic reply|auto(matic)?[ -]?re(ply|sponse)|out of (the )?office|abwesen|réponse automatique|respuesta automática)/i.test(
-      headerOf(headers, 'subject') ?? '',
-    )
-  return isAutomatic ? { kind: 'auto-reply' } : null
+/**
+ * What a program has answered that is no mail server: nothing, if it plainly is somebody's note. One that tells of
+ * a failure may be a bounce, or a note that quotes one; believed, it could cost the address that is written to.
+ */
+function readAnswer(message: Message): Notification | null {
+  const { headers } = message.root
+  if (!isAutomaticAnswer(headers) || isFromDaemon(headers)) return null
+  const report = readMangled(message)
+  if (report?.kind === 'arf') return report
+  if (report === null && !tellsOfFailure(headerOf(headers, 'subject') ?? '', letterOf(message))) {
+    return { kind: 'auto-reply' }
+  }
+  return { kind: 'unreadable', reason: 'It tells of a failure, but as an automatic answer, and not of a mail server.' }
 }
 
-function readLetter({ root, parts }: Message): Notification | null {
-  const letter = letterOf(parts)
-  const subject = headerOf(root.headers, 'subject') ?? ''
-  if (!isFromMailer(root.headers) || !(isBounceText(subject) || isBounceText(letter))) return null
-  return dsnOf(readBounceText(letter), parts)
-}
-
-/** A person who writes back about undelivered parcels is none. */
-function isFromMailer(headers: readonly Header[]): boolean {
-  const from = headerOf(headers, 'from') ?? ''
-  const returnPath = headerOf(headers, 'return-path')
-  return (
-    from === '' ||
-    returnPath === '<>' ||
-    /mailer-?daemon|postmaster|mail ?delivery|microsoftexchange|mdaemon/i.test(from)
-  )
+function readLetter(message: Message): Notification | null {
+  const { headers } = message.root
+  const letter = letterOf(message)
+  // A person who writes back about undelivered parcels is none.
+  if (!isFromMailer(headers) || !isBounce(headerOf(headers, 'subject') ?? '', letter)) return null
+  return dsnOf(readBounceText(letter), message.parts)
 }
 
 function dsnOf(recipients: readonly RecipientReport[], parts: readonly Part[]): Notification | null {
@@ -173,8 +165,9 @@ function textOfHeaders({ headers }: Part): string {
   return headers.map(({ name, value }) => `${name}: ${value}`).join('\n')
 }
 
-/** What it says to people. */
-function letterOf(parts: readonly Part[]): string {
+/** What it says to people, at its beginning: what stands further behind may be the message that came back. */
+function letterOf({ root }: Message): string {
+  const parts = inOrder(root)
   const plain = parts.find(({ type, parts: inside }) => type === 'text/plain' && inside.length === 0)
   if (plain !== undefined && textOf(plain).trim() !== '') return textOf(plain)
   const html = parts.find(({ type }) => type === 'text/html')

@@ -19,23 +19,41 @@ const original =
 const looksLikeBounce =
   /undeliver(ed|able)|could not be delivered|cannot be delivered|can'?t be delivered|couldn'?t be delivered|delivery (to the following|has failed|failed|failure|status notification|notification)|failure notice|returned mail|returned to sender|unable to deliver|not able to deliver|wasn'?t able to deliver|did not reach|not (yet )?been delivered|mail delivery (failed|system)|nicht zugestellt|unzustellbar|non remis|no se (ha )?pud?o entregar/i
 
+/** What nobody says who has given up. */
+const stillTries =
+  /(will|is going to) (be retried|retry|keep trying|continue to (try|be tried))|attempts will continue|still being retried|only a warning|warning only/i
 const looksDelayed =
-  /(has|have) not (yet )?been delivered|delivery (is |was |has been )?delayed|(will|is going to) (be retried|keep trying|continue to (try|be tried))|delayed \d+ hours|no action is required|only a warning|warning: message/i
+  /(has|have) not (yet )?been delivered|delivery (is |was |has been )?delayed|delayed \d+ hours|no action is required|warning: message/i
 const looksFinal = /permanent|gave up|given up|giving up|fatal|failed/i
+
+/** What a notification of success says of itself. */
+const looksDelivered =
+  /\b(was|were|has been|have been) (successfully )?(delivered|relayed)\b|^successful\b|^(delivered|relayed|expanded):|\((success|relayed?|expanded)\)|\bis complete\b/im
 
 const address = /[^\s<>"'(),:;@[\]\\]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]{0,251}[\p{L}\p{N}])?/gu
 
 /** What a server said, the more certain form first: `550 5.1.1 …`, then `550 …`. */
-const replyForms: readonly RegExp[] = [
-  /(?<![\d.])[45]\d\d[ -]#?[245]\.\d{1,3}\.\d{1,3}(?![\d.])/,
-  /(?<![\d.])[45]\d\d(?:[ -](?!\d)|: )/,
-]
+const certainReply = /(?<![\d.])[45]\d\d[ -]#?[245]\.\d{1,3}\.\d{1,3}(?![\d.])/
+const replyForms: readonly RegExp[] = [certainReply, /(?<![\d.])[45]\d\d(?:[ -](?!\d)|: )/]
 /** A status somewhere in the words of whoever reports: `(#5.1.1)`. */
 const statusForm = /(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?![\d.])/
 
-/** Whether `text` says that a message did not arrive. */
-export function isBounceText(text: string): boolean {
-  return looksLikeBounce.test(text.slice(0, maxLength))
+/** Whether a letter says that a message did not arrive; only the reply of a server outweighs that it says it did. */
+export function isBounce(subject: string, letter: string): boolean {
+  const text = beginningOf(letter)
+  if (!looksLikeBounce.test(subject) && !looksLikeBounce.test(text)) return false
+  return !(looksDelivered.test(subject) || looksDelivered.test(text)) || diagnosticIn(text) !== null
+}
+
+/**
+ * Whether a letter may tell whom a message did not reach, and why, whoever has written it: its subject begins as
+ * that of a bounce, or it has an address and what a server said.
+ */
+export function tellsOfFailure(subject: string, letter: string): boolean {
+  if (subject.search(looksLikeBounce) === 0) return true
+  const text = beginningOf(letter)
+  if (text.search(address) === -1) return false
+  return text.search(certainReply) !== -1 || (looksLikeBounce.test(text) && diagnosticIn(text) !== null)
 }
 
 /** `Hi. This is the qmail-send program at example.org.`, and what Yahoo once made of it. */
@@ -49,21 +67,23 @@ export function isQmailText(text: string): boolean {
  * @param known Addresses it is about in any case.
  */
 export function readBounceText(letter: string, known: readonly string[] = []): RecipientReport[] {
-  const text = beforeOriginal(letter.slice(0, maxLength).replaceAll('\r\n', '\n'))
+  const text = beginningOf(letter)
   const segments = segmentsOf(text)
   for (const each of known) if (!segments.has(each.toLowerCase())) segments.set(each.toLowerCase(), '')
-  const action = looksDelayed.test(text) && !looksFinal.test(text) ? 'delayed' : 'failed'
+  const isDelayed = stillTries.test(text) || (looksDelayed.test(text) && !looksFinal.test(text))
   const ofAll = diagnosticIn(text)
   return [...segments].map(([each, segment]) => ({
     addresses: [each],
-    action,
+    action: isDelayed ? 'delayed' : 'failed',
     status: null,
     diagnostic: diagnosticIn(segment) ?? ofAll ?? paragraphOf(segment),
     host: null,
   }))
 }
 
-function beforeOriginal(text: string): string {
+/** What a letter says of itself, in front of the message that came back. */
+function beginningOf(letter: string): string {
+  const text = letter.slice(0, maxLength).replaceAll('\r\n', '\n')
   const at = text.search(original)
   return at > 0 ? text.slice(0, at) : text
 }

@@ -32,6 +32,10 @@ export type ReplyRule = {
  *
  * A 4xx is never a bounce. A 5xx is `hard` only where it says that the address is no mailbox: blocks, policy
  * and full mailboxes pass, and must not cost an address its mail for good.
+ *
+ * A host is slowed down by what it says of itself or of us: that it is busy, full or at fault, or asks for less.
+ * What it says of one address tells nothing of the others, nor does a greylist, which has strangers wait
+ * however few they send.
  */
 
 const hard: Verdict = { kind: 'bounced', bounceType: 'hard' }
@@ -52,6 +56,9 @@ const content = 'The mail server refused the content of the message.'
 const policy = 'The mail server refused the message by its policy.'
 const tlsNeeded = 'The mail server demands a secure connection or a login.'
 const senderNotAccepted = 'The mail server does not accept the sender’s address.'
+const noCapacity = 'The mail server has no capacity now.'
+const faulty = 'The mail server cannot take any message now.'
+const noRoom = 'The mail server has no room now.'
 const looped = 'The message went in circles.'
 
 const unknownMailbox =
@@ -62,7 +69,14 @@ const fullMailbox =
   /(mailbox|inbox|account|user|recipient|quota)[^.]{0,40}(full|over ?quota|exceeded|out of (storage|space))|over ?quota|quota exceeded|out of storage|insufficient (disk|storage|mailbox) ?space/i
 const rates =
   /too many (connections|messages|errors|sessions|concurrent)|rate[ -]?limit|throttl|too (fast|quickly|frequent)|slow down|exceeded the (rate|limit|maximum)|unusual rate|server busy|too much mail|connection limit|temporarily deferred|try again later.*(reputation|volume)|\b(RP-00[1-3]|TSS0\d|TS0[1-3])\b|(4\.16\.5\d)/i
-const greylist = /gr[ea]y-?list|try (again|later) in \d+|postgrey|come back later|first (time|contact)/i
+const greylist =
+  /gr[ea]y-?list|try (again|later) in \d+|postgrey|come back later|first (time|contact)|not yet authorized to deliver mail/i
+/** Of the server, not of a mailbox. RFC 5321 §4.2.2: `insufficient system storage`; Exim: `space shortage`. */
+const storage =
+  /^(?!.*\b(mailbox|inbox|recipient|user|account|quota)\b).*(insufficient (system |disk |server |storage )*(storage|space|resources)|space shortage|disk (is )?full|out of (disk|memory))/i
+/** Of no mailbox, as far as it says. */
+const tryLater =
+  /^(?!.*\b(mailbox|inbox|recipient|user|account)\b).*\b(re)?try( (it|this|your message))?( again)? (later|at a later time)\b/i
 const blocklists =
   /spamhaus|barracuda|spamcop|sorbs|proofpoint|black ?list|block ?list|blocked|banned|poor reputation|reputation|\bRBL\b|dnsbl|\b(S3140|S3150|AS\(?48\d\d|BL0\d|BL2\d|CS01|HM\d\d)\b/i
 const authentication =
@@ -116,6 +130,28 @@ const exceptions: readonly ReplyRule[] = [
   { class: 4, enhanced: /^7\.(28|23)$/, verdict: slower, reason: rateLimited },
   // Yahoo: "[TSS04] … temporarily deferred", also with an enhanced code that says less.
   { class: 4, text: /\bTS(S0\d|0[1-3])\b|temporarily deferred/i, verdict: slower, reason: rateLimited },
+  // postscreen, once to each stranger that passes its tests. Source: Postfix, POSTSCREEN_README, "after 220".
+  {
+    class: 4,
+    codes: [450],
+    enhanced: /^3\.2$/,
+    stages: ['rcpt'],
+    text: /^service currently unavailable$/i,
+    verdict: later,
+    reason: greylisted,
+  },
+  // Rspamd's greylist, whose message says no more than this. Source: its conf/modules.d/greylist.conf.
+  { class: 4, enhanced: /^7\.1$/, stages: ['message'], text: /^try again later$/i, verdict: later, reason: greylisted },
+  // Exim, whatever it could not find out of a sender or a recipient. Source: its smtp_in.c, smtp_handle_acl_fail.
+  {
+    class: 4,
+    codes: [451],
+    stages: ['rcpt'],
+    text: /^temporary local problem/i,
+    verdict: later,
+    reason: 'The mail server cannot check the recipient or the sender now.',
+  },
+  { class: 4, text: /gr[ea]y-?list(ed|ing)/i, verdict: later, reason: greylisted },
   // A 5xx where its own words say that later will do.
   { class: 5, text: /gr[ea]y-?list(ed|ing)/i, verdict: later, reason: greylisted },
   {
@@ -153,13 +189,14 @@ const enhancedCodes: readonly ReplyRule[] = [
   { class: 5, enhanced: /^2\.2$/, verdict: soft, reason: full },
   { class: 4, enhanced: /^2\.2$/, verdict: later, reason: full },
   { class: 5, enhanced: /^(2\.3|3\.4)$/, verdict: soft, reason: tooLarge },
-  { class: 4, enhanced: /^(3\.1|3\.2|3\.5)$/, verdict: slower, reason: 'The mail server has no capacity now.' },
-  { class: 4, enhanced: /^4\.5$/, verdict: slower, reason: 'The mail server has no capacity now.' },
+  // The mail system as a whole: RFC 3463 §3.4. Of `3.3` and `3.4` the message is the reason.
+  { class: 4, enhanced: /^(3\.1|3\.2|3\.5)$/, verdict: slower, reason: noCapacity },
+  { class: 4, enhanced: /^3\.0$/, verdict: slower, reason: faulty },
+  { class: 4, enhanced: /^4\.5$/, verdict: slower, reason: noCapacity },
   { class: 5, enhanced: /^4\.6$/, verdict: soft, reason: looped },
   { class: 4, enhanced: /^5\.3$/, verdict: later, reason: 'The mail server takes fewer recipients at once.' },
   { class: 5, enhanced: /^6\.\d+$/, verdict: soft, reason: content },
   { class: 5, enhanced: /^7\.(20|21|22|23|24|25|26|27|30|31)$/, verdict: soft, reason: unauthenticated },
-  { class: 5, enhanced: /^7\.9$/, text: authentication, verdict: soft, reason: unauthenticated },
   { class: 5, enhanced: /^7\.\d+$/, text: authentication, verdict: soft, reason: unauthenticated },
   { class: 5, enhanced: /^7\.\d+$/, text: blocklists, verdict: soft, reason: blocked },
   { class: 5, enhanced: /^7\.\d+$/, text: spam, verdict: soft, reason: content },
@@ -173,7 +210,13 @@ const enhancedCodes: readonly ReplyRule[] = [
 const texts: readonly ReplyRule[] = [
   { class: 4, text: greylist, verdict: later, reason: greylisted },
   { class: 4, text: rates, verdict: slower, reason: rateLimited },
+  { class: 4, enhanced: /^(?![12]\.)/, text: storage, verdict: slower, reason: noRoom },
   { class: 4, text: fullMailbox, verdict: later, reason: full },
+  // Exchange: "Temporary server error … PRX4"; Postfix, whose filter is away: "Service unavailable - try again later".
+  // Not with a status of addresses or mailboxes: RFC 3463 §3.2, §3.3.
+  { class: 4, codes: [421, 451, 452, 454], enhanced: /^(?![12]\.)/, text: tryLater, verdict: slower, reason: faulty },
+  // A 450 is of the mailbox where no status says otherwise: RFC 5321 §4.2.2.
+  { class: 4, codes: [450], enhanced: /^[3-7]\./, text: tryLater, verdict: slower, reason: faulty },
   { class: 5, text: fullMailbox, verdict: soft, reason: full },
   { class: 5, text: blocklists, verdict: soft, reason: blocked },
   { class: 5, text: authentication, verdict: soft, reason: unauthenticated },
@@ -197,7 +240,16 @@ const codes: readonly ReplyRule[] = [
     reason: 'The mail server is closing the connection, and asks to come again.',
   },
   { class: 4, codes: [450], verdict: later, reason: 'The mailbox cannot be reached now.' },
-  { class: 4, codes: [452], verdict: later, reason: 'The mail server has no room now.' },
+  // Of a recipient it can be the mailbox's room, or that there are too many: RFC 5321 §4.5.3.1.10.
+  {
+    class: 4,
+    codes: [452],
+    stages: ['session', 'mail', 'data', 'message'],
+    enhanced: /^(?![125]\.|3\.[34])/,
+    verdict: slower,
+    reason: noRoom,
+  },
+  { class: 4, codes: [452], verdict: later, reason: noRoom },
   { class: 4, codes: [454], verdict: later, reason: 'The mail server cannot secure the connection now.' },
   { class: 4, verdict: later, reason: 'The mail server cannot take the message now.' },
   { class: 5, codes: [551], stages: ['rcpt'], verdict: hard, reason: 'The mailbox has moved.' },

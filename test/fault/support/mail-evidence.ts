@@ -79,7 +79,7 @@ async function emailsOf(db: Db, lost: MailTrial['lost']): Promise<Gathered> {
             .select(fn.countAll<string>().as('count'))
             .whereRef('t.email_id', '=', 'r.email_id')
             .whereRef('t.position', '=', 'r.position')
-            .where('t.type', 'in', ['resent', 'unknown'])
+            .where('t.type', '=', 'resent')
             .as('resent'),
         ])
         .execute()

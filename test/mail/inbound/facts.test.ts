@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { factsOf } from '../../../server/mail/inbound/facts.ts'
-import { judgeFailure } from '../../../server/mail/inbound/judge.ts'
+import { judgeFailure, replyTextOf } from '../../../server/mail/inbound/judge.ts'
 import type { Notification } from '../../../server/mail/inbound/read.ts'
 
 const at = new Date('2026-03-01T09:30:00Z')
@@ -51,9 +51,18 @@ describe('a delivery status notification', () => {
     expect(read(dsn({ addresses: ['ada@example.org'] }), two, 7)).toEqual([])
   })
 
-  test.each(['delivered', 'relayed', 'expanded'] as const)('that says %s says it was delivered', (action) => {
-    expect(read(dsn({ action, diagnostic: '250 2.0.0 OK' }), one)).toMatchObject([{ kind: 'delivered' }])
+  test.each(['delivered', 'relayed', 'expanded'] as const)('that says %s says no more', (action) => {
+    expect(read(dsn({ action, diagnostic: '250 2.0.0 OK' }), one)).toMatchObject([
+      { kind: action, reply: '250 2.0.0 OK' },
+    ])
   })
+})
+
+test('the answer of success is told as it was given', () => {
+  const replyTo = (diagnostic: string | null) => replyTextOf({ status: '2.0.0', diagnostic })
+  expect(replyTo('250 2.0.0 OK: queued as 250')).toBe('250 2.0.0 OK: queued as 250')
+  expect(replyTo('250 OK')).toBe('250 OK')
+  expect(replyTo(null)).toBe('250')
 })
 
 describe('a feedback report', () => {

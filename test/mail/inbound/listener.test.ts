@@ -44,6 +44,7 @@ function start(options: { db?: Db; tls?: typeof tls | null } = {}): Promise<Smtp
     outbox: createOutbox({ clock: systemClock, wake: () => undefined }),
     registry: options.db === undefined && options.tls === undefined ? registry : new Registry(),
     logger: createLogger({ level: 'silent' }),
+    onFact: () => undefined,
   })
 }
 

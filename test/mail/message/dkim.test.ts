@@ -2,7 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:c
 import { describe, expect, test } from 'vitest'
 import { relaxedBody, splitMessage } from '../../../server/mail/message/canonical.ts'
 import { dataToSign, namesToSign, signedHeader, signMessage } from '../../../server/mail/message/dkim.ts'
-import { bothPass, signedAt, signer, verified } from './world.ts'
+import { bothPass, composer, partsOf, signedAt, signer, verified } from './world.ts'
 
 const plain = Buffer.from(
   [
@@ -97,6 +97,63 @@ describe('a signed message', () => {
     expect(names.filter((name) => name === 'subject')).toHaveLength(2)
     expect(names).not.toContain('x-other')
     expect(names).not.toContain('cc')
+  })
+})
+
+describe('of a message with everything in its header', () => {
+  const singles = [
+    'From',
+    'To',
+    'Cc',
+    'Subject',
+    'Date',
+    'Message-ID',
+    'Reply-To',
+    'MIME-Version',
+    'Content-Type',
+    'Content-Transfer-Encoding',
+  ]
+  const given = {
+    'In-Reply-To': '<zero@example.org>',
+    References: '<zero@example.org> <half@example.com>',
+    'List-Id': '<news.example.com>',
+    'List-Help': '<mailto:help@example.com>',
+    'List-Unsubscribe': '<https://example.com/u>',
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    'List-Subscribe': '<https://example.com/s>',
+    'List-Post': '<mailto:news@example.com>',
+    'List-Owner': '<mailto:owner@example.com>',
+    'List-Archive': '<https://example.com/a>',
+    'Feedback-ID': 'news:example.com',
+    'Auto-Submitted': 'auto-generated',
+  }
+
+  async function compose(): Promise<string> {
+    const recipients = [
+      { position: 0, kind: 'to' as const, name: 'Ann', address: 'ann@example.org' },
+      { position: 1, kind: 'cc' as const, name: 'Bob', address: 'bob@example.org' },
+    ]
+    const content = { replyTo: ['help@example.com'], headers: given }
+    return (await composer.compose(partsOf({ content, recipients }), null)).toString('latin1')
+  }
+
+  const resultsOf = async (message: string) =>
+    (await verified(Buffer.from(message, 'latin1'))).map(({ result }) => result)
+
+  test('the signatures pass', async () => {
+    expect(await resultsOf(await compose())).toEqual(['pass', 'pass'])
+  })
+
+  test.each([...singles, ...Object.keys(given), 'X-Postern-Id'])('they fail once %s was changed', async (name) => {
+    const message = await compose()
+    const changed = message.replace(new RegExp(`^${name}: `, 'im'), '$&x')
+
+    expect(changed).not.toBe(message)
+    expect(await resultsOf(changed)).toEqual(['fail', 'fail'])
+  })
+
+  test.each(singles)('they fail once a second %s was put on top', async (name) => {
+    expect(await resultsOf(`${name}: x\r\n${await compose()}`)).toEqual(['fail', 'fail'])
   })
 })
 

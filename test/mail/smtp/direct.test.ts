@@ -69,6 +69,17 @@ describe('a message goes', () => {
     expect([six.messages.length, server.messages.length]).toEqual([1, 1])
   })
 
+  test('to the hosts that have a name, where the MX that takes no mail stands beside them', async () => {
+    await using dns = await startDnsServer()
+    await using server = await startScriptedSmtp()
+    dns.set('receiver.test', { MX: [mx('', 0), mx('mx.test')] })
+    dns.set('mx.test', ['127.0.0.1'])
+
+    expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
+      { kind: 'accepted', host: 'mx.test' },
+    ])
+  })
+
   test('over a connection that is kept, without asking the DNS again for five minutes', async () => {
     await using dns = await startDnsServer()
     await using server = await startScriptedSmtp()
@@ -141,6 +152,21 @@ describe('a domain without a mail server', () => {
       ])
       expect(await transport.send(toReceiver, never)).toMatchObject([{ kind: 'accepted' }])
       await transport.close()
+    },
+  )
+
+  // It may have MX records that name others. Source: RFC 5321 §5.1.
+  test.each(['failure', 'silence'] as const)(
+    'that has an address is tried later while its MX is answered with %s',
+    async (answer) => {
+      await using dns = await startDnsServer()
+      await using server = await startScriptedSmtp()
+      dns.set('receiver.test', { A: ['127.0.0.1'], failing: { MX: answer } })
+
+      expect(await sendOnce(directTo({ dns, port: server.port }), toReceiver)).toMatchObject([
+        { kind: 'deferred', reason: 'The name servers of the domain did not answer.' },
+      ])
+      expect(server.connections).toBe(0)
     },
   )
 

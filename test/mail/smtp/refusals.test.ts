@@ -16,11 +16,11 @@ describe.each(ways)('refused %s', (_name, options) => {
     expect(await sendOnce(relayTo(server))).toEqual([
       {
         kind: 'deferred',
-        reason: 'The mail server cannot take the message now.',
+        reason: 'The mail server cannot take any message now.',
         reply: '451 4.3.0 Not now',
         host: '127.0.0.1',
         unknown: false,
-        congested: false,
+        congested: true,
       },
     ])
     expect(server.messages).toEqual([])

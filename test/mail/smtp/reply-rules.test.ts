@@ -242,6 +242,36 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
   ['qmail', 'message', "550 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", soft],
   ['Sendmail', 'rcpt', '550 5.1.1 <b@x.test>... User unknown', hard],
   ['Sendmail', 'session', '554 5.0.0 mx.x.test ESMTP not accepting messages', soft],
+  // Of the server or of us: it is given fewer connections.
+  ['Microsoft', 'rcpt', '451 4.7.0 Temporary server error. Please try again later. PRX4', slower],
+  ['Microsoft', 'message', '451 4.7.0 Temporary server error. Please try again later. PRX2', slower],
+  ['Postfix', 'mail', '451 4.7.1 Service unavailable - try again later', slower],
+  ['Postfix', 'message', '451 4.7.1 Service unavailable - try again later', slower],
+  ['Postfix', 'rcpt', '451 4.3.0 <b@x.test>: Temporary lookup failure', slower],
+  ['qmail', 'message', '451 qq temporary problem (#4.3.0)', slower],
+  ['Exim', 'mail', '452 space shortage, please try later', slower],
+  ['Exim', 'mail', '451 Temporary local problem - please try later', slower],
+  ['Sendmail', 'mail', '452 4.4.5 Insufficient disk space; try again later', slower],
+  ['RFC 5321', 'mail', '452 Requested action not taken: insufficient system storage', slower],
+  ['RFC 5321', 'rcpt', '452 Requested action not taken: insufficient system storage', slower],
+  ['a server', 'rcpt', '451 4.7.1 Try again later', slower],
+  ['a server', 'session', '451 4.7.1 Try again later', slower],
+  ['a server', 'message', '452 Not now', slower],
+  // Of one recipient, or of strangers: it is not.
+  ['RFC 5321', 'rcpt', '452 Too many recipients', later],
+  ['a server', 'rcpt', '450 4.2.0 Try later', later],
+  ['a server', 'rcpt', '451 4.2.1 Mailbox is busy, try again later', later],
+  ['a server', 'rcpt', '451 The mailbox is locked, try again later', later],
+  ['a server', 'rcpt', '450 Requested mail action not taken: please try again later', later],
+  ['a server', 'rcpt', '452 Insufficient storage space in the mailbox of the user', later],
+  ['a server', 'message', '452 4.2.2 No room', later],
+  ['Postfix', 'message', '452 4.3.4 Message size exceeds what there is room for', later],
+  ['Postfix', 'rcpt', '450 4.7.1 <b@x.test>: Recipient address rejected: not known yet, try again later', later],
+  ['postscreen', 'rcpt', '450 4.3.2 Service currently unavailable', later],
+  ['postscreen', 'session', '421 4.3.2 Service currently unavailable', slower],
+  ['Rspamd', 'message', '451 4.7.1 Try again later', later],
+  ['a greylist', 'rcpt', '451 4.3.0 Greylisted, please try again later', later],
+  ['a greylist', 'rcpt', '451 Greylisted, please try again later', later],
   ['a greylist', 'rcpt', '451 4.7.1 Greylisting in action, please come back in 00:05:00', later],
   ['a greylist with the wrong class', 'rcpt', '550 5.7.1 Greylisted, please try again in 300 seconds', later],
   ['Barracuda', 'rcpt', '550 5.7.1 Service unavailable; Client host blocked by Barracuda Reputation', soft],
@@ -259,7 +289,46 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
   ['a sender that is not known', 'mail', '550 5.1.1 Sender unknown', soft],
 ]
 
+/** What wins where codes and words say different things, and what codes say by themselves. */
+const ranked: readonly [stage: ReplyStage, text: string, verdict: Verdict][] = [
+  // The enhanced code before the words.
+  ['rcpt', '550 5.2.2 user unknown', soft],
+  ['rcpt', '550 5.7.1 account is disabled by policy', soft],
+  ['rcpt', '550 5.1.1 User unknown; mailbox full', hard],
+  ['rcpt', '553 5.1.7 address invalid', soft],
+  ['rcpt', '550 5.1.8 address does not exist', soft],
+  // The sender's fault before the address's.
+  ['rcpt', '550 user unknown, or blocked by a blacklist', soft],
+  // Enhanced codes by themselves.
+  ['rcpt', '550 5.1.6 moved', hard],
+  ['message', '554 5.4.6 hops', soft],
+  ['rcpt', '552 5.5.3 enough', later],
+  ['rcpt', '451 4.4.5 busy', slower],
+  // Of the sender, whatever the code says of a mailbox.
+  ['mail', '550 5.1.1 no', soft],
+  ['mail', '550 5.1.6 no', soft],
+  ['mail', '550 5.2.1 no', soft],
+  ['mail', '550 5.5.0 mailbox unavailable', soft],
+  ['mail', '550 5.7.1 user unknown', soft],
+  ['mail', '550 account disabled', soft],
+  // Codes without anything.
+  ['rcpt', '551 no', hard],
+  ['message', '551 no', soft],
+  ['rcpt', '552 no', soft],
+  ['rcpt', '556 no', hard],
+  ['message', '556 no', soft],
+  ['rcpt', '421 no', slower],
+  ['rcpt', '450 mailbox full', later],
+  ['mail', '452 no', slower],
+  ['rcpt', '452 no', later],
+  ['session', '454 no', later],
+]
+
 describe('a reply is judged', () => {
+  test.each(ranked)('at %s: %s', (stage, text, verdict) => {
+    expect(judgeReply(replyOf(text), stage).verdict).toEqual(verdict)
+  })
+
   test.each(said)('%s, at %s: %s', (_provider, stage, text, verdict) => {
     expect(judgeReply(replyOf(text), stage).verdict).toEqual(verdict)
   })

@@ -1,0 +1,58 @@
+import type { SuppressionsTable } from '../database/tables/emails.ts'
+
+/** The domain an email is sent from. */
+export type EmailDomain = {
+  id: string
+  name: string
+  status: 'pending' | 'verified' | 'failed'
+  /** The host of the return path. */
+  returnPath: string
+}
+
+/** What is known of a recipient that is to be sent to. */
+export type Standing = {
+  suppressed: SuppressionsTable['reason'] | null
+  unsubscribed: boolean
+  /** Whether a server may have the message: what came of an attempt is not known. */
+  mayHaveIt: boolean
+}
+
+/** Why nothing may be sent to a recipient any more; null: nothing is against it. A sentence for people. */
+export function reasonAgainst({ suppressed, unsubscribed, mayHaveIt }: Standing): string | null {
+  if (suppressed !== null) return `The address came onto the suppression list (${suppressed}) ${beforeSent(mayHaveIt)}`
+  return unsubscribed ? `The person unsubscribed ${beforeSent(mayHaveIt)}` : null
+}
+
+/** Why nothing is sent from a domain, for people: for good, or until it is verified again. */
+export type Obstacle = { kind: 'failed'; reason: string } | { kind: 'deferred'; reason: string }
+
+/**
+ * What keeps an email from being sent from its domain; null: nothing. One that had failed and is being checked
+ * anew may soon be verified again.
+ *
+ * @param domain Null: it is gone.
+ * @param mayHaveIt Whether a server may have the message all the same.
+ */
+export function obstacleOf(
+  domain: Pick<EmailDomain, 'name' | 'status'> | null,
+  { mayHaveIt }: Pick<Standing, 'mayHaveIt'>,
+): Obstacle | null {
+  if (domain === null) return { kind: 'failed', reason: `The sending domain was deleted ${beforeSent(mayHaveIt)}` }
+  const lost = `The sending domain "${domain.name}" is not verified any more`
+  switch (domain.status) {
+    case 'verified':
+      return null
+    case 'pending':
+      return { kind: 'deferred', reason: `${lost}, and its DNS records are looked for: the email waits for them.` }
+    case 'failed':
+      return {
+        kind: 'failed',
+        reason: `${lost}: its DNS records were gone on several days ${beforeSent(mayHaveIt)}`,
+      }
+  }
+}
+
+function beforeSent(mayHaveIt: boolean): string {
+  if (!mayHaveIt) return 'before the email was sent.'
+  return 'before the email was sent again. Whether the server took it before is not known: the recipient may have it.'
+}
