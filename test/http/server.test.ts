@@ -8,6 +8,7 @@ import { OperatorError } from '../../server/errors.ts'
 import { type ListenOptions, listen } from '../../server/http/server.ts'
 import { createLogger } from '../../server/logging.ts'
 import { sendRaw } from '../support/raw-http.ts'
+import { whenClosed } from '../support/sockets.ts'
 
 const logger = createLogger({ level: 'silent' })
 const hello: RequestListener = (_req, res) => res.end('hello')
@@ -85,7 +86,7 @@ describe('what is no request', () => {
       if (text.endsWith('begun')) socket.write('no request\r\n\r\n')
     })
 
-    await once(socket, 'close')
+    await whenClosed(socket)
 
     expect(text).toMatch(/^HTTP\/1\.1 200 OK.*begun$/s)
   })
@@ -168,7 +169,7 @@ describe('closing', () => {
     kept.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
     await once(kept, 'data')
 
-    const ends = [silent, half, kept].map((socket) => once(socket, 'close'))
+    const ends = [silent, half, kept].map(whenClosed)
     // Long enough for the test to fail if it waited.
     await server.close(60_000)
 
@@ -183,7 +184,7 @@ describe('closing', () => {
       begin(() => void res.end('gn'))
     })
     const socket = await connected(server.address.port)
-    const closed = once(socket.resume(), 'close')
+    const closed = whenClosed(socket.resume())
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
     const finish = await begun
 

@@ -11,6 +11,7 @@ import { type CaptureSink, startCaptureSink } from '../../../server/mail/capture
 import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedAccount, seedEmail } from '../../support/emails.ts'
+import { whenClosed } from '../../support/sockets.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 let database: TestDatabase
@@ -136,7 +137,7 @@ describe('a client', () => {
     const own = await startCaptureSink({ db: database.db, port: 0, clock: systemClock, logger, readReturnPath })
     const socket = connectSocket(own.port, own.host)
     await converse(socket, ['EHLO client.test'])
-    const closed = once(socket, 'close')
+    const closed = whenClosed(socket)
     await own.close(60_000)
     await closed
   })

@@ -18,6 +18,7 @@ import { createOutbox } from '../../../server/outbox/append.ts'
 import { addressKey } from '../../../server/subscribers/address.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedAccount, seedEmail } from '../../support/emails.ts'
+import { whenClosed } from '../../support/sockets.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 const tokens = createMailTokens(Buffer.alloc(32, 7))
@@ -43,8 +44,8 @@ function start(options: { db?: Db; tls?: typeof tls | null } = {}): Promise<Smtp
     clock: systemClock,
     outbox: createOutbox({ clock: systemClock, wake: () => undefined }),
     registry: options.db === undefined && options.tls === undefined ? registry : new Registry(),
-    logger: createLogger({ level: 'silent' }),
     onFact: () => undefined,
+    logger: createLogger({ level: 'silent' }),
   })
 }
 
@@ -325,7 +326,7 @@ describe('a recipient', () => {
     socket.on('data', (data) => {
       answers += data
     })
-    const closed = once(socket, 'close')
+    const closed = whenClosed(socket)
     await once(socket, 'data')
     socket.write(`EHLO guess.example\r\nMAIL FROM:<>\r\n${'RCPT TO:<b.guess@send.example.com>\r\n'.repeat(30)}`)
     await closed

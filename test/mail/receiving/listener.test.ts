@@ -10,6 +10,7 @@ import {
   type SmtpListener,
   type SmtpListenerOptions,
 } from '../../../server/mail/receiving/listener.ts'
+import { whenClosed } from '../../support/sockets.ts'
 
 const listeners: SmtpListener[] = []
 afterEach(async () => {
@@ -61,7 +62,7 @@ describe('connections', () => {
     expect(first.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220'])
     const { greeting, socket } = await greetingOf(listener)
     expect(greeting).toMatch(/^421 /)
-    await once(socket, 'close')
+    await whenClosed(socket)
   })
 
   test('of one address beyond its limit are told so, and others are let in again when one is gone', async () => {
@@ -75,8 +76,7 @@ describe('connections', () => {
   test('end when their time is over, however busy they look', async () => {
     const listener = await start({ lifetimeMs: 300 })
     const { socket } = await greetingOf(listener)
-    const closed = once(socket, 'close')
-    socket.on('error', () => undefined)
+    const closed = whenClosed(socket)
     // One byte of a command after another, for as long as it is taken.
     const drip = setInterval(() => socket.write('N'), 20)
     await closed
@@ -85,8 +85,7 @@ describe('connections', () => {
 
   test('that say too much on one line are closed', async () => {
     const { socket } = await greetingOf(await start())
-    socket.on('error', () => undefined)
-    const closed = once(socket, 'close')
+    const closed = whenClosed(socket)
     socket.write('A'.repeat(5_000))
     await closed
   })
@@ -170,7 +169,7 @@ describe('messages', () => {
     const { socket } = await greetingOf(listener)
     await converse(socket, untilData)
     socket.write('Subject: Endless\r\n\r\n')
-    const closed = once(socket, 'close')
+    const closed = whenClosed(socket)
     await listener.close(50)
     await closed
   })
