@@ -24,7 +24,7 @@ export type Workers = {
   stop(deadlineMs: number): Promise<void>
 }
 
-export type WorkersOptions = Omit<DeliveryWorkerOptions, 'onCaughtUp'> & {
+export type WorkersOptions = Omit<DeliveryWorkerOptions, 'turns'> & {
   queue: Queue
   db: Db
   clock: Clock
@@ -48,7 +48,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
   const turns = createTurns()
-  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, onCaughtUp: turns.forget })
+  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, turns })
   starting.defer(() => delivery.stop(0))
   const fanOut: Loop = startFanOutWorker({
     ...options,
@@ -63,7 +63,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     delivery.wake()
   })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
-  await queue.onTask('recover', (data) => recover({ db, queue, wake: () => delivery.wake() }, data))
+  await queue.onTask('recover', (data) => recover({ db, queue, turns, wake: () => delivery.wake() }, data))
   const deleteExpired = createRetention(options)
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired()

@@ -6,6 +6,7 @@ import { inTransaction } from '../server/database/connection.ts'
 import type { Database } from '../server/database/schema.ts'
 import { recover } from '../server/delivery/recover.ts'
 import { firstIdAt } from '../server/ids.ts'
+import { createTurns } from '../server/queue/turns.ts'
 import { createRetention, type Expired } from '../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startEngine } from './support/engine.ts'
@@ -234,7 +235,7 @@ describe('what is being sent again', () => {
       },
     }
     const task = { webhookId: targetId, since: since.toISOString(), until: until.toISOString() }
-    await recover({ db, queue, wake: () => undefined }, task)
+    await recover({ db, queue, turns: createTurns(), wake: () => undefined }, task)
 
     expect(expired).toEqual([{ events: 0, deliveries: 0, emails: 0 }])
     expired.push(await createRetention({ db, clock, retentionMs })())

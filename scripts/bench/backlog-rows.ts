@@ -123,7 +123,7 @@ async function writeChunk(
     if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
     const dueAt = retryAt?.(at) ?? null
     const target = { slow: false, lane }
-    const priority = dueAt === null ? turns.next(target, fannedOutAt) : priorityOf(target, dueAt)
+    const priority = dueAt === null ? turns.next(webhook.accountId, target, fannedOutAt) : priorityOf(target, dueAt)
     return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt, priority }
   })
   const ids = rows.map(({ id }) => id)

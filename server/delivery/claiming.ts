@@ -3,6 +3,7 @@ import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../loop.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries, rangeOfSlow, rangeOfTurns } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
+import type { Turns } from '../queue/turns.ts'
 import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { KeptBook } from './kept-book.ts'
@@ -56,8 +57,8 @@ export type ClaimingOptions = {
   intervalMs: number
   /** Makes what is told of an error, by what was done. */
   report: (doing: string) => (error: unknown) => void
-  /** Told that no fresh delivery waits any more. */
-  onCaughtUp: () => void
+  /** Told how far the fresh deliveries in the queue are. */
+  turns: Turns
 }
 
 /** What claims for a lane; whether there may be more than it took. */
@@ -71,16 +72,17 @@ type LaneSource = {
 }
 
 export function startClaiming(options: ClaimingOptions): Claiming {
-  const { queue, clock, lanes, slowCap, held, kept, intervalMs, report, onCaughtUp } = options
-  const { fresh, turns, retries, slow } = lanes
+  const { queue, clock, turns, lanes, slowCap, held, kept, intervalMs, report } = options
+  const { fresh, retries, slow } = lanes
 
   /** Claims for a lane. Answers how many were claimed. */
   async function claimFor(lane: Lane, range: PriorityRange, limit: number): Promise<number> {
     const { count, claims } = await claimDue(options, range, limit)
     const misplaced = place(lane, claims)
     if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
-    if (lane === turns) noteTurns(count < limit)
+    if (lane === lanes.turns) noteTurns(count < limit)
     await handBackMisplaced(misplaced)
+    if (lane === fresh && freshWaits) await noteTurnsReached()
     return count
   }
 
@@ -126,10 +128,15 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     turnsWait = !caughtUp
   }
 
+  async function noteTurnsReached(): Promise<void> {
+    const second = await queue.nextTurns()
+    if (second !== null) turns.reach(second, clock.now())
+  }
+
   function noteFresh({ count, limit, misplaced }: { count: number; limit: number; misplaced: number }): void {
     freshWaits = count === limit
     if (!freshWaits) {
-      onCaughtUp()
+      turns.forget()
       room.wake()
     }
     // Most are of slow webhooks, whose deliveries are being moved: that costs less than claiming them.
@@ -172,10 +179,13 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     return claiming
   }
 
-  const claimingTurns = claimInto(turns, {
+  const claimingTurns = claimInto(lanes.turns, {
     kind: 'fresh deliveries whose turn it is',
-    rangeNow: () => rangeOfTurns(clock.now()),
-    mayClaim: () => !freshHasRoom() && hasRoom(turns),
+    async rangeNow() {
+      await noteTurnsReached()
+      return rangeOfTurns(turns.come())
+    },
+    mayClaim: () => !freshHasRoom() && hasRoom(lanes.turns),
   })
   const claimingFresh = claimInto(fresh, {
     kind: 'fresh deliveries',
@@ -214,7 +224,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   const room = createRoomOffers({
     laneNow() {
       if (!freshWaits) return { lane: fresh, onlyTurns: false }
-      return turnsWait ? null : { lane: turns, onlyTurns: true }
+      return turnsWait || turns.come() === null ? null : { lane: lanes.turns, onlyTurns: true }
     },
     batchSize: roomSize,
     make(lane, claims) {

@@ -6,7 +6,7 @@ import type { Claim } from './claim.ts'
 import type { DueDelivery } from './load.ts'
 
 /** A delivery that `trx` has just made, with its event. */
-export type FreshDelivery = Pick<DueDelivery, 'id' | 'webhookId' | 'eventId' | 'body' | 'traceparent'> & {
+export type FreshDelivery = Pick<DueDelivery, 'id' | 'accountId' | 'webhookId' | 'eventId' | 'body' | 'traceparent'> & {
   priority: number
 }
 

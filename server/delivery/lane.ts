@@ -26,7 +26,7 @@ export type LaneOptions = {
 
 /**
  * The part of the process's requests that one kind of deliveries may have. What is claimed beyond
- * the caps waits here, each webhook's in its own line, and the lines take turns.
+ * the caps waits here, each webhook's in its own line. Accounts take turns, and so do the lines of each.
  */
 export type Lane = {
   readonly places: Places
@@ -64,7 +64,8 @@ export type Lane = {
 type Line = { waiting: Held[]; cappedSince: number | null; movedAt: number }
 
 export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
-  const lines = new Map<string, Line>()
+  /** Lines by webhook, by account. */
+  const accounts = new Map<string, Map<string, Line>>()
   /** What is in flight, and since when. Milliseconds, monotonic. */
   const running = new Map<Held, number>()
   let held = 0
@@ -88,6 +89,35 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     })
   }
 
+  function allLines(): [string, Line][] {
+    return [...accounts.values()].flatMap((lines) => [...lines])
+  }
+
+  function join(one: Held): void {
+    const { accountId, webhookId } = one.delivery
+    const lines = accounts.get(accountId) ?? new Map<string, Line>()
+    accounts.set(accountId, lines)
+    const line = lines.get(webhookId)
+    if (line === undefined) lines.set(webhookId, { waiting: [one], cappedSince: null, movedAt: one.since })
+    else line.waiting.push(one)
+  }
+
+  /** Takes the next that may start out of the lines of an account; its line goes to the end of them. */
+  function takeNext(lines: Map<string, Line>): Held | undefined {
+    for (const [webhookId, line] of lines) {
+      if (!mayStart(webhookId)) {
+        line.cappedSince ??= performance.now()
+        continue
+      }
+      line.movedAt = performance.now()
+      lines.delete(webhookId)
+      const next = line.waiting.shift()
+      if (line.waiting.length > 0) lines.set(webhookId, line)
+      return next
+    }
+    return undefined
+  }
+
   const lane: Lane = {
     places,
     // Twice as many as may be in flight are claimed ahead: they last until the next have been claimed.
@@ -99,12 +129,7 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     },
     add(deliveries) {
       held += deliveries.length
-      for (const one of deliveries) {
-        const line = lines.get(one.delivery.webhookId)
-        if (line === undefined)
-          lines.set(one.delivery.webhookId, { waiting: [one], cappedSince: null, movedAt: one.since })
-        else line.waiting.push(one)
-      }
+      for (const one of deliveries) join(one)
       lane.pump()
     },
     release(count = 1) {
@@ -114,38 +139,43 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       if (running.delete(one)) places.taken -= 1
     },
     pump() {
-      // A line that starts one goes to the end, where this same walk meets it again.
-      for (const [webhookId, line] of lines) {
+      // An account that starts one goes to the end, where this same walk meets it again.
+      for (const [accountId, lines] of accounts) {
         if (halted || places.taken >= places.total) return
-        if (!mayStart(webhookId)) {
-          line.cappedSince ??= performance.now()
-          continue
-        }
-        const next = line.waiting.shift()
-        line.movedAt = performance.now()
-        lines.delete(webhookId)
-        if (line.waiting.length > 0) lines.set(webhookId, line)
-        if (next !== undefined) start(next)
+        const next = takeNext(lines)
+        if (next === undefined) continue
+        accounts.delete(accountId)
+        if (lines.size > 0) accounts.set(accountId, lines)
+        start(next)
       }
     },
     halt() {
       halted = true
     },
     takeWaiting(webhookId) {
-      const ids = webhookId === undefined ? [...lines.keys()] : [webhookId]
-      const taken = ids.flatMap((id) => lines.get(id)?.waiting ?? [])
-      for (const id of ids) lines.delete(id)
+      const taken: Held[] = []
+      for (const [accountId, lines] of accounts) {
+        for (const id of webhookId === undefined ? [...lines.keys()] : [webhookId]) {
+          taken.push(...(lines.get(id)?.waiting ?? []))
+          lines.delete(id)
+        }
+        if (lines.size === 0) accounts.delete(accountId)
+      }
       return taken
     },
     saturated(ms) {
       const before = performance.now() - ms
       const isSaturated = (id: string, { waiting, cappedSince }: Line) =>
         !mayStart(id) && cappedSince !== null && Math.max(cappedSince, waiting[0]?.since ?? before) < before
-      return [...lines].filter(([id, line]) => isSaturated(id, line)).map(([id]) => id)
+      return allLines()
+        .filter(([id, line]) => isSaturated(id, line))
+        .map(([id]) => id)
     },
     stuck(ms) {
       const before = performance.now() - ms
-      return [...lines].filter(([id, { movedAt }]) => !mayStart(id) && movedAt < before).map(([id]) => id)
+      return allLines()
+        .filter(([id, { movedAt }]) => !mayStart(id) && movedAt < before)
+        .map(([id]) => id)
     },
     hanging(ms) {
       const before = performance.now() - ms

@@ -6,6 +6,7 @@ import type { SealedSecrets } from './keyring.ts'
 /** A delivery with all that its next attempt needs, as things stand now. */
 export type DueDelivery = {
   id: string
+  accountId: string
   webhookId: string
   eventId: string
   body: string
@@ -28,6 +29,7 @@ export type PassedDelivery = {
 
 type Row = SealedSecrets & {
   id: string
+  account_id: string
   webhook_id: string
   event_id: string
   attempt_count: number
@@ -53,7 +55,7 @@ export async function loadDue(
   deliveryIds: readonly string[],
 ): Promise<(DueDelivery | PassedDelivery)[]> {
   const { rows } = await sql<Row>`
-    SELECT d.id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
+    SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
       e.body, e.traceparent,
       w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane,
       d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
@@ -69,6 +71,7 @@ export async function loadDue(
     if (row.early) return { id, passed: 'early' }
     return {
       id,
+      accountId: row.account_id,
       webhookId: row.webhook_id,
       eventId: row.event_id,
       body,

@@ -1,6 +1,6 @@
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { Queue, TaskData } from '../queue/queue.ts'
-import { createTurns } from '../queue/turns.ts'
+import type { Turns } from '../queue/turns.ts'
 import { recoverSome } from './queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 
@@ -12,16 +12,15 @@ const chunkSize = 1_000
  * small transactions. Stops when the webhook is disabled or gone. Safe to begin again.
  */
 export async function recover(
-  { db, queue, wake }: { db: Db; queue: Queue; wake: () => void },
+  { db, queue, turns, wake }: { db: Db; queue: Queue; turns: Pick<Turns, 'next'>; wake: () => void },
   { webhookId, since, until }: TaskData<'recover'>,
 ): Promise<void> {
-  const turns = createTurns()
   const now = await queue.now()
   for (let after = ''; ; ) {
     const ids = await inTransaction(db, async (trx) => {
       const webhook = await trx
         .selectFrom('webhooks')
-        .select(['slow', 'lane'])
+        .select(['account_id', 'slow', 'lane'])
         .where('id', '=', webhookId)
         .where('status', '=', 'enabled')
         .forShare()
@@ -39,7 +38,7 @@ export async function recover(
       await queue.remove(trx, due)
       await queue.put(
         trx,
-        due.map((deliveryId) => ({ deliveryId, priority: turns.next(webhook, now), dueAt: null })),
+        due.map((deliveryId) => ({ deliveryId, priority: turns.next(webhook.account_id, webhook, now), dueAt: null })),
       )
       return due
     })

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
-import { laterTurns } from '../queue/turns.ts'
+import type { Turns } from '../queue/turns.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
@@ -45,8 +45,8 @@ export type DeliveryWorkerOptions = {
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
   /** Records the attempts of events that are traced. Default: none are recorded. */
   tracer?: Tracer
-  /** Told that no fresh delivery waits any more. */
-  onCaughtUp?: () => void
+  /** Told how far the fresh deliveries in the queue are. */
+  turns: Turns
 }
 
 export type DeliveryWorker = {
@@ -174,7 +174,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     kept,
     intervalMs,
     report,
-    onCaughtUp: () => options.onCaughtUp?.(),
   })
 
   const watching = startLoop({
@@ -217,7 +216,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const line = turns.takeWaiting(id)
       const [first] = line
       if (first === undefined) continue
-      await handBackHeld(line, laterTurns(first.delivery.webhook, clock.now()))
+      await handBackHeld(line, options.turns.later(first.delivery.webhook, clock.now()))
       claiming.wakeFor(new Set([turns]))
     }
   }

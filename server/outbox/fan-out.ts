@@ -14,7 +14,7 @@ import type { Turns } from '../queue/turns.ts'
 /** Events taken in one transaction at most. */
 const maxEvents = 1_000
 /** Deliveries made in one transaction, beyond which no further event is begun. */
-const maxDeliveries = 5_000
+const maxDeliveries = 2_000
 /** Rows written by one statement. */
 const chunkSize = 2_500
 
@@ -66,7 +66,7 @@ export async function fanOutBatch({
     if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
-    const { min: leastKept } = room.onlyTurns ? rangeOfTurns(now) : freshRange
+    const { min: leastKept } = room.onlyTurns ? rangeOfTurns(turns.come()) : freshRange
 
     const eventIds: string[] = []
     const keeping: NewDelivery[] = []
@@ -77,7 +77,12 @@ export async function fanOutBatch({
       if (deliveries >= maxDeliveries || (room.size > 0 && keeping.length >= room.size)) break
       for (const target of targets.get(event.account_id) ?? []) {
         if (!target.events.includes(event.type)) continue
-        const delivery = { id: newId('delivery', now), event, target, priority: turns.next(target, now) }
+        const delivery = {
+          id: newId('delivery', now),
+          event,
+          target,
+          priority: turns.next(target.account_id, target, now),
+        }
         deliveries += 1
         if (keeping.length < room.size && delivery.priority >= leastKept && event.body !== null) {
           keeping.push(delivery)
@@ -168,6 +173,7 @@ async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], 
     queue,
     deliveries.map(({ id, event, target, priority }) => ({
       id,
+      accountId: target.account_id,
       webhookId: target.id,
       eventId: event.event_id,
       body: event.body ?? '',

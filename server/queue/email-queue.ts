@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { fromKysely, type PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
@@ -48,6 +47,9 @@ export type EmailQueue = {
 
 const emailQueue = 'emails'
 
+/** An account's emails all wait in one. */
+const emailLane = { slow: false, lane: 0 }
+
 /** Far above the longest conversations with many servers. */
 const expireInSeconds = 4 * 3_600
 
@@ -57,8 +59,7 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
   const turns = createTurns()
 
   function priority({ accountId, dueAt }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
-    const lane = numberOf(accountId)
-    return dueAt === null ? turns.next({ slow: false, lane }, now) : priorityOf({ slow: false, lane }, dueAt)
+    return dueAt === null ? turns.next(accountId, emailLane, now) : priorityOf(emailLane, dueAt)
   }
 
   return {
@@ -105,7 +106,7 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
             ${ids}::uuid[],
             ${finished.map(({ claimed }) => claimed.claim.retryCount)}::int[],
             ${times}::timestamptz[],
-            ${times.map((at) => (at === null ? null : priorityOf({ slow: false, lane: 0 }, at)))}::int[]
+            ${times.map((at) => (at === null ? null : priorityOf(emailLane, at)))}::int[]
           ) AS i (id, retry_count, next_at, priority)
         ), waiting AS (
           UPDATE ${jobs} j SET
@@ -122,9 +123,4 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
     missing: jobsOfEmails.missing,
     depth: jobsOfEmails.depth,
   }
-}
-
-/** A number for an account, to take turns by. Two accounts that share one take turns as if they were one. */
-function numberOf(accountId: string): number {
-  return createHash('sha256').update(accountId).digest().readUInt32LE() & 0x7fffffff
 }

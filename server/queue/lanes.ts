@@ -42,9 +42,17 @@ export function priorityOfTurn(target: { slow: boolean; lane: number }, second: 
 /** The lanes of all fresh deliveries. */
 export const freshRange: PriorityRange = { min: firstFreshPriority - laneSeconds + 1, max: firstFreshPriority }
 
-/** Fresh deliveries whose turn it is, or was. */
-export function rangeOfTurns(now: Date): PriorityRange {
-  return { min: firstFreshPriority - offsetOf(secondOf(now)), max: freshRange.max }
+/** Fresh deliveries with turns in a second of Unix time or before, and what was handed back; null: that alone. */
+export function rangeOfTurns(second: number | null): PriorityRange {
+  return { min: firstFreshPriority - (second === null ? 0 : offsetOf(second)), max: freshRange.max }
+}
+
+/** Fresh deliveries that have turns: all but those that were handed back. */
+export const rangeOfAllTurns: PriorityRange = { min: freshRange.min, max: freshRange.max - 1 }
+
+/** The second of Unix time whose turns have this priority. */
+export function secondOfTurns(priority: number): number {
+  return epochSeconds + firstFreshPriority - priority
 }
 
 /** The lanes of all retries that are due at `now`, and of no other. */

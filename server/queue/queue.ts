@@ -5,7 +5,7 @@ import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
 import { claimOptions, type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
 import { type KeptQueue, openKeptQueue } from './kept-queue.ts'
-import type { PriorityRange } from './lanes.ts'
+import { type PriorityRange, rangeOfAllTurns, secondOfTurns } from './lanes.ts'
 
 /** A delivery that this process has claimed and must settle, requeue or drop. */
 export type ClaimedDelivery = {
@@ -63,6 +63,8 @@ export type Queue = {
   claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
   /** Ends claims of what was not attempted: whoever claims next has it. Those claimed anew since are passed over. */
   giveBack(claimed: readonly ClaimedDelivery[]): Promise<void>
+  /** The second whose turns are the first of those that wait. Null: none wait. */
+  nextTurns(): Promise<number | null>
   /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
   slowLanes(after: number, limit: number): Promise<number[]>
   /** Says that claimed deliveries are still being worked on; needed every few seconds. */
@@ -166,6 +168,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
   const deliveries = await openJobs(boss, { name: deliveryQueue, expireInSeconds })
   for (const name of taskNames) await boss.createQueue(name, taskOptions)
   const { table: jobs } = deliveries
+  const waiting = `FROM ${deliveries.tableName} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
   const emails = await openEmailQueue(boss)
   const kept = await openKeptQueue(boss, { ...claimOptions, expireInSeconds })
 
@@ -231,9 +234,17 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         claimed.map(({ claim }) => claim),
       )
     },
+    async nextTurns() {
+      const { rows } = await boss
+        .getDb()
+        .executeSql(`SELECT priority ${waiting} AND priority BETWEEN $1 AND $2 ORDER BY priority DESC LIMIT 1`, [
+          rangeOfAllTurns.min,
+          rangeOfAllTurns.max,
+        ])
+      return rows[0] === undefined ? null : secondOfTurns(rows[0].priority)
+    },
     async slowLanes(after, limit) {
       // A walk from lane to lane along the index the claims use: one step each, however much waits in it.
-      const waiting = `FROM ${deliveries.tableName} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
       const { rows } = await boss.getDb().executeSql(
         `WITH RECURSIVE lane AS (
           (SELECT priority ${waiting} AND priority < $1 ORDER BY priority DESC LIMIT 1)

@@ -1,59 +1,111 @@
 import { priorityOfTurn, secondOf } from './lanes.ts'
 
 /**
- * Whose turn it is. Each webhook has so many turns in a second; what comes for it beyond them takes the
- * turns of the seconds to come, so that a flood for one never stands before what is for others. Turns
+ * Whose turn it is. Each account has so many turns in a second, and each of its webhooks half of those that its
+ * others leave; what comes beyond them takes the turns of the seconds to come. So a flood never stands before what
+ * is for other accounts, however many webhooks it is for, nor before what is for others of the same account. Turns
  * order what waits, and delay nothing: who is alone is served at once, however far ahead its turns are.
+ *
+ * While nothing waits, the seconds are those of the clock. Else one lasts until all that has turns in it has been
+ * claimed, be that longer or shorter: who is not ahead comes before all that still waits.
  *
  * Source: Goyal, Vin, Cheng, Start-time Fair Queuing, 1996, with seconds for the virtual time.
  */
 export type Turns = {
-  /** The priority of the next fresh delivery of a webhook. */
-  next(webhook: { slow: boolean; lane: number }, now: Date): number
+  /** The priority of the next fresh delivery of an account for a webhook. */
+  next(accountId: string, webhook: { slow: boolean; lane: number }, now: Date): number
+  /** Where deliveries of a webhook wait that give up their turns for as many in the seconds to come, in their order. */
+  later(webhook: { slow: boolean; lane: number }, now: Date): () => number
+  /** The latest second whose turns have come of what waits. Unix time. Null: nothing waits, as far as is known. */
+  come(): number | null
+  /** Says that the first of what waits has turns in this second: those before it are over. */
+  reach(second: number, now: Date): void
   /** Forgets who is ahead: nothing waits any more, so nobody owes anybody a turn. */
   forget(): void
 }
 
-/** Deliveries of one webhook in one second. */
-export const turnsPerSecond = 64
+/** Deliveries of one account in one second. */
+export const accountTurnsPerSecond = 128
+/** Deliveries of one webhook in one second, where its account has no others. */
+export const turnsPerSecond = accountTurnsPerSecond / 2
 /** How far ahead a webhook gets at most. One that is always fast shall not pay for that for ever. Seconds. */
 const maxAhead = 3_600
 
-/** Where deliveries of a webhook wait that give up their turns for as many in the seconds to come, in their order. */
-export function laterTurns(webhook: { slow: boolean; lane: number }, now: Date): () => number {
-  let given = 0
-  return () => priorityOfTurn(webhook, secondOf(now) + 1 + Math.floor(given++ / turnsPerSecond))
+/** The turns of a webhook in the latest second in which it has any. */
+type Latest = { second: number; turns: number }
+
+/** The turns that an account has taken. */
+type Account = {
+  /** By the number of a webhook's lane. */
+  latest: Map<number, Latest>
+  /** Of all its webhooks, by second. */
+  taken: Map<number, number>
 }
 
-type Taken = { second: number; turns: number }
-
 export function createTurns(): Turns {
-  /** The latest turns of each webhook, by the number of its lane. */
-  const latest = new Map<number, Taken>()
-  let current = 0
+  const accounts = new Map<string, Account>()
+  let entered = 0
+  /** Null: nothing waits, as far as is known. */
+  let reached: number | null = null
 
-  /** Those who are not ahead need no memory. */
+  function come(): number | null {
+    return reached === null ? null : reached - 1
+  }
+
+  /** What is past needs no memory. */
   function enter(second: number): void {
-    current = second
-    for (const [lane, taken] of latest) if (taken.second < second) latest.delete(lane)
+    for (const [id, { latest, taken }] of accounts) {
+      for (const [lane, own] of latest) if (own.second < second) latest.delete(lane)
+      for (let past = Math.max(entered, second - maxAhead); past < second; past++) taken.delete(past)
+      if (latest.size === 0) accounts.delete(id)
+    }
+    entered = second
+  }
+
+  function accountOf(id: string): Account {
+    const known = accounts.get(id)
+    if (known !== undefined) return known
+    const account: Account = { latest: new Map(), taken: new Map() }
+    accounts.set(id, account)
+    return account
   }
 
   return {
-    next(webhook, now) {
-      const second = secondOf(now)
-      if (second !== current) enter(second)
-      const taken = latest.get(webhook.lane)
-      if (taken === undefined || taken.second < second) {
-        latest.set(webhook.lane, { second, turns: 1 })
-        return priorityOfTurn(webhook, second)
+    next(accountId, webhook, now) {
+      const second = come() ?? secondOf(now)
+      // It waits for itself alone.
+      if (webhook.slow) return priorityOfTurn(webhook, second)
+      if (second !== entered) enter(second)
+      const { latest, taken } = accountOf(accountId)
+      let own = latest.get(webhook.lane)
+      if (own === undefined || own.second < second) {
+        own = { second, turns: 0 }
+        latest.set(webhook.lane, own)
       }
-      taken.turns += 1
-      if (taken.turns > turnsPerSecond && taken.second < second + maxAhead) {
-        taken.second += 1
-        taken.turns = 1
+      let all = taken.get(own.second) ?? 0
+      while (own.turns >= (accountTurnsPerSecond - (all - own.turns)) / 2 && own.second < second + maxAhead) {
+        own.second += 1
+        own.turns = 0
+        all = taken.get(own.second) ?? 0
       }
-      return priorityOfTurn(webhook, taken.second)
+      own.turns += 1
+      taken.set(own.second, all + 1)
+      return priorityOfTurn(webhook, own.second)
     },
-    forget: () => latest.clear(),
+    later(webhook, now) {
+      const first = (come() ?? secondOf(now)) + 1
+      let given = 0
+      return () => priorityOfTurn(webhook, first + Math.floor(given++ / turnsPerSecond))
+    },
+    come,
+    reach(second, now) {
+      // Whoever is not ahead of the clock is not ahead of those that wait, whose seconds may be behind it.
+      if (reached === null) enter(secondOf(now) + 1)
+      reached = Math.max(reached ?? second, second)
+    },
+    forget() {
+      accounts.clear()
+      reached = null
+    },
   }
 }

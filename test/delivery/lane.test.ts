@@ -24,8 +24,8 @@ function laneWith(options: { budget: number; webhookCap: number } | { places: Pl
   return { lane, started, end, inFlight }
 }
 
-function held(lane: Lane, webhookId: string, since = performance.now()): Held {
-  return { lane, since, delivery: { webhookId }, claimed: {} } as unknown as Held
+function held(lane: Lane, webhookId: string, since = performance.now(), accountId = 'account'): Held {
+  return { lane, since, delivery: { accountId, webhookId }, claimed: {} } as unknown as Held
 }
 
 describe('a lane', () => {
@@ -49,6 +49,26 @@ describe('a lane', () => {
     const deliveries = ['a', 'a', 'a', 'a', 'b', 'b'].map((id) => held(lane, id))
     lane.add(deliveries)
     expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'b', 'a', 'b'])
+  })
+
+  it('lets accounts take turns, and the webhooks of each', async () => {
+    const { lane, started, end } = laneWith({ budget: 1, webhookCap: 4 })
+    const ofAccount = (accountId: string, ids: string[]) =>
+      ids.map((id) => held(lane, id, performance.now(), accountId))
+    lane.add([...ofAccount('large', ['a', 'a', 'b', 'c']), ...ofAccount('small', ['x', 'x', 'x'])])
+    for (let ended = 0; ended < 6; ended++) await end(started[ended] as Held)
+    expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'x', 'b', 'x', 'c', 'x', 'a'])
+  })
+
+  it('has the webhooks of an account wait neither for one of them that is capped nor for other accounts', () => {
+    const { lane, started } = laneWith({ budget: 10, webhookCap: 1 })
+    const ofAccount = (accountId: string, ids: string[]) =>
+      ids.map((id) => held(lane, id, performance.now(), accountId))
+    lane.add([...ofAccount('one', ['a', 'a', 'a', 'b']), ...ofAccount('two', ['x', 'x'])])
+    expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'x', 'b'])
+    expect(lane.takeWaiting('a')).toHaveLength(2)
+    expect(lane.takeWaiting()).toHaveLength(1)
+    expect(lane.takeWaiting()).toEqual([])
   })
 
   it('counts what is held, not what runs, against what may be claimed', async () => {

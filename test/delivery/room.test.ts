@@ -18,15 +18,19 @@ const succeeded = (count: number) => (rows: { status: string }[]) =>
   rows.filter(({ status }) => status === 'succeeded').length === count
 
 /** One that has found nothing in the queue. Room for 240. */
-async function startWorker(engine: Engine): Promise<AsyncDisposable & DeliveryWorker> {
+async function startWorker(engine: Engine, turns = createTurns()): Promise<AsyncDisposable & DeliveryWorker> {
   const lookedOnce = Promise.withResolvers<void>()
-  const worker = await startOwnWorker(engine, { onCaughtUp: () => lookedOnce.resolve() })
+  function forget(): void {
+    turns.forget()
+    lookedOnce.resolve()
+  }
+  const worker = await startOwnWorker(engine, { turns: { ...turns, forget } })
   await lookedOnce.promise
   return worker
 }
 
-const fanOutInto = (engine: Engine, room: FanOutMeans['room']) =>
-  fanOutBatch({ ...engine, turns: createTurns(), ...(room === undefined ? {} : { room }) })
+const fanOutInto = (engine: Engine, room: FanOutMeans['room'], turns = createTurns()) =>
+  fanOutBatch({ ...engine, turns, ...(room === undefined ? {} : { room }) })
 const roomFor = (size: number) => ({ size, onlyTurns: false })
 
 /** How many wait in the queue, and how many are kept. */
@@ -84,7 +88,8 @@ it('is there for those whose turn it is while a flood for others waits in the qu
   await using fine = await startReceiver()
   hung.respond(silence)
   await engine.addWebhook(hung.url)
-  await using worker = await startWorker(engine)
+  const turns = createTurns()
+  await using worker = await startWorker(engine, turns)
   await engine.emit(500)
   await engine.fanOut()
   worker.wake()
@@ -98,7 +103,7 @@ it('is there for those whose turn it is while a flood for others waits in the qu
   const id = await engine.addWebhook(fine.url)
   await engine.emit(100)
   const room = await worker.offerRoom(false)
-  const { kept, queued } = await fanOutInto(engine, room)
+  const { kept, queued } = await fanOutInto(engine, room, turns)
   // As many as have their turn in a second.
   expect({ kept: kept.length, queued }).toEqual({ kept: 64, queued: 36 })
   await room.fill(kept)

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
-import { freshRange, rangeOfTurns } from '../../server/queue/lanes.ts'
+import { freshRange, rangeOfTurns, secondOf } from '../../server/queue/lanes.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { startOwnWorker } from '../support/delivery-worker.ts'
 import { startEngine } from '../support/engine.ts'
@@ -55,13 +55,15 @@ describe('neighbours', () => {
     await engine.workers.stop(1_000)
     await engine.addWebhook(hung.url)
     await engine.emit(500)
-    // Long ago, so that all have their turn, and more than there is room for.
+    // By a process that is behind, so that all have their turn, and more than there is room for.
     const clock = { now: () => new Date(engine.clock.now().getTime() - 60_000) }
     await fanOutBatch({ ...engine, clock, turns: createTurns() })
+    const turns = createTurns()
+    turns.reach(secondOf(engine.clock.now()), engine.clock.now())
     await engine.db.updateTable('webhooks').set({ events: [] }).execute()
     const fineId = await engine.addWebhook(fine.url)
     await engine.emit(5)
-    await engine.fanOut()
+    await fanOutBatch({ ...engine, turns })
 
     // It is moved to the slow lane soon: what came before that is noted.
     await sql`CREATE TABLE handed_back (priority int)`.execute(engine.db)
@@ -73,9 +75,9 @@ describe('neighbours', () => {
       CREATE TRIGGER note AFTER UPDATE ON pgboss.job FOR EACH ROW
       WHEN (OLD.state = 'active' AND NEW.state = 'retry') EXECUTE FUNCTION note()
     `.execute(engine.db)
-    await using _worker = await startOwnWorker(engine)
+    await using _worker = await startOwnWorker(engine, { turns })
     await engine.deliveriesOf(fineId, settledAs('succeeded', 5))
-    const { min } = rangeOfTurns(engine.clock.now())
+    const { min } = rangeOfTurns(turns.come())
     const { rows } = await sql<{ givenUp: number }>`
       SELECT count(*)::int AS "givenUp" FROM handed_back WHERE priority BETWEEN 1 AND ${min - 1}
     `.execute(engine.db)

@@ -102,35 +102,41 @@ describe('an account that floods within a large limit of its own', () => {
   /** Of the flood's requests, for which a delivery waits until a place is free; for all of them it would be dozens. */
   const waitedFor = 3
 
-  it('has the others keep their rate, of requests and of deliveries', within(2), async () => {
-    await using database = await createTestDatabase()
-    await using stage = await setStage({ ...database, webhooks: 1, env: fewPlaces })
-    const key = await addAccount(stage)
-    const recorder = { ...stage.recorder, url: `${stage.recorder.url}/flood` }
-    await subscribe({ url: stage.service.url, key, recorder, count: 1 })
+  it.each([1, 20])(
+    'has the others keep their rate, of requests and of deliveries, beside %i webhooks',
+    within(2),
+    async (webhooks) => {
+      await using database = await createTestDatabase()
+      await using stage = await setStage({ ...database, webhooks: 1, env: fewPlaces })
+      const key = await addAccount(stage)
+      const recorder = { ...stage.recorder, url: `${stage.recorder.url}/flood` }
+      await subscribe({ url: stage.service.url, key, recorder, count: webhooks })
 
-    await using warmingUp = stage.startLoad()
-    await warmingUp.acknowledged(100)
-    await warmingUp.stop()
-    const calm = await measure(stage, writes)
-    await using flood = startLoad({
-      ledger: stage.ledger,
-      url: () => stage.service.url,
-      key,
-      operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
-      writers: 8,
-      paceMs: 0,
-    })
-    await flood.acknowledged(100)
-    const beside = await measure(stage, writes, flood.acknowledged(2 * writes))
-    await flood.stop()
-    stage.recorder.respond(answer(200))
-    expect(beside.writesPerSecond).toBeGreaterThan(calm.writesPerSecond / 2)
-    expect(beside.deliveriesPerSecond).toBeGreaterThan(calm.deliveriesPerSecond / 2)
-    expect(beside.answerMs).toBeLessThan(calm.answerMs * slower)
-    expect(beside.deliveryMs).toBeLessThan(calm.deliveryMs + waitedFor * floodedMs)
-    expect(await stage.verdict()).toEqual([])
-  })
+      await using warmingUp = stage.startLoad()
+      await warmingUp.acknowledged(100)
+      await warmingUp.stop()
+      const calm = await measure(stage, writes)
+      await using flood = startLoad({
+        ledger: stage.ledger,
+        url: () => stage.service.url,
+        key,
+        operation: { path: '/v1/subscribers', body: (email) => ({ email }), status: 201 },
+        writers: 8,
+        paceMs: 0,
+      })
+      await flood.acknowledged(100)
+      const beside = await measure(stage, writes, flood.acknowledged(2 * writes))
+      await flood.stop()
+      stage.recorder.respond(answer(200))
+
+      expect(beside.writesPerSecond).toBeGreaterThan(calm.writesPerSecond / 2)
+      expect(beside.deliveriesPerSecond).toBeGreaterThan(calm.deliveriesPerSecond / 2)
+      expect(beside.answerMs).toBeLessThan(calm.answerMs * slower)
+      expect(beside.deliveryMs).toBeLessThan(calm.deliveryMs + waitedFor * floodedMs)
+
+      expect(await stage.verdict()).toEqual([])
+    },
+  )
 })
 
 /** Another account, which may send as much as the one of the stage. Answers its key. */

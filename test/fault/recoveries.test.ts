@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { recover } from '../../server/delivery/recover.ts'
 import type { Queue } from '../../server/queue/queue.ts'
+import { createTurns } from '../../server/queue/turns.ts'
 import { startEngine } from '../support/engine.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 
@@ -33,13 +34,13 @@ test('two recoveries of one webhook at once leave nothing out', async () => {
     async put(trx, deliveries) {
       // The second begins while the first is at its work.
       if (second === undefined) {
-        second = recover({ db, queue: engine.queue, wake }, taskUntil(engine.clock.now()))
+        second = recover({ db, queue: engine.queue, turns: createTurns(), wake }, taskUntil(engine.clock.now()))
         await untilSomebodyWaits(db)
       }
       await engine.queue.put(trx, deliveries)
     },
   }
-  await recover({ db, queue, wake }, taskUntil(untilFirst))
+  await recover({ db, queue, turns: createTurns(), wake }, taskUntil(untilFirst))
   await second
 
   const rows = await engine.deliveriesOf(webhookId, () => true)

@@ -9,6 +9,7 @@ import { recover } from '../../server/delivery/recover.ts'
 import { settle } from '../../server/delivery/settle.ts'
 import type { Settlement } from '../../server/delivery/settlement.ts'
 import { createLogger } from '../../server/logging.ts'
+import { createTurns } from '../../server/queue/turns.ts'
 import { startEngine } from '../support/engine.ts'
 
 /*
@@ -36,7 +37,7 @@ test('whatever happens at once, nothing is lost, nothing is counted twice, and n
   await using engine = await startEngine()
   await engine.workers.stop(1_000)
   const { db, queue, deliveries, accountId } = engine
-  const means = { db, queue, logger: createLogger({ level: 'silent' }), wake: () => undefined }
+  const means = { db, queue, turns: createTurns(), logger: createLogger({ level: 'silent' }), wake: () => undefined }
   const webhookIds: string[] = []
   for (let count = 0; count < 4; count++) webhookIds.push(await engine.addWebhook('http://127.0.0.1:9/'))
   await engine.emit(100)

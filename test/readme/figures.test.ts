@@ -19,7 +19,7 @@ import { maxInboundBytes } from '../../server/mail/inbound/listen.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/mail/smtp/time-limits.ts'
-import { turnsPerSecond } from '../../server/queue/turns.ts'
+import { accountTurnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
 
@@ -105,7 +105,7 @@ describe('delivery', () => {
     expect(failingLimitMs).toBe(5 * 86_400_000)
     expect(section).toContain('wait more than a second')
     expect(saturationMs).toBe(1_000)
-    expect(section).toContain(`has ${turnsPerSecond} [turns]`)
+    expect(section).toContain(`has ${accountTurnsPerSecond} [turns]`)
   })
 })
 

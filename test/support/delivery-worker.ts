@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { createExchange } from '../../server/delivery/exchange.ts'
 import { createKeyring } from '../../server/delivery/keyring.ts'
 import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/worker.ts'
+import { createTurns, type Turns } from '../../server/queue/turns.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -10,7 +11,7 @@ import type { Engine } from './engine.ts'
  */
 export async function startOwnWorker(
   engine: Engine,
-  { onCaughtUp }: { onCaughtUp?: () => void } = {},
+  { turns = createTurns() }: { turns?: Turns } = {},
 ): Promise<AsyncDisposable & DeliveryWorker> {
   await engine.workers.stop(1_000)
   const { clock } = engine
@@ -23,7 +24,7 @@ export async function startOwnWorker(
     concurrency: 32,
     webhookConcurrency: 8,
     pollIntervalMs: 50,
-    ...(onCaughtUp === undefined ? {} : { onCaughtUp }),
+    turns,
   })
   return {
     ...worker,
