@@ -8,7 +8,7 @@ import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { KeptBook } from './kept-book.ts'
 import type { Held, Lane } from './lane.ts'
-import { createRoomOffers, type RoomOffers } from './room.ts'
+import { createRoomOffers, type Room, type RoomOffers } from './room.ts'
 
 /** Jobs claimed by one statement at most. */
 const batchSize = 500
@@ -43,7 +43,7 @@ export type ClaimingOptions = {
   lanes: {
     fresh: Lane
     /** For fresh deliveries whose turn it is, while there is no room in `fresh`. */
-    turns: Lane
+    inTurn: Lane
     retries: Lane
     slow: Lane
   }
@@ -80,7 +80,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     const { count, claims } = await claimDue(options, range, limit)
     const misplaced = place(lane, claims)
     if (lane === fresh) noteFresh({ count, limit, misplaced: misplaced.length })
-    if (lane === lanes.turns) noteTurns(count < limit)
+    if (lane === lanes.inTurn) noteTurns(count < limit)
     await handBackMisplaced(misplaced)
     if (lane === fresh && freshWaits) await noteTurnsReached()
     return count
@@ -179,13 +179,13 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     return claiming
   }
 
-  const claimingTurns = claimInto(lanes.turns, {
+  const claimingTurns = claimInto(lanes.inTurn, {
     kind: 'fresh deliveries whose turn it is',
     async rangeNow() {
       await noteTurnsReached()
       return rangeOfTurns(turns.come())
     },
-    mayClaim: () => !freshHasRoom() && hasRoom(lanes.turns),
+    mayClaim: () => !freshHasRoom() && hasRoom(lanes.inTurn),
   })
   const claimingFresh = claimInto(fresh, {
     kind: 'fresh deliveries',
@@ -224,7 +224,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
   const room = createRoomOffers({
     laneNow() {
       if (!freshWaits) return { lane: fresh, onlyTurns: false }
-      return turnsWait || turns.come() === null ? null : { lane: lanes.turns, onlyTurns: true }
+      return turnsWait || turns.come() === null ? null : { lane: lanes.inTurn, onlyTurns: true }
     },
     batchSize: roomSize,
     make(lane, claims) {
@@ -236,6 +236,12 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       return handBack(options, claims)
     },
   })
+
+  async function offerRoom(waits: boolean): Promise<Room> {
+    // What is fanned out now is not to have turns of the clock, behind all that waits with those of before.
+    if (freshWaits && turns.come() === null) await noteTurnsReached()
+    return room.offer(waits)
+  }
 
   const loops = [...byLane.map(({ loop }) => loop), claimingSlow]
   return {
@@ -254,7 +260,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       for (const { lane, loop, mayHaveMore } of byLane) if (mayHaveMore && freed.has(lane)) loop.wake()
       if (freed.has(slow)) claimingSlow.wake()
     },
-    room,
+    room: { ...room, offer: offerRoom },
     idleMs: () => Math.max(...loops.map((loop) => loop.idleMs())),
     async stop() {
       room.close()

@@ -11,7 +11,22 @@ export type Held = Claim & {
 export type InFlight = Map<string, number>
 
 /** Requests in flight, over all lanes that share them, and how many there may be. */
-export type Places = { readonly total: number; taken: number }
+export type Places = {
+  readonly total: number
+  taken: number
+  /** Of each account that has any. */
+  readonly byAccount: Map<string, number>
+}
+
+export function createPlaces(total: number): Places {
+  return { total, taken: 0, byAccount: new Map() }
+}
+
+function change({ byAccount }: Places, accountId: string, by: 1 | -1): void {
+  const left = (byAccount.get(accountId) ?? 0) + by
+  if (left === 0) byAccount.delete(accountId)
+  else byAccount.set(accountId, left)
+}
 
 export type LaneOptions = {
   places: Places
@@ -26,7 +41,8 @@ export type LaneOptions = {
 
 /**
  * The part of the process's requests that one kind of deliveries may have. What is claimed beyond
- * the caps waits here, each webhook's in its own line. Accounts take turns, and so do the lines of each.
+ * the caps waits here, each webhook's in its own line. A place goes to the account that has the fewest, so that none
+ * has more than others want for long that its endpoints are slow; its lines take turns.
  */
 export type Lane = {
   readonly places: Places
@@ -41,6 +57,10 @@ export type Lane = {
   release(count?: number): void
   /** Says that one attempt has ended. */
   end(one: Held): void
+  /** Requests in flight of the account whose delivery may start next. Null: none may. */
+  fewest(): number | null
+  /** Starts that one. */
+  startNext(): void
   /** Starts what may start. */
   pump(): void
   /** Starts nothing any more. */
@@ -75,10 +95,15 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     return (inFlight.get(webhookId) ?? 0) < webhookCap
   }
 
-  function start(one: Held): void {
-    const { webhookId } = one.delivery
+  function takePlace(one: Held): void {
     running.set(one, performance.now())
     places.taken += 1
+    change(places, one.delivery.accountId, 1)
+  }
+
+  function start(one: Held): void {
+    const { webhookId } = one.delivery
+    takePlace(one)
     inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1)
     void attempt(one).finally(() => {
       one.lane.end(one)
@@ -102,20 +127,43 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     else line.waiting.push(one)
   }
 
-  /** Takes the next that may start out of the lines of an account; its line goes to the end of them. */
-  function takeNext(lines: Map<string, Line>): Held | undefined {
+  /** The first of the lines of an account of which one may start. */
+  function startable(lines: Map<string, Line>): string | null {
     for (const [webhookId, line] of lines) {
-      if (!mayStart(webhookId)) {
-        line.cappedSince ??= performance.now()
-        continue
-      }
-      line.movedAt = performance.now()
-      lines.delete(webhookId)
-      const next = line.waiting.shift()
-      if (line.waiting.length > 0) lines.set(webhookId, line)
-      return next
+      if (mayStart(webhookId)) return webhookId
+      line.cappedSince ??= performance.now()
     }
-    return undefined
+    return null
+  }
+
+  type Next = { accountId: string; webhookId: string; inFlight: number }
+
+  function findNext(): Next | null {
+    if (halted || places.taken >= places.total) return null
+    let next: Next | null = null
+    for (const [accountId, lines] of accounts) {
+      const inFlight = places.byAccount.get(accountId) ?? 0
+      if (next !== null && inFlight >= next.inFlight) continue
+      const webhookId = startable(lines)
+      if (webhookId === null) continue
+      next = { accountId, webhookId, inFlight }
+      if (inFlight === 0) break
+    }
+    return next
+  }
+
+  /** The account goes to the end, and so does the line among its own. */
+  function takeOut({ accountId, webhookId }: Next): Held | undefined {
+    const lines = accounts.get(accountId)
+    const line = lines?.get(webhookId)
+    if (lines === undefined || line === undefined) return undefined
+    line.movedAt = performance.now()
+    lines.delete(webhookId)
+    const one = line.waiting.shift()
+    if (line.waiting.length > 0) lines.set(webhookId, line)
+    accounts.delete(accountId)
+    if (lines.size > 0) accounts.set(accountId, lines)
+    return one
   }
 
   const lane: Lane = {
@@ -136,17 +184,20 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       held -= count
     },
     end(one) {
-      if (running.delete(one)) places.taken -= 1
+      if (!running.delete(one)) return
+      places.taken -= 1
+      change(places, one.delivery.accountId, -1)
+    },
+    fewest: () => findNext()?.inFlight ?? null,
+    startNext() {
+      const next = findNext()
+      const one = next === null ? undefined : takeOut(next)
+      if (one !== undefined) start(one)
     },
     pump() {
-      // An account that starts one goes to the end, where this same walk meets it again.
-      for (const [accountId, lines] of accounts) {
-        if (halted || places.taken >= places.total) return
-        const next = takeNext(lines)
-        if (next === undefined) continue
-        accounts.delete(accountId)
-        if (lines.size > 0) accounts.set(accountId, lines)
-        start(next)
+      for (let next = findNext(); next !== null; next = findNext()) {
+        const one = takeOut(next)
+        if (one !== undefined) start(one)
       }
     },
     halt() {
@@ -185,8 +236,7 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       one.lane.end(one)
       one.lane.release()
       one.lane = lane
-      running.set(one, performance.now())
-      places.taken += 1
+      takePlace(one)
       held += 1
     },
   }

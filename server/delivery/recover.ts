@@ -15,8 +15,8 @@ export async function recover(
   { db, queue, turns, wake }: { db: Db; queue: Queue; turns: Pick<Turns, 'next'>; wake: () => void },
   { webhookId, since, until }: TaskData<'recover'>,
 ): Promise<void> {
-  const now = await queue.now()
   for (let after = ''; ; ) {
+    const now = await queue.now()
     const ids = await inTransaction(db, async (trx) => {
       const webhook = await trx
         .selectFrom('webhooks')

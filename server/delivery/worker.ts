@@ -12,7 +12,7 @@ import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { handBack, type PriorityOf } from './hand-back.ts'
 import { createKeptBook } from './kept-book.ts'
 import type { Keyring } from './keyring.ts'
-import { createLane, type Held, type InFlight, type Lane, type Places } from './lane.ts'
+import { createLane, createPlaces, type Held, type InFlight, type Lane, type Places } from './lane.ts'
 import { setSlow } from './lane-change.ts'
 import { createLaneMovers } from './lane-movers.ts'
 import type { DueDelivery } from './load.ts'
@@ -76,16 +76,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const slowCap = Math.max(1, Math.floor(share / 4))
 
   const inFlight: InFlight = new Map()
-  const freshPlaces = placesFor(Math.max(1, concurrency - 2 * share))
-  const turns = laneOf(freshPlaces, webhookConcurrency)
+  const freshPlaces = createPlaces(Math.max(1, concurrency - 2 * share))
+  const inTurn = laneOf(freshPlaces, webhookConcurrency)
   const fresh = laneOf(freshPlaces, webhookConcurrency)
-  const retries = laneOf(placesFor(share), webhookConcurrency)
-  const slow = laneOf(placesFor(share), slowCap)
+  const retries = laneOf(createPlaces(share), webhookConcurrency)
+  const slow = laneOf(createPlaces(share), slowCap)
   /** What hangs: it runs beside the others' shares, and nothing is begun here. */
-  const hung = laneOf(placesFor(0), 0)
-  const lanes = [turns, fresh, retries, slow, hung]
+  const hung = laneOf(createPlaces(0), 0)
+  const lanes = [inTurn, fresh, retries, slow, hung]
   /** What a webhook leaves when it becomes slow. */
-  const normal = [turns, fresh, retries]
+  const normal = [inTurn, fresh, retries]
 
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
@@ -96,23 +96,24 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
   let stopped: Promise<void> | undefined
 
-  function placesFor(total: number): Places {
-    return { total, taken: 0 }
-  }
-
   function laneOf(places: Places, webhookCap: number): Lane {
     return createLane({ places, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
   }
 
-  let turnsFirst = true
+  let freshFirst = false
 
   /**
-   * What ends in one lane may be what another waits for: all of a webhook's requests share its cap. The two
-   * that share places are first by turns, so that neither starves.
+   * What ends in one lane may be what another waits for: all of a webhook's requests share its cap. Of the two
+   * that share places, the one whose account has the fewest is first; else they are by turns.
    */
   function pumpAll(): void {
-    turnsFirst = !turnsFirst
-    if (!turnsFirst) fresh.pump()
+    for (;;) {
+      const [those, others] = [inTurn.fewest(), fresh.fewest()]
+      if (those === null || others === null) break
+      if (those === others) freshFirst = !freshFirst
+      const first = those < others || (those === others && !freshFirst) ? inTurn : fresh
+      first.startNext()
+    }
     for (const lane of lanes) lane.pump()
   }
 
@@ -168,7 +169,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const claiming = startClaiming({
     ...options,
-    lanes: { fresh, turns, retries, slow },
+    lanes: { fresh, inTurn, retries, slow },
     slowCap,
     held,
     kept,
@@ -211,13 +212,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   /** Has those whose turn it is too not wait for lines that stand still. */
   async function yieldTurns(): Promise<void> {
-    if (turns.free() >= turns.places.total) return
-    for (const id of turns.stuck(stuckMs)) {
-      const line = turns.takeWaiting(id)
+    if (inTurn.free() >= inTurn.places.total) return
+    for (const id of inTurn.stuck(stuckMs)) {
+      const line = inTurn.takeWaiting(id)
       const [first] = line
       if (first === undefined) continue
       await handBackHeld(line, options.turns.later(first.delivery.webhook, clock.now()))
-      claiming.wakeFor(new Set([turns]))
+      claiming.wakeFor(new Set([inTurn]))
     }
   }
 

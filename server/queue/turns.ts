@@ -28,8 +28,13 @@ export type Turns = {
 export const accountTurnsPerSecond = 128
 /** Deliveries of one webhook in one second, where its account has no others. */
 export const turnsPerSecond = accountTurnsPerSecond / 2
-/** How far ahead a webhook gets at most. One that is always fast shall not pay for that for ever. Seconds. */
+/**
+ * How far ahead of the clock a webhook gets at most: one that is always fast shall not pay for that for ever. Where
+ * something waits, it is as far ahead as it has caused. Seconds.
+ */
 const maxAhead = 3_600
+/** What waits so far behind those that were reached is of a process that began anew with the clock. Seconds. */
+const anewSeconds = 60
 
 /** The turns of a webhook in the latest second in which it has any. */
 type Latest = { second: number; turns: number }
@@ -56,8 +61,11 @@ export function createTurns(): Turns {
   function enter(second: number): void {
     for (const [id, { latest, taken }] of accounts) {
       for (const [lane, own] of latest) if (own.second < second) latest.delete(lane)
-      for (let past = Math.max(entered, second - maxAhead); past < second; past++) taken.delete(past)
-      if (latest.size === 0) accounts.delete(id)
+      if (latest.size === 0) {
+        accounts.delete(id)
+        continue
+      }
+      for (let past = entered; past < second; past++) taken.delete(past)
     }
     entered = second
   }
@@ -70,11 +78,19 @@ export function createTurns(): Turns {
     return account
   }
 
+  function forget(): void {
+    accounts.clear()
+    reached = null
+  }
+
   return {
     next(accountId, webhook, now) {
       const second = come() ?? secondOf(now)
-      // It waits for itself alone.
-      if (webhook.slow) return priorityOfTurn(webhook, second)
+      if (webhook.slow) {
+        // It waits for itself alone, and so does what it had caused before.
+        accounts.get(accountId)?.latest.delete(webhook.lane)
+        return priorityOfTurn(webhook, second)
+      }
       if (second !== entered) enter(second)
       const { latest, taken } = accountOf(accountId)
       let own = latest.get(webhook.lane)
@@ -83,7 +99,8 @@ export function createTurns(): Turns {
         latest.set(webhook.lane, own)
       }
       let all = taken.get(own.second) ?? 0
-      while (own.turns >= (accountTurnsPerSecond - (all - own.turns)) / 2 && own.second < second + maxAhead) {
+      const last = reached === null ? second + maxAhead : Number.POSITIVE_INFINITY
+      while (own.turns >= (accountTurnsPerSecond - (all - own.turns)) / 2 && own.second < last) {
         own.second += 1
         own.turns = 0
         all = taken.get(own.second) ?? 0
@@ -99,13 +116,11 @@ export function createTurns(): Turns {
     },
     come,
     reach(second, now) {
+      if (reached !== null && second < reached - anewSeconds) forget()
       // Whoever is not ahead of the clock is not ahead of those that wait, whose seconds may be behind it.
       if (reached === null) enter(secondOf(now) + 1)
       reached = Math.max(reached ?? second, second)
     },
-    forget() {
-      accounts.clear()
-      reached = null
-    },
+    forget,
   }
 }

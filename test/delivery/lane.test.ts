@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { createLane, type Held, type InFlight, type Lane, type Places } from '../../server/delivery/lane.ts'
+import {
+  createLane,
+  createPlaces,
+  type Held,
+  type InFlight,
+  type Lane,
+  type Places,
+} from '../../server/delivery/lane.ts'
 
 /** A lane whose attempts end when the test says so. */
 function laneWith(options: { budget: number; webhookCap: number } | { places: Places; webhookCap: number }) {
-  const places = 'places' in options ? options.places : { total: options.budget, taken: 0 }
+  const places = 'places' in options ? options.places : createPlaces(options.budget)
   const inFlight: InFlight = new Map()
   const started: Held[] = []
   const ends = new Map<Held, () => void>()
@@ -60,6 +67,17 @@ describe('a lane', () => {
     expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'x', 'b', 'x', 'c', 'x', 'a'])
   })
 
+  it('gives a place to the account that has the fewest, however long the others keep theirs', async () => {
+    const { lane, started, end } = laneWith({ budget: 3, webhookCap: 4 })
+    const ofAccount = (accountId: string, ids: string[]) =>
+      ids.map((id) => held(lane, id, performance.now(), accountId))
+    lane.add(ofAccount('large', ['a', 'b', 'c', 'a', 'b', 'c']))
+    lane.add(ofAccount('small', ['x', 'x', 'x']))
+    await end(started[0] as Held)
+    for (let ended = 3; ended < 6; ended++) await end(started[ended] as Held)
+    expect(started.map((one) => one.delivery.webhookId)).toEqual(['a', 'b', 'c', 'x', 'x', 'x', 'a'])
+  })
+
   it('has the webhooks of an account wait neither for one of them that is capped nor for other accounts', () => {
     const { lane, started } = laneWith({ budget: 10, webhookCap: 1 })
     const ofAccount = (accountId: string, ids: string[]) =>
@@ -82,7 +100,7 @@ describe('a lane', () => {
   })
 
   it('shares its places with another, but not what it may claim', async () => {
-    const places = { total: 2, taken: 0 }
+    const places = createPlaces(2)
     const one = laneWith({ places, webhookCap: 10 })
     const other = laneWith({ places, webhookCap: 10 })
     one.lane.add([held(one.lane, 'a'), held(one.lane, 'a'), held(one.lane, 'a')])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Claim } from '../../server/delivery/claim.ts'
-import { createLane, type Lane } from '../../server/delivery/lane.ts'
+import { createLane, createPlaces, type Lane } from '../../server/delivery/lane.ts'
 import { createRoomOffers, type RoomOffers } from '../../server/delivery/room.ts'
 
 const claims = [{}, {}] as unknown as Claim[]
@@ -10,7 +10,7 @@ type Circumstances = { isSpokenFor: () => boolean; onlyTurns: boolean }
 /** Offers of a lane with room for twenty, nine at once; what becomes of claims is told in `told`. */
 function offersOf({ isSpokenFor = () => false, onlyTurns = false }: Partial<Circumstances> = {}) {
   const lane: Lane = createLane({
-    places: { total: 2, taken: 0 },
+    places: createPlaces(2),
     webhookCap: 2,
     inFlight: new Map(),
     attempt: () => Promise.resolve(),

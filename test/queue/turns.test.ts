@@ -111,6 +111,37 @@ describe('the turns of webhooks', () => {
     )
   })
 
+  it('advance with what waits, and begin anew with a process that began anew', () => {
+    const turns = createTurns()
+    const second = secondOf(now)
+    for (const ahead of [1, 5, 467]) {
+      turns.reach(second + ahead, now)
+      expect(turns.come()).toBe(second + ahead - 1)
+    }
+    const debts = Array.from({ length: 1_000 }, () => turns.next('flood', flooded, now))
+    turns.reach(second + 460, now)
+    expect(turns.come()).toBe(second + 466)
+    turns.reach(second, now)
+    expect(turns.come()).toBe(second - 1)
+    expect(turns.next('flood', flooded, now)).toBeGreaterThan(debts[0] ?? 0)
+  })
+
+  it('are never more in a second, however far ahead, while something waits', () => {
+    const turns = createTurns()
+    turns.reach(secondOf(now), now)
+    const flood = Array.from({ length: 400_000 }, () => turns.next('flood', flooded, now))
+    const inSecond = [...Map.groupBy(flood, (priority) => priority).values()].map(({ length }) => length)
+    expect(Math.max(...inSecond)).toBe(turnsPerSecond)
+    expect(flood.at(-1)).toBeGreaterThanOrEqual(freshRange.min)
+  })
+
+  it('are given back by a webhook that becomes slow, which waits for itself alone', () => {
+    const turns = createTurns()
+    for (let taken = 0; taken < 10_000; taken++) turns.next('flood', flooded, now)
+    turns.next('flood', { ...flooded, slow: true }, now)
+    expect(turns.next('flood', flooded, now)).toBe(rangeOfTurns(secondOf(now)).min)
+  })
+
   it('are given anew to who is not ahead of the clock when what waits is behind it', () => {
     const turns = createTurns()
     for (let taken = 0; taken < turnsPerSecond; taken++) turns.next('other', other, now)
