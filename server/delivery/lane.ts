@@ -147,7 +147,8 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
       const webhookId = startable(lines)
       if (webhookId === null) continue
       next = { accountId, webhookId, inFlight }
-      if (inFlight === 0) break
+      // None, or fewer than they have on average: that is few enough, without a look at all others.
+      if (inFlight * places.byAccount.size < places.taken || inFlight === 0) break
     }
     return next
   }
