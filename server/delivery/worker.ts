@@ -67,7 +67,7 @@ export type DeliveryWorker = {
  * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
  * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
  * none of them can take the place of the others. Where fresh deliveries wait for one another, those whose
- * turn it is are still claimed, and have half of what becomes free.
+ * turn it is are still claimed, and a place that becomes free goes to the account that has the fewest.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
