@@ -52,13 +52,13 @@ export function continueAfter(id: string): void {
 }
 
 /**
- * When an identifier was made. Later than that where identifiers of its process were ahead of the clock.
+ * When an identifier was made. Later than that where identifiers of its process were ahead of the clock. Throws when
+ * `id` is none.
  *
- * Source: TypeID 0.3.0 (five bits a character, behind two bits of zero), RFC 9562 §5.7 (48 bits of time).
+ * Source: RFC 9562 §5.7 (48 bits of time).
  */
 export function timeOf(id: string): Date {
-  const digits = id.slice(id.indexOf('_') + 1).slice(0, 10)
-  return new Date([...digits].reduce((ms, digit) => ms * 32 + alphabet.indexOf(digit), 0))
+  return new Date(Number.parseInt(uuidOf(id).slice(0, 13).replace('-', ''), 16))
 }
 
 /** The smallest identifier made at `at`: a bound for "since" in lists ordered by identifier. */

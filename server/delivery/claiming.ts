@@ -8,7 +8,7 @@ import { type Claim, claimDue } from './claim.ts'
 import { handBack } from './hand-back.ts'
 import type { KeptBook } from './kept-book.ts'
 import type { Held, Lane } from './lane.ts'
-import { createRoomOffers, type Room, type RoomOffers } from './room.ts'
+import { createRoomOffers, type Room } from './room.ts'
 
 /** Jobs claimed by one statement at most. */
 const batchSize = 500
@@ -29,8 +29,8 @@ export type Claiming = {
   wakeSlow(): void
   /** There is room again in these lanes. */
   wakeFor(lanes: ReadonlySet<Lane>): void
-  /** Room for what is fanned out here: none while deliveries wait in the queue that go first. */
-  room: RoomOffers
+  /** Room for what is fanned out here: none while deliveries wait in the queue that go first. See `RoomOffers`. */
+  offerRoom(waits: boolean): Promise<Room>
   /** Milliseconds since each last looked at the queue without an error. */
   idleMs(): number
   stop(): Promise<void>
@@ -260,7 +260,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       for (const { lane, loop, mayHaveMore } of byLane) if (mayHaveMore && freed.has(lane)) loop.wake()
       if (freed.has(slow)) claimingSlow.wake()
     },
-    room: { ...room, offer: offerRoom },
+    offerRoom,
     idleMs: () => Math.max(...loops.map((loop) => loop.idleMs())),
     async stop() {
       room.close()

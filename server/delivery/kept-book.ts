@@ -1,4 +1,5 @@
 import { startBatches } from '../batches.ts'
+import { changeCount } from '../counts.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './claim.ts'
 
@@ -37,13 +38,7 @@ export function createKeptBook(options: {
   function change(claims: readonly Claim[], by: 1 | -1): void {
     for (const { claimed } of claims) {
       if (!('keptBy' in claimed)) continue
-      const left = (inHand.get(claimed.keptBy) ?? 0) + by
-      if (left > 0) {
-        inHand.set(claimed.keptBy, left)
-        continue
-      }
-      inHand.delete(claimed.keptBy)
-      ending.add(claimed.keptBy)
+      if (changeCount(inHand, claimed.keptBy, by) <= 0) ending.add(claimed.keptBy)
     }
   }
 

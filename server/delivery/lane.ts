@@ -1,3 +1,4 @@
+import { changeCount } from '../counts.ts'
 import type { Claim } from './claim.ts'
 
 /** A claimed delivery in this process, from the claim until it is settled or handed back. */
@@ -20,12 +21,6 @@ export type Places = {
 
 export function createPlaces(total: number): Places {
   return { total, taken: 0, byAccount: new Map() }
-}
-
-function change({ byAccount }: Places, accountId: string, by: 1 | -1): void {
-  const left = (byAccount.get(accountId) ?? 0) + by
-  if (left === 0) byAccount.delete(accountId)
-  else byAccount.set(accountId, left)
 }
 
 export type LaneOptions = {
@@ -59,8 +54,8 @@ export type Lane = {
   end(one: Held): void
   /** Requests in flight of the account whose delivery may start next. Null: none may. */
   fewest(): number | null
-  /** Starts that one. */
-  startNext(): void
+  /** Starts that one. Answers whether there was one. */
+  startNext(): boolean
   /** Starts what may start. */
   pump(): void
   /** Starts nothing any more. */
@@ -81,7 +76,10 @@ export type Lane = {
  * What waits for one webhook, since when only its own cap holds that up, and when it last moved. Milliseconds,
  * monotonic.
  */
-type Line = { waiting: Held[]; cappedSince: number | null; movedAt: number }
+type Line = { webhookId: string; waiting: Held[]; cappedSince: number | null; movedAt: number }
+
+/** Whose delivery is started next: the first of a line, which is one of those of an account with `count` places. */
+type Next = { accountId: string; lines: Map<string, Line>; line: Line; count: number }
 
 export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: LaneOptions): Lane {
   /** Lines by webhook, by account. */
@@ -98,24 +96,26 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
   function takePlace(one: Held): void {
     running.set(one, performance.now())
     places.taken += 1
-    change(places, one.delivery.accountId, 1)
+    changeCount(places.byAccount, one.delivery.accountId, 1)
   }
 
   function start(one: Held): void {
     const { webhookId } = one.delivery
     takePlace(one)
-    inFlight.set(webhookId, (inFlight.get(webhookId) ?? 0) + 1)
+    changeCount(inFlight, webhookId, 1)
     void attempt(one).finally(() => {
       one.lane.end(one)
-      const left = (inFlight.get(webhookId) ?? 1) - 1
-      if (left === 0) inFlight.delete(webhookId)
-      else inFlight.set(webhookId, left)
+      changeCount(inFlight, webhookId, -1)
       onEnd()
     })
   }
 
-  function allLines(): [string, Line][] {
-    return [...accounts.values()].flatMap((lines) => [...lines])
+  /** The webhooks whose own cap lets nothing start, those of whose lines this is so. */
+  function cappedWebhooks(isMeant: (line: Line) => boolean): string[] {
+    return [...accounts.values()]
+      .flatMap((lines) => [...lines.values()])
+      .filter((line) => !mayStart(line.webhookId) && isMeant(line))
+      .map(({ webhookId }) => webhookId)
   }
 
   function join(one: Held): void {
@@ -123,45 +123,40 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     const lines = accounts.get(accountId) ?? new Map<string, Line>()
     accounts.set(accountId, lines)
     const line = lines.get(webhookId)
-    if (line === undefined) lines.set(webhookId, { waiting: [one], cappedSince: null, movedAt: one.since })
+    if (line === undefined) lines.set(webhookId, { webhookId, waiting: [one], cappedSince: null, movedAt: one.since })
     else line.waiting.push(one)
   }
 
   /** The first of the lines of an account of which one may start. */
-  function startable(lines: Map<string, Line>): string | null {
-    for (const [webhookId, line] of lines) {
-      if (mayStart(webhookId)) return webhookId
+  function startable(lines: Map<string, Line>): Line | null {
+    for (const line of lines.values()) {
+      if (mayStart(line.webhookId)) return line
       line.cappedSince ??= performance.now()
     }
     return null
   }
 
-  type Next = { accountId: string; webhookId: string; inFlight: number }
-
   function findNext(): Next | null {
     if (halted || places.taken >= places.total) return null
     let next: Next | null = null
     for (const [accountId, lines] of accounts) {
-      const inFlight = places.byAccount.get(accountId) ?? 0
-      if (next !== null && inFlight >= next.inFlight) continue
-      const webhookId = startable(lines)
-      if (webhookId === null) continue
-      next = { accountId, webhookId, inFlight }
+      const count = places.byAccount.get(accountId) ?? 0
+      if (next !== null && count >= next.count) continue
+      const line = startable(lines)
+      if (line === null) continue
+      next = { accountId, lines, line, count }
       // None, or fewer than they have on average: that is few enough, without a look at all others.
-      if (inFlight * places.byAccount.size < places.taken || inFlight === 0) break
+      if (count * places.byAccount.size < places.taken || count === 0) break
     }
     return next
   }
 
   /** The account goes to the end, and so does the line among its own. */
-  function takeOut({ accountId, webhookId }: Next): Held | undefined {
-    const lines = accounts.get(accountId)
-    const line = lines?.get(webhookId)
-    if (lines === undefined || line === undefined) return undefined
-    line.movedAt = performance.now()
-    lines.delete(webhookId)
+  function takeOut({ accountId, lines, line }: Next): Held | undefined {
     const one = line.waiting.shift()
-    if (line.waiting.length > 0) lines.set(webhookId, line)
+    line.movedAt = performance.now()
+    lines.delete(line.webhookId)
+    if (line.waiting.length > 0) lines.set(line.webhookId, line)
     accounts.delete(accountId)
     if (lines.size > 0) accounts.set(accountId, lines)
     return one
@@ -187,47 +182,39 @@ export function createLane({ places, webhookCap, inFlight, attempt, onEnd }: Lan
     end(one) {
       if (!running.delete(one)) return
       places.taken -= 1
-      change(places, one.delivery.accountId, -1)
+      changeCount(places.byAccount, one.delivery.accountId, -1)
     },
-    fewest: () => findNext()?.inFlight ?? null,
+    fewest: () => findNext()?.count ?? null,
     startNext() {
       const next = findNext()
       const one = next === null ? undefined : takeOut(next)
       if (one !== undefined) start(one)
+      return one !== undefined
     },
     pump() {
-      for (let next = findNext(); next !== null; next = findNext()) {
-        const one = takeOut(next)
-        if (one !== undefined) start(one)
-      }
+      while (lane.startNext());
     },
     halt() {
       halted = true
     },
     takeWaiting(webhookId) {
-      const taken: Held[] = []
-      for (const [accountId, lines] of accounts) {
-        for (const id of webhookId === undefined ? [...lines.keys()] : [webhookId]) {
-          taken.push(...(lines.get(id)?.waiting ?? []))
-          lines.delete(id)
-        }
+      return [...accounts].flatMap(([accountId, lines]) => {
+        const taken = [...lines.values()].filter((line) => webhookId === undefined || line.webhookId === webhookId)
+        for (const line of taken) lines.delete(line.webhookId)
         if (lines.size === 0) accounts.delete(accountId)
-      }
-      return taken
+        return taken.flatMap(({ waiting }) => waiting)
+      })
     },
     saturated(ms) {
       const before = performance.now() - ms
-      const isSaturated = (id: string, { waiting, cappedSince }: Line) =>
-        !mayStart(id) && cappedSince !== null && Math.max(cappedSince, waiting[0]?.since ?? before) < before
-      return allLines()
-        .filter(([id, line]) => isSaturated(id, line))
-        .map(([id]) => id)
+      return cappedWebhooks(
+        ({ waiting, cappedSince }) =>
+          cappedSince !== null && Math.max(cappedSince, waiting[0]?.since ?? before) < before,
+      )
     },
     stuck(ms) {
       const before = performance.now() - ms
-      return allLines()
-        .filter(([id, { movedAt }]) => !mayStart(id) && movedAt < before)
-        .map(([id]) => id)
+      return cappedWebhooks(({ movedAt }) => movedAt < before)
     },
     hanging(ms) {
       const before = performance.now() - ms

@@ -266,7 +266,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   return {
     wake: () => claiming.wakeFresh(),
-    offerRoom: (waits) => claiming.room.offer(waits),
+    offerRoom: (waits) => claiming.offerRoom(waits),
     idleMs: () => Math.max(claiming.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)

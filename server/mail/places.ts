@@ -1,3 +1,4 @@
+import { changeCount } from '../counts.ts'
 import type { Transport } from './transport.ts'
 
 /** Places at destinations, taken for conversations from when they are planned until the transport counts them. */
@@ -25,9 +26,7 @@ export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Pl
 
   function change(destination: string, by: 1 | -1): void {
     total += by
-    const count = (taken.get(destination) ?? 0) + by
-    if (count === 0) taken.delete(destination)
-    else taken.set(destination, count)
+    changeCount(taken, destination, by)
   }
 
   const room = () => Math.max(0, transport.room() - total)
@@ -47,8 +46,7 @@ export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Pl
     },
     mayLookSoon(destination) {
       const left = looks.get(destination) ?? 0
-      if (left > 1) looks.set(destination, left - 1)
-      else looks.delete(destination)
+      if (left > 0) changeCount(looks, destination, -1)
       return left > 0
     },
   }

@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../../clock.ts'
+import { changeCount } from '../../counts.ts'
 
 /** Who may come in how often. */
 export type DoorLimits = {
@@ -31,18 +32,14 @@ export function createDoor(limits: DoorLimits, clock: Clock): Door {
       const now = Math.floor(clock.now().getTime() / minuteMs)
       if (now !== minute) opened.clear()
       minute = now
-      const openNow = open.get(key) ?? 0
-      const openedNow = opened.get(key) ?? 0
-      if (openNow >= limits.connectionsPerAddress || openedNow >= limits.connectionsPerMinute) return false
-      open.set(key, openNow + 1)
-      opened.set(key, openedNow + 1)
+      const isFull = (open.get(key) ?? 0) >= limits.connectionsPerAddress
+      if (isFull || (opened.get(key) ?? 0) >= limits.connectionsPerMinute) return false
+      changeCount(open, key, 1)
+      changeCount(opened, key, 1)
       return true
     },
     leave(address) {
-      const key = neighbourhoodOf(address)
-      const left = (open.get(key) ?? 0) - 1
-      if (left > 0) open.set(key, left)
-      else open.delete(key)
+      changeCount(open, neighbourhoodOf(address), -1)
     },
   }
 }

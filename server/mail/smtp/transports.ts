@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import { changeCount } from '../../counts.ts'
 import { resolveWithSystem } from '../../network/name-resolution.ts'
 import { type StartTimer, startSystemTimer } from '../../timer.ts'
 import type { Transport } from '../transport.ts'
@@ -80,9 +81,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   function count(destination: string, change: 1 | -1): void {
     begun += change
-    const left = (under.get(destination) ?? 0) + change
-    if (left === 0) under.delete(destination)
-    else under.set(destination, left)
+    changeCount(under, destination, change)
   }
 
   return {
