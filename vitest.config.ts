@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { ExercisedReporter } from './test/support/exercised-reporter.ts'
+import { patienceMs } from './test/support/patience.ts'
+import { TallyReporter } from './test/support/tally-reporter.ts'
 
 export default defineConfig({
   test: {
@@ -9,12 +11,13 @@ export default defineConfig({
     exclude: ['test/postfix/**'],
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
-    reporters: ['default', new ExercisedReporter()],
+    reporters: ['default', new ExercisedReporter(), new TallyReporter()],
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',
     // They wait for sockets and timers more than for a processor.
     maxWorkers: availableParallelism() + 1,
-    testTimeout: 20_000,
+    testTimeout: 2 * patienceMs,
+    expect: { poll: { timeout: patienceMs } },
     hookTimeout: 60_000,
   },
 })

@@ -116,7 +116,7 @@ export const contacts = c.router({
     path: '/v1/audiences/:audienceId/contacts/:subscriberId',
     summary: 'Update a contact',
     description:
-      'Changes the fields given. Names belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did.',
+      'Changes the fields given. Names belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did. To set one that is `unsubscribed` to `active` needs a live key.',
     pathParams: contactParams,
     body: updateContact,
     ...outcome(

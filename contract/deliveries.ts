@@ -1,9 +1,10 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { eventTypeName } from './event-types.ts'
-import { timeInput, timestamp } from './fields.ts'
+import { eventTypeName, eventTypeNames } from './event-types.ts'
+import { list, timeInput, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
-import { pageOf, pageQuery } from './pagination.ts'
+import { mode } from './mode.ts'
+import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
 
 const c = initContract()
@@ -18,8 +19,13 @@ const deliveryFields = {
   id: idSchema('delivery', 'Identifies the delivery.'),
   eventId: idSchema('event', 'The event it carries.'),
   eventType: eventTypeName,
+  mode,
   status: deliveryStatus,
   attemptCount: z.int().min(0).meta({ description: 'Attempts made so far.' }),
+  sample: z.boolean().meta({
+    description:
+      'Whether it carries a sample, made up by `POST /v1/webhooks/:id/test`. Each attempt of one has the header `X-Service-Sample: true`.',
+  }),
   nextAttemptAt: timestamp.nullable().meta({ description: 'When the next attempt is due; null when none is.' }),
   createdAt: timestamp,
   completedAt: timestamp.nullable().meta({ description: 'When it succeeded, failed or was canceled.' }),
@@ -29,8 +35,10 @@ const deliveryExample = {
   id: exampleId('delivery'),
   eventId: exampleId('event'),
   eventType: 'contact.created',
+  mode: 'live',
   status: 'pending',
   attemptCount: 1,
+  sample: false,
   nextAttemptAt: '2026-03-01T09:31:00.120Z',
   createdAt: '2026-03-01T09:30:00.010Z',
   completedAt: null,
@@ -47,6 +55,7 @@ const attemptExample = {
   responseStatus: 500,
   responseBody: 'Internal Server Error',
   error: 'The endpoint answered 500.',
+  reposted: false,
 }
 
 const attempt = z
@@ -54,15 +63,18 @@ const attempt = z
     number: z.int().min(1).meta({ description: 'Counted from 1.' }),
     startedAt: timestamp,
     durationMs: z.int().min(0).meta({ description: 'Milliseconds from the start to the answer or the failure.' }),
-    responseStatus: z
-      .int()
-      .nullable()
-      .meta({ description: 'The status the endpoint answered; null without an answer.' }),
+    responseStatus: z.int().nullable().meta({
+      description: 'The status the endpoint answered, also where its answer then broke off; null without one.',
+    }),
     responseBody: z
       .string()
       .nullable()
       .meta({ description: 'The first 4 KiB of the answer as text; null without an answer.' }),
     error: z.string().nullable().meta({ description: 'Why the attempt failed; null when it succeeded.' }),
+    reposted: z.boolean().meta({
+      description:
+        'Whether the request was posted twice within this attempt: the endpoint closed a kept connection while the request was on its way, so it was posted again on a new one. The endpoint may have received both.',
+    }),
   })
   .meta({ id: 'Attempt', description: 'One HTTP exchange of a delivery.', example: attemptExample })
 
@@ -72,9 +84,85 @@ export const deliveryWithAttempts = z.object({ ...deliveryFields, attempts: z.ar
   example: { ...deliveryExample, attempts: [attemptExample] },
 })
 
+const recoveryStatus = z.enum(['running', 'completed', 'canceled']).meta({
+  id: 'RecoveryStatus',
+  description:
+    '`running`: it sends in the background. `completed`: all that was to be sent is on its way. `canceled`: the webhook was disabled first. Enable it and start another recovery; what was sent already is not sent again.',
+})
+
+const recoveryFields = {
+  id: idSchema('recovery', 'Identifies the recovery.'),
+  status: recoveryStatus,
+  since: timestamp.meta({ description: 'Events of this time or later.' }),
+  until: timestamp.nullable().meta({ description: 'Events before this time; null without an end.' }),
+  types: z
+    .array(eventTypeName)
+    .nullable()
+    .meta({ description: 'Only events of these types; null: all that the webhook subscribes to.' }),
+  count: z.int().min(0).meta({
+    description:
+      'How many deliveries it sends. Exact where `countIsExact` says so, which is when the span has up to 2,000 events, and at the end. Else a lower bound, which grows while it runs.',
+  }),
+  countIsExact: z.boolean().meta({ description: 'Whether `count` is all there is to send, and not a lower bound.' }),
+  done: z.int().min(0).meta({ description: 'How many of them were put on their way so far.' }),
+  createdAt: timestamp,
+  completedAt: timestamp.nullable().meta({ description: 'When it was completed or canceled; null while it runs.' }),
+}
+
+const recoveryExample = {
+  id: exampleId('recovery'),
+  status: 'running',
+  since: '2026-03-01T00:00:00.000Z',
+  until: null,
+  types: null,
+  count: 42,
+  countIsExact: true,
+  done: 0,
+  createdAt: '2026-03-02T09:30:00.000Z',
+  completedAt: null,
+}
+
 const recovery = z
-  .object({ count: z.int().min(0).meta({ description: 'How many deliveries will be sent again.' }) })
-  .meta({ id: 'Recovery', description: 'What a recovery will send again.', example: { count: 42 } })
+  .object(recoveryFields)
+  .meta({ id: 'Recovery', description: 'What was asked to be sent, and how far it is.', example: recoveryExample })
+
+const startedRecovery = z
+  .object({
+    ...recoveryFields,
+    started: z.boolean().meta({
+      description:
+        'Whether this request started it. False: the same recovery was running already, and nothing is sent twice.',
+    }),
+  })
+  .meta({
+    id: 'StartedRecovery',
+    description: 'The recovery that was started, or the same one that was running already.',
+    example: { ...recoveryExample, started: true },
+  })
+
+const recoverRequest = z
+  .strictObject({
+    since: timeInput.meta({ description: 'Events of this time or later, by the time in the event.' }),
+    until: timeInput.optional().meta({ description: 'Only events before this time. Default: all until now.' }),
+    types: list(eventTypeName, {
+      min: 1,
+      minFault: 'at least one event type is needed',
+      max: eventTypeNames.length,
+      fault: `must be at most ${eventTypeNames.length} event types: each may stand only once`,
+    })
+      .refine((types) => new Set(types).size === types.length, 'each event type may stand only once')
+      .optional()
+      .meta({
+        uniqueItems: true,
+        description: 'Only events of these types. Default: all that the webhook subscribes to.',
+        example: ['contact.created'],
+      }),
+  })
+  .meta({
+    id: 'RecoverDeliveries',
+    description: 'Which events to send.',
+    example: { since: '2026-03-01T00:00:00Z' },
+  })
 
 const webhookParam = z.object({ id: idSchema('webhook', 'The webhook.') })
 const deliveryParams = z.object({
@@ -86,14 +174,17 @@ const listQuery = z.strictObject({
   ...pageQuery,
   status: deliveryStatus.optional(),
   eventType: eventTypeName.optional(),
-  from: timeInput.optional().meta({ description: 'Only those created at or after this time.' }),
-  until: timeInput.optional().meta({ description: 'Only those created before this time.' }),
+  ...timeFilters,
+  from: timeInput.optional().meta({ description: 'The former name of `since`.' }),
 })
 
+export type Recovery = z.infer<typeof recovery>
+export type StartedRecovery = z.infer<typeof startedRecovery>
+export type RecoverRequest = z.infer<typeof recoverRequest>
 export type Delivery = z.infer<typeof delivery>
 export type DeliveryStatus = z.infer<typeof deliveryStatus>
 export type DeliveryWithAttempts = z.infer<typeof deliveryWithAttempts>
-export type DeliveryListQuery = z.infer<typeof listQuery>
+export type DeliveryListQuery = Omit<z.infer<typeof listQuery>, 'from'>
 
 export const deliveries = c.router({
   list: {
@@ -104,7 +195,12 @@ export const deliveries = c.router({
     pathParams: webhookParam,
     query: listQuery,
     ...outcome(
-      { operationId: 'listDeliveries', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      {
+        operationId: 'listDeliveries',
+        tag: 'Deliveries',
+        permission: 'webhooks:read',
+        errors: ['not_found', 'rule_violation'],
+      },
       { 200: pageOf(delivery, 'DeliveryPage') },
     ),
   },
@@ -142,15 +238,11 @@ export const deliveries = c.router({
   recover: {
     method: 'POST',
     path: '/v1/webhooks/:id/recover',
-    summary: 'Send everything that failed again',
+    summary: 'Send the events that a webhook has missed',
     description:
-      'Sends every delivery created since `since` that failed or was canceled again, in the background, oldest first.',
+      'Sends, in the background and oldest first, the events since `since` that the webhook did not get: those that came while it was disabled or were never sent to it, and those whose delivery failed or was canceled. What counts is the webhook as it is now: its event types and its URL. Samples are left out, and so is what is on its way or was accepted. One recovery of a webhook runs at a time: the same request again answers the one that is running, with `started: false`; one that differs is refused with `conflict`.',
     pathParams: webhookParam,
-    body: z.strictObject({ since: timeInput }).meta({
-      id: 'RecoverDeliveries',
-      description: 'What to send again.',
-      example: { since: '2026-03-01T00:00:00Z' },
-    }),
+    body: recoverRequest,
     ...outcome(
       {
         operationId: 'recoverDeliveries',
@@ -158,9 +250,35 @@ export const deliveries = c.router({
         permission: 'webhooks:write',
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['not_found', 'webhook_disabled'],
+        errors: ['not_found', 'conflict', 'webhook_disabled'],
       },
-      { 202: recovery },
+      { 202: startedRecovery },
+    ),
+  },
+  listRecoveries: {
+    method: 'GET',
+    path: '/v1/webhooks/:id/recoveries',
+    summary: 'List the recoveries of a webhook',
+    description: 'Newest first. Those that ended are kept as long as events are.',
+    pathParams: webhookParam,
+    query: z.strictObject(pageQuery),
+    ...outcome(
+      { operationId: 'listRecoveries', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      { 200: pageOf(recovery, 'RecoveryPage') },
+    ),
+  },
+  getRecovery: {
+    method: 'GET',
+    path: '/v1/webhooks/:id/recoveries/:recoveryId',
+    summary: 'Get a recovery',
+    description: 'What a recovery sends, and how far it is.',
+    pathParams: z.object({
+      id: idSchema('webhook', 'The webhook.'),
+      recoveryId: idSchema('recovery', 'The recovery.'),
+    }),
+    ...outcome(
+      { operationId: 'getRecovery', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      { 200: recovery },
     ),
   },
 })

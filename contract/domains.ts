@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { boundedString, timestamp, wellFormedString } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -15,13 +15,17 @@ export const defaultReturnPath = 'send'
 export const maxReturnPathBelow = 63
 /** Characters of the whole name of a return path: an address has 49 more, and 254 at most (RFC 5321 §4.5.3.1.3). */
 export const maxReturnPathLength = 205
+/** Bits that an RSA key of a client's own may have: RFC 8301 §3.2 advises 2,048, and 4,096 is the most receivers need to know. */
+export const rsaBits = { min: 2_048, max: 4_096 }
+/** Days that mail may be on its way which was signed with keys that sign no more. */
+export const retiredDays = 7
+/** Rotations of a domain whose keys are remembered. */
+export const maxRotations = 10
 /** Domains an account can have. */
 export const maxDomains = 1_000
 
-const name = z
-  .string()
+const name = wellFormedString(maxDomainLength)
   .min(1)
-  .max(maxDomainLength)
   .regex(/^[^\s.@/:]+(?:\.[^\s.@/:]+)+\.?$/, 'must be a domain name such as example.com')
   .meta({
     format: 'idn-hostname',
@@ -29,9 +33,7 @@ const name = z
     example: 'example.com',
   })
 
-const returnPath = z
-  .string()
-  .max(maxReturnPathBelow)
+const returnPath = boundedString(maxReturnPathBelow)
   .regex(
     /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*$/,
     'must be a label, or several with dots between them: letters, digits and hyphens inside',
@@ -39,6 +41,37 @@ const returnPath = z
   .meta({
     description: `Where bounces go, as a name below the domain: of \`bounces\` and \`example.com\` comes \`bounces.example.com\`. Kept in lower case. At most ${maxReturnPathLength} characters with the domain. Default: \`${defaultReturnPath}\`.`,
     example: defaultReturnPath,
+  })
+
+const ownKey = (kind: string, format: string) =>
+  z.strictObject({
+    selector: boundedString(63)
+      .min(1)
+      .regex(
+        /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?$/,
+        'must be one label: letters, digits and hyphens inside, 63 characters at most',
+      )
+      .meta({
+        description: 'Where its record stands: at `<selector>._domainkey.<domain>`. Kept in lower case.',
+        example: 's1',
+      }),
+    privateKey: wellFormedString(8_192)
+      .min(1)
+      .meta({ format, description: `${kind} in PEM, without a passphrase. Kept encrypted, and never shown.` }),
+  })
+
+const dkimKeys = z
+  .strictObject({
+    rsa: ownKey(
+      `A private key of RSA with ${rsaBits.min.toLocaleString('en')} to ${rsaBits.max.toLocaleString('en')} bits (PKCS #8 or PKCS #1)`,
+      'rsa-private-key',
+    ).optional(),
+    ed25519: ownKey('A private key of Ed25519 (PKCS #8)', 'ed25519-private-key').optional(),
+  })
+  .meta({
+    id: 'DkimKeys',
+    description:
+      'Private keys of your own, whose records may be published already. Of a kind that is not given, one is made.',
   })
 
 const status = z.enum(['pending', 'verified', 'failed']).meta({
@@ -69,6 +102,10 @@ const record = z
     priority: z.int().nullable().meta({ description: 'Of an MX record; null for others.' }),
     ttl: z.int().meta({ description: 'Seconds. A suggestion.' }),
     required: z.boolean().meta({ description: 'Whether the domain is verified only with it.' }),
+    key: z.enum(['signing', 'next']).nullable().meta({
+      description:
+        'Of a DKIM record: `signing`: of the keys that sign; `next`: of those that sign once their records are seen. Null for other records.',
+    }),
     status: recordStatus.meta({
       description:
         'What the last check found. `pending`: not checked yet. `missing`: not there, or not to be published yet, as the hint then says. `dangling`: a CNAME that leads nowhere. `mismatch`: another value. `multiple`: several records where only one may be. `timeout`, `server_failure`: the name servers did not answer, or with an error; this changes nothing for the domain.',
@@ -76,6 +113,19 @@ const record = z
     hint: z.string().nullable().meta({ description: 'What was found, and what to do.' }),
   })
   .meta({ id: 'DomainRecord', description: 'A DNS record to publish.' })
+
+const retiredRecord = z
+  .object({
+    purpose: record.shape.purpose,
+    type: record.shape.type,
+    name: z.string(),
+    value: z.string(),
+    retiredAt: timestamp.meta({ description: 'When other keys began to sign.' }),
+    removableAt: timestamp.meta({
+      description: `From when on it may be removed: ${retiredDays} days later. Mail that was signed before is verified with it.`,
+    }),
+  })
+  .meta({ id: 'RetiredDomainRecord', description: 'A DNS record of a key that signs no more.' })
 
 const example = {
   id: exampleId('domain'),
@@ -91,10 +141,12 @@ const example = {
       priority: 10,
       ttl: 3600,
       required: true,
+      key: null,
       status: 'missing',
       hint: 'There is no MX record at "send.example.com". Publish it as shown.',
     },
   ],
+  retiredRecords: [],
   lastCheckedAt: '2026-03-01T09:31:00.000Z',
   nextCheckAt: '2026-03-01T09:33:00.000Z',
   verifiedAt: null,
@@ -109,6 +161,9 @@ const domain = z
     returnPath: z.string().meta({ description: 'Where bounces go, as a name below the domain.' }),
     status,
     records: z.array(record).meta({ description: 'What to publish in the DNS, and what of it was found.' }),
+    retiredRecords: z.array(retiredRecord).meta({
+      description: `Records of keys that sign no more, the newest first: of the last ${maxRotations} rotations.`,
+    }),
     lastCheckedAt: timestamp.nullable(),
     nextCheckAt: timestamp.nullable().meta({ description: 'Null: not checked any more by itself.' }),
     verifiedAt: timestamp.nullable().meta({ description: 'When it last became verified.' }),
@@ -118,14 +173,20 @@ const domain = z
   .meta({ id: 'Domain', description: 'A domain to send from.', example })
 
 const createDomain = z
-  .strictObject({ name, returnPath: returnPath.optional() })
+  .strictObject({ name, returnPath: returnPath.optional(), dkimKeys: dkimKeys.optional() })
   .meta({ id: 'CreateDomain', description: 'The domain to add.', example: { name: 'example.com' } })
+
+const rotateKeys = z
+  .strictObject({ dkimKeys: dkimKeys.optional() })
+  .meta({ id: 'RotateKeys', description: 'The keys to take, if not new ones.', example: {} })
 
 const idParam = z.object({ id: idSchema('domain', 'The sending domain.') })
 
 export type Domain = z.infer<typeof domain>
 export type DomainRecord = z.infer<typeof record>
 export type CreateDomain = z.infer<typeof createDomain>
+export type RotateKeys = z.infer<typeof rotateKeys>
+export type DkimKeysInput = z.infer<typeof dkimKeys>
 
 export const domains = c.router({
   create: {
@@ -142,7 +203,7 @@ export const domains = c.router({
         hasBody: true,
         // Its keys take long: no connection to the database is held meanwhile.
         idempotency: 'after-work',
-        errors: ['conflict'],
+        errors: ['conflict', 'rule_violation'],
       },
       { 201: domain },
     ),
@@ -177,7 +238,13 @@ export const domains = c.router({
       'Nothing more is sent from it but what is under way in this moment, and its keys are gone. Emits `domain.deleted`.',
     pathParams: idParam,
     ...outcome(
-      { operationId: 'deleteDomain', tag: 'Domains', permission: 'domains:write', errors: ['not_found'] },
+      {
+        operationId: 'deleteDomain',
+        tag: 'Domains',
+        permission: 'domains:write',
+        liveKeyOnly: true,
+        errors: ['not_found'],
+      },
       { 204: c.noBody() },
     ),
   },
@@ -194,9 +261,30 @@ export const domains = c.router({
         operationId: 'verifyDomain',
         tag: 'Domains',
         permission: 'domains:write',
+        liveKeyOnly: true,
         hasBody: true,
         idempotency: 'after-work',
         errors: ['not_found'],
+      },
+      { 200: domain },
+    ),
+  },
+  rotateKeys: {
+    method: 'POST',
+    path: '/v1/domains/:id/rotate-keys',
+    summary: 'Rotate the DKIM keys',
+    description: `Puts new keys beside those that sign; \`records\` shows theirs too, as \`next\`. The present keys sign until a check has seen the new records, by itself or by \`verify\`: RSA, and Ed25519 where that of the present keys is published. They are looked for from a minute later on, with growing pauses, for 72 hours, then daily. Rotating again before that replaces the keys that wait. Of the keys that sign no more, \`retiredRecords\` tells from when on their records may be removed: ${retiredDays} days later. Emits no event: the domain stays as it is.`,
+    pathParams: idParam,
+    body: rotateKeys.optional(),
+    ...outcome(
+      {
+        operationId: 'rotateDomainKeys',
+        tag: 'Domains',
+        permission: 'domains:write',
+        liveKeyOnly: true,
+        hasBody: true,
+        idempotency: 'after-work',
+        errors: ['not_found', 'conflict', 'rule_violation'],
       },
       { 200: domain },
     ),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { line } from './fields.ts'
+import { boundedString, line, record, wellFormedString } from './fields.ts'
 
 /** How much an email may be. */
 export const emailLimits = {
@@ -24,16 +24,28 @@ export const emailLimits = {
   batch: 100,
 } as const
 
+/** Characters of the largest file in base64. */
+const maxBase64Length = 4 * Math.ceil(emailLimits.attachmentBytes / 3)
+
+/** The fields of an email that may be long, and how long: its HTML, its text, and what is in its files. */
+export const longEmailFields = {
+  html: emailLimits.contentBytes,
+  text: emailLimits.contentBytes,
+  content: maxBase64Length,
+} as const
+
 /** One line of a message. */
 export const emailLine = (description: string) =>
   line(emailLimits.subjectOctets)
     .min(1)
     .meta({ description: `${description} At most ${emailLimits.subjectOctets} octets in UTF-8.` })
 
-/** The message itself. How long it may be is not in the schema: it is counted in bytes. */
+/** The message itself. The schema bounds it roughly; `server/emails/read-email.ts` counts its bytes. */
 export const emailContent = (description: string) =>
-  z
-    .string()
+  wellFormedString(emailLimits.contentBytes, {
+    unit: 'octets',
+    fault: `must be at most ${emailLimits.contentBytes} bytes in UTF-8`,
+  })
     .refine((value) => !value.includes('\u0000'), 'must not contain U+0000')
     .meta({
       description: `${description} At most ${emailLimits.contentBytes / 2 ** 20} MiB.`,
@@ -43,28 +55,26 @@ export const emailContent = (description: string) =>
     .nullable()
     .optional()
 
-/** The map leaves `__proto__` out of what it reads: refused, it is not lost without a word. */
-function refuseProto(given: Record<string, string>, { addIssue }: z.RefinementCtx): Record<string, string> {
-  if (Object.hasOwn(Object(given), '__proto__')) {
-    addIssue({ code: 'custom', path: ['__proto__'], message: 'cannot be the name of a header here' })
-  }
-  return given
-}
+const headerFault = `must be at most ${emailLimits.headerOctets} octets long with its name`
 
-export const headerMap = z.preprocess(
-  refuseProto,
-  z.record(z.string(), z.string()).meta({
-    description: `More headers, by name: at most ${emailLimits.headers}, each at most ${emailLimits.headerOctets} octets long, ${emailLimits.headersOctets / 2 ** 10} KiB together. Those that the fields of an email make (\`From\`, \`Subject\`, \`Content-Type\`, …) and those that mail servers write (\`Received\`, \`DKIM-Signature\`, …) are refused.`,
-    example: { 'X-Order-Number': '4711' },
-  }),
-)
+export const headerMap = record(wellFormedString(emailLimits.headerOctets, { unit: 'octets', fault: headerFault }), {
+  maxEntries: emailLimits.headers,
+  fault: `must be at most ${emailLimits.headers} headers`,
+  maxNameCharacters: emailLimits.headerOctets,
+  nameFault: headerFault,
+}).meta({
+  description: `More headers, by name: at most ${emailLimits.headers}, each at most ${emailLimits.headerOctets} octets long, ${emailLimits.headersOctets / 2 ** 10} KiB together. Those that the fields of an email make (\`From\`, \`Subject\`, \`Content-Type\`, …) and those that mail servers write (\`Received\`, \`DKIM-Signature\`, …) are refused.`,
+  example: { 'X-Order-Number': '4711' },
+})
 
 const token = "[A-Za-z0-9!#$%&'*+.^_`|~-]"
 
+/** Controls, and line breaks of Unicode: as a line refuses them. */
+const control = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
+
 /** A name that is no path, nor only dots. */
 const filename = {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point
-  pattern: /^[^/\\\u0000-\u001f\u007f]*[^./\\\u0000-\u001f\u007f][^/\\\u0000-\u001f\u007f]*$/,
+  pattern: new RegExp(`^[^/\\\\${control}]*[^./\\\\${control}][^/\\\\${control}]*$`),
   fault: 'must be the name of a file: without a path, line breaks or other control characters',
 }
 
@@ -72,8 +82,7 @@ const filename = {
 export const newAttachment = z
   .strictObject({
     filename: line(255, filename).meta({ description: 'Its name, without a path.', example: 'terms.pdf' }),
-    content: z
-      .string()
+    content: boundedString(maxBase64Length, { fault: `must be at most ${emailLimits.attachmentBytes} bytes, decoded` })
       // Not a pattern that runs: on 50 MiB it would exhaust the stack of the matcher. See `decodeBase64`.
       .meta({
         description: 'What is in it, in base64 (RFC 4648 §4), padded and in one line.',
@@ -81,18 +90,14 @@ export const newAttachment = z
         contentEncoding: 'base64',
         example: 'JVBERi0xLjcK',
       }),
-    contentType: z
-      .string()
-      .max(255)
+    contentType: boundedString(255)
       .regex(
         new RegExp(`^${token}+/${token}+(; ?${token}+=${token}+)*$`),
         'must be a media type such as application/pdf',
       )
       .optional()
       .meta({ description: 'Default: what the end of its name says.', example: 'application/pdf' }),
-    contentId: z
-      .string()
-      .max(255)
+    contentId: boundedString(255)
       .regex(/^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.@-]+$/, 'must be letters, digits and the marks of an address')
       .optional()
       .meta({

@@ -1,19 +1,21 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { emailContent, emailLimits, emailLine, headerMap, newAttachment } from './email-content.ts'
-import { line, mailbox, recipientAddress, timeInput, timestamp } from './fields.ts'
+import { emailContent, emailLimits, emailLine, headerMap, longEmailFields, newAttachment } from './email-content.ts'
+import { line, list, mailbox, recipientAddress, timeInput, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
-import { pageOf, pageQuery } from './pagination.ts'
+import { metadata, metadataFilter, shownMetadata } from './metadata.ts'
+import { mode } from './mode.ts'
+import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
 import { simulatorDomain, simulatorStories } from './simulator.ts'
 
 const c = initContract()
 
-const addresses = (max: number) => z.array(mailbox).max(max, `must be at most ${max} addresses`)
+const addresses = (max: number, min = 0) => list(mailbox, { min, max, fault: `must be at most ${max} addresses` })
 const anAddressOrMore = 'must be an address or a list of addresses'
 
 const oneOrMore = (description: string) =>
-  z.union([mailbox, addresses(emailLimits.recipients).min(1)], anAddressOrMore).meta({ description })
+  z.union([mailbox, addresses(emailLimits.recipients, 1)], anAddressOrMore).meta({ description })
 const anyNumber = (description: string, max: number) =>
   z.union([mailbox, addresses(max)], anAddressOrMore).meta({ description })
 
@@ -58,8 +60,6 @@ const recipientStatus = z
       "How far an email is on its way to one recipient; `accepted`: a relay took it, `delivered`: the recipient's server took it, or the relay says that it was delivered.",
   })
 
-const mode = z.enum(['test', 'live']).meta({ description: 'The kind of key it was sent with.' })
-
 const sendExample = {
   from: 'Postern <hello@example.com>',
   to: ['Ada Lovelace <ada@example.org>'],
@@ -82,12 +82,11 @@ export const sendEmail = z
     html: emailContent('The message as HTML. At least one of `html` and `text` is needed.'),
     text: emailContent('The message as plain text.'),
     headers: headerMap.optional(),
-    attachments: z
-      .array(newAttachment)
-      .max(emailLimits.attachments)
+    attachments: list(newAttachment, { max: emailLimits.attachments })
       .optional()
       .meta({ description: `Files. At most ${emailLimits.attachmentBytes / 2 ** 20} MiB in all, decoded.` }),
-    tags: z.array(tag).max(emailLimits.tags).optional().meta({ description: 'Words to find it by.' }),
+    metadata: metadata.optional(),
+    tags: list(tag, { max: emailLimits.tags }).optional().meta({ description: 'Words to find it by.' }),
     audienceId: idSchema(
       'audience',
       'The audience it is written to: each recipient gets a message of their own, with a link to unsubscribe, and none goes to people who did.',
@@ -114,11 +113,9 @@ const accepted = z.object(acceptedFields).meta({
 /** The emails of a batch are judged one by one, so that each can be refused by itself. */
 const batch = z
   .strictObject({
-    emails: z
-      .array(z.unknown())
-      .min(1)
-      .max(emailLimits.batch)
-      .meta({ override: { items: { $ref: '#/components/schemas/SendEmail' } } }),
+    emails: list(z.unknown(), { min: 1, max: emailLimits.batch }).meta({
+      override: { items: { $ref: '#/components/schemas/SendEmail' } },
+    }),
   })
   .meta({ id: 'SendEmailBatch', description: 'The emails to send.', example: { emails: [sendExample] } })
 
@@ -153,7 +150,12 @@ const emailFields = {
   cc: z.array(mailbox),
   bcc: z.array(mailbox),
   subject: z.string(),
+  messageId: z.string().meta({
+    description:
+      'The `Message-ID` of each of its messages, with its angle brackets: what replies name in `In-Reply-To` and mail servers write into their logs.',
+  }),
   tags: z.array(z.string()),
+  metadata: shownMetadata,
   campaignId: idSchema('campaign', 'The campaign it is part of.').nullable(),
   audienceId: idSchema('audience', 'The audience it is written to.').nullable(),
   scheduledAt: timestamp.nullable(),
@@ -170,7 +172,9 @@ const emailExample = {
   cc: [],
   bcc: [],
   subject: sendExample.subject,
+  messageId: `<${exampleId('email').slice('email_'.length)}@example.com>`,
   tags: ['welcome'],
+  metadata: { customer: '42' },
   campaignId: null,
   audienceId: null,
   scheduledAt: null,
@@ -273,20 +277,20 @@ const listQuery = z.strictObject({
   status: emailStatus.optional(),
   recipient: mailbox.optional().meta({ description: 'Only those to this address.' }),
   tag: tag.optional().meta({ description: 'Only those with this tag.' }),
+  metadata: metadataFilter,
   campaign: idSchema('campaign', 'Only those of this campaign.').optional(),
-  from: timeInput.optional().meta({ description: 'Only those created at or after this time.' }),
-  until: timeInput.optional().meta({ description: 'Only those created before this time.' }),
-  mode: mode.optional().meta({ description: 'Only those sent with this kind of key. Default: both.' }),
+  ...timeFilters,
+  from: timeInput.optional().meta({ description: 'The former name of `since`.' }),
+  mode: mode.optional().meta({ description: 'A key sees its own mode alone: asking for the other returns none.' }),
 })
 
 const idParam = z.object({ id: idSchema('email', 'The email.') })
-
 export type SendEmail = z.infer<typeof sendEmail>
 export type AcceptedEmail = z.infer<typeof accepted>
 export type AcceptedEmailBatch = z.infer<typeof batchAnswer>
 export type Email = z.infer<typeof email>
 export type EmailDetails = z.infer<typeof emailDetails>
-export type EmailListQuery = z.infer<typeof listQuery>
+export type EmailListQuery = Omit<z.infer<typeof listQuery>, 'from'>
 
 const simulator = [
   `Recipients at \`${simulatorDomain}\` play what their name says, with either kind of key; what follows a \`+\` in it is free, and any other name bounces:\n`,
@@ -307,7 +311,8 @@ export const emails = c.router({
         ...sending,
         operationId: 'sendEmail',
         takesAttachments: true,
-        errors: ['domain_not_verified', 'audience_not_found'],
+        longFields: longEmailFields,
+        errors: ['rule_violation', 'domain_not_verified', 'public_url_needed', 'audience_not_found'],
       },
       { 202: accepted },
     ),
@@ -329,7 +334,8 @@ export const emails = c.router({
         ...sending,
         operationId: 'sendEmailBatch',
         takesAttachments: true,
-        errors: ['domain_not_verified', 'audience_not_found'],
+        longFields: longEmailFields,
+        errors: ['rule_violation', 'domain_not_verified', 'public_url_needed', 'audience_not_found'],
       },
       { 202: batchAnswer },
     ),
@@ -338,10 +344,10 @@ export const emails = c.router({
     method: 'GET',
     path: '/v1/emails',
     summary: 'List emails',
-    description: 'Newest first, those of test and of live keys.',
+    description: 'Newest first, those of the mode of the key.',
     query: listQuery,
     ...outcome(
-      { operationId: 'listEmails', tag: 'Emails', permission: 'emails:read' },
+      { operationId: 'listEmails', tag: 'Emails', permission: 'emails:read', errors: ['rule_violation'] },
       { 200: pageOf(email, 'EmailPage') },
     ),
   },
@@ -373,7 +379,7 @@ export const emails = c.router({
         tag: 'Emails',
         permission: 'emails:send',
         hasBody: true,
-        errors: ['not_found', 'email_not_scheduled'],
+        errors: ['not_found', 'rule_violation', 'email_not_scheduled'],
       },
       { 200: email },
     ),

@@ -29,6 +29,11 @@ export const errorTable = {
   },
   payload_too_large: { status: 413, meaning: 'The body is larger than the limit.' },
   unsupported_media_type: { status: 415, meaning: 'A body was sent that is not `application/json` in UTF-8.' },
+  rule_violation: {
+    status: 422,
+    meaning:
+      'The request has the form the schema asks for, but a value breaks a rule that the schema cannot state, such as a time that must lie ahead; `details` names each field.',
+  },
   webhook_disabled: { status: 422, meaning: 'The webhook is disabled; enable it first.' },
   subscriber_unsubscribed: {
     status: 422,
@@ -38,7 +43,17 @@ export const errorTable = {
     status: 422,
     meaning: 'The domain of `from` is not a verified domain of the account; add it and publish its DNS records first.',
   },
+  public_url_needed: {
+    status: 422,
+    meaning:
+      'The email tracks or goes to an audience, and the service has no public https address for the links in it; its operator sets `PUBLIC_URL`.',
+  },
   audience_not_found: { status: 422, meaning: 'The account has no audience with the `audienceId` of the body.' },
+  event_not_found: {
+    status: 422,
+    meaning:
+      'The account has no event with the id in `after`, or does not keep it any more; go on with `since` and the time of your last event.',
+  },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
   headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },

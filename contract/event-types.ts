@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { emailAddress, recipientAddress, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
+import type { Mode } from './mode.ts'
 
 /*
  * Every event type: what it means, the shape of its `data` and an example. The one table: outgoing
@@ -52,6 +53,11 @@ const count = z.int().min(0)
 
 type Definition = {
   meaning: string
+  /**
+   * Whether it is about what test and live keys share (people, lists, domains): then webhooks and keys of
+   * both modes get it. Any other event stays in the mode of what caused it.
+   */
+  shared: boolean
   /** The name of the time field of the body: the spec has `timestamp` for email events only. */
   timeField: 'timestamp' | 'created'
   data: z.ZodObject
@@ -61,30 +67,35 @@ type Definition = {
 const definitions = {
   'email.sent': {
     meaning: 'Email was sent',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, sentAt: timestamp }),
     example: { ...oneEmailExample, sentAt: at },
   },
   'email.delivered': {
     meaning: 'Email was delivered',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, deliveredAt: timestamp }),
     example: { ...oneEmailExample, deliveredAt: at },
   },
   'email.opened': {
     meaning: 'Email was opened',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, openedAt: timestamp, ...browser }),
     example: { ...oneEmailExample, openedAt: at, ...browserExample },
   },
   'email.clicked': {
     meaning: 'Link in email was clicked',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, clickedAt: timestamp, link: z.url(), ...browser }),
     example: { ...oneEmailExample, clickedAt: at, link: 'https://example.com/news', ...browserExample },
   },
   'email.bounced': {
     meaning: 'Email bounced',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({
       ...oneEmail,
@@ -103,48 +114,56 @@ const definitions = {
   },
   'email.complained': {
     meaning: 'Recipient marked as spam',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, complainedAt: timestamp, feedbackType: z.string() }),
     example: { ...oneEmailExample, complainedAt: at, feedbackType: 'abuse' },
   },
   'email.failed': {
     meaning: 'Email failed to send',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, failedAt: timestamp, reason: z.string() }),
     example: { ...oneEmailExample, failedAt: at, reason: 'The receiving server could not be reached for 72 hours.' },
   },
   'email.delivery_delayed': {
     meaning: 'Delivery delayed by the receiving server',
+    shared: false,
     timeField: 'timestamp',
     data: z.object({ ...oneEmail, delayedAt: timestamp, reason: z.string() }),
     example: { ...oneEmailExample, delayedAt: at, reason: '451 4.7.1 try again later' },
   },
   'subscriber.added': {
     meaning: 'Subscriber was added',
+    shared: true,
     timeField: 'created',
     data: z.object(onePerson),
     example: { subscriberId, email: who, status: 'active' },
   },
   'subscriber.removed': {
     meaning: 'Subscriber was removed',
+    shared: true,
     timeField: 'created',
     data: z.object(onePerson),
     example: { subscriberId, email: who, status: 'active' },
   },
   'subscriber.unsubscribed': {
     meaning: 'Subscriber unsubscribed',
+    shared: true,
     timeField: 'created',
     data: z.object(onePerson),
     example: { subscriberId, email: who, status: 'unsubscribed' },
   },
   'contact.created': {
     meaning: 'New contact added to an audience',
+    shared: true,
     timeField: 'created',
     data: z.object({ ...oneContact, email: emailAddress, status: z.enum(['active', 'unsubscribed']) }),
     example: { subscriberId, audienceId, email: who, status: 'active' },
   },
   'contact.updated': {
     meaning: 'Contact details or status updated',
+    shared: true,
     timeField: 'created',
     data: z.object({
       ...oneContact,
@@ -158,36 +177,42 @@ const definitions = {
   },
   'contact.deleted': {
     meaning: 'Contact removed from an audience',
+    shared: true,
     timeField: 'created',
     data: z.object(oneContact),
     example: { subscriberId, audienceId },
   },
   'domain.created': {
     meaning: 'Sending domain added',
+    shared: true,
     timeField: 'created',
     data: z.object({ ...oneDomain, status: z.enum(['pending']) }),
     example: { domainId, domain: 'example.com', status: 'pending' },
   },
   'domain.verified': {
     meaning: 'Domain completed DNS verification',
+    shared: true,
     timeField: 'created',
     data: z.object(oneDomain),
     example: { domainId, domain: 'example.com' },
   },
   'domain.deleted': {
     meaning: 'Sending domain removed',
+    shared: true,
     timeField: 'created',
     data: z.object(oneDomain),
     example: { domainId, domain: 'example.com' },
   },
   'campaign.sent': {
     meaning: 'Campaign started sending',
+    shared: false,
     timeField: 'created',
     data: z.object({ ...oneCampaign, recipients: z.object({ total: count }) }),
     example: { ...oneCampaignExample, recipients: { total: 1200 } },
   },
   'campaign.completed': {
     meaning: 'Campaign finished sending',
+    shared: false,
     timeField: 'created',
     data: z.object({ ...oneCampaign, recipients: z.object({ total: count, sent: count, failed: count }) }),
     example: { ...oneCampaignExample, recipients: { total: 1200, sent: 1198, failed: 2 } },
@@ -201,6 +226,14 @@ export type EventData<T extends EventTypeName> = z.infer<(typeof definitions)[T]
 
 /** The names of all event types, in the order of the spec. */
 export const eventTypeNames = Object.keys(definitions) as [EventTypeName, ...EventTypeName[]]
+
+/** The types of events that reach both modes. */
+export const sharedEventTypes: readonly EventTypeName[] = eventTypeNames.filter((name) => definitions[name].shared)
+
+/** Whether an event of this type, which was caused in `from`, reaches the webhooks and keys of `to`. */
+export function reachesMode(type: string, from: Mode, to: Mode): boolean {
+  return from === to || (isEventTypeName(type) && definitions[type].shared)
+}
 
 /** Whether `name` is an event type of this version. */
 export function isEventTypeName(name: string): name is EventTypeName {

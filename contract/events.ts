@@ -1,26 +1,36 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { eventType, eventTypeName, eventTypes } from './event-types.ts'
-import { timeInput } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
-import { pageOf, pageQuery } from './pagination.ts'
+import { mode } from './mode.ts'
+import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
 
 const c = initContract()
 
-const bodies = [...eventTypes.values()].map((type) => type.body)
+const recorded = [...eventTypes.values()].map(({ body, exampleBody }) =>
+  body.extend({ mode }).meta({
+    id: `Recorded${body.meta()?.id}`,
+    description: `${body.meta()?.description} With the mode, which a delivery has in a header.`,
+    example: { ...exampleBody, mode: 'live' },
+  }),
+)
 
-/** An event as it is pushed: one shape for each type. */
-export const event = z.discriminatedUnion('type', bodies as [z.ZodObject, ...z.ZodObject[]]).meta({
+/** An event as it is pushed, and its mode: one shape for each type. */
+export const event = z.discriminatedUnion('type', recorded as unknown as [z.ZodObject, ...z.ZodObject[]]).meta({
   id: 'Event',
-  description: 'A fact, exactly as it is pushed to webhooks.',
-  example: eventType('contact.created').exampleBody,
+  description: 'A fact, as it is pushed to webhooks, and its mode, which is in the header `X-Service-Mode` there.',
+  example: { ...eventType('contact.created').exampleBody, mode: 'live' },
 })
 
 const eventTypeDescription = z
   .object({
     type: eventTypeName,
     meaning: z.string(),
+    shared: z.boolean().meta({
+      description:
+        'Whether it is about what test and live keys share, and reaches webhooks and keys of both modes. Any other event reaches those of its own.',
+    }),
     schema: z.record(z.string(), z.unknown()).meta({ description: 'The JSON Schema (2020-12) of the body.' }),
     example: z.record(z.string(), z.unknown()).meta({ description: 'A body of this type.' }),
   })
@@ -33,8 +43,11 @@ const eventTypeList = z
 const listQuery = z.strictObject({
   ...pageQuery,
   type: eventTypeName.optional().meta({ description: 'Only events of this type.' }),
-  since: timeInput.optional().meta({ description: 'Only events of this time or later.' }),
-  after: idSchema('event', 'Only events after this one: the way to poll.')
+  ...timeFilters,
+  after: idSchema(
+    'event',
+    'Only events after this one: the way to poll. 422 `event_not_found` when there is no such event any more.',
+  )
     .optional()
     .meta({ example: exampleId('event') }),
   order: z
@@ -53,10 +66,10 @@ export const events = c.router({
     path: '/v1/events',
     summary: 'List events',
     description:
-      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. Read oldest first, an event is shown only when none can appear before it any more, so that a poller misses nothing.',
+      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. With `after`, or oldest first, events stand in the order in which they became visible, which is the same in every answer: none appears later before one that was shown, so a poller misses none and gets each once.',
     query: listQuery,
     ...outcome(
-      { operationId: 'listEvents', tag: 'Events', permission: 'events:read' },
+      { operationId: 'listEvents', tag: 'Events', permission: 'events:read', errors: ['event_not_found'] },
       { 200: pageOf(event, 'EventPage') },
     ),
   },
@@ -64,7 +77,7 @@ export const events = c.router({
     method: 'GET',
     path: '/v1/events/:id',
     summary: 'Get an event',
-    description: 'One event, exactly as it was pushed.',
+    description: 'One event, as it was pushed, and its mode.',
     pathParams: z.object({ id: idSchema('event', 'The event.') }),
     ...outcome(
       { operationId: 'getEvent', tag: 'Events', permission: 'events:read', errors: ['not_found'] },

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { boundedString } from './fields.ts'
 
 /**
  * The prefix of every kind of identifier. An identifier is a TypeID: prefix, underscore and a
@@ -17,6 +17,7 @@ export const idPrefixes = {
   email: 'email',
   event: 'evt',
   inboundMessage: 'inb',
+  recovery: 'rec',
   subscriber: 'sub',
   suppression: 'sup',
   webhook: 'wh',
@@ -44,8 +45,8 @@ export function exampleId(kind: IdKind): string {
 
 /** A schema for one kind of identifier. */
 export function idSchema(kind: IdKind, description: string) {
-  return z
-    .string()
-    .regex(idPattern(kind), `must look like "${exampleId(kind)}"`)
+  const fault = `must look like "${exampleId(kind)}"`
+  return boundedString(exampleId(kind).length, { fault, isPublished: false })
+    .regex(idPattern(kind), fault)
     .meta({ description, example: exampleId(kind) })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { boundedString, preprocessBounded, timeInput } from './fields.ts'
 import { exampleSuffix, idSuffix } from './ids.ts'
 
 export const pageSize = { default: 20, max: 100 } as const
@@ -7,22 +8,32 @@ const limitFault = `must be a whole number from 1 to ${pageSize.max}`
 
 export const cursorFault = 'must be the `nextCursor` of a page of this list'
 
+const maxDigits = 20
+
 /** Text of a query as a number, if it is digits: coercing would take ` 5`, `0x5` and `5e0` for one too. */
 function digits(value: unknown): unknown {
-  return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+  return typeof value === 'string' && value.length <= maxDigits && /^\d+$/.test(value) ? Number(value) : value
 }
 
 /** The query fields of every list. */
 export const pageQuery = {
-  limit: z
-    .preprocess(digits, z.int(limitFault).min(1, limitFault).max(pageSize.max, limitFault))
+  limit: preprocessBounded(
+    { max: maxDigits, unit: 'characters' },
+    digits,
+    z.int(limitFault).min(1, limitFault).max(pageSize.max, limitFault),
+  )
     .default(pageSize.default)
     .meta({ description: 'How many to answer at most.', example: pageSize.default }),
-  cursor: z
-    .string()
+  cursor: boundedString(exampleSuffix.length, { fault: cursorFault, isPublished: false })
     .regex(idSuffix, cursorFault)
     .optional()
     .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.', example: exampleSuffix }),
+}
+
+/** The query fields of every list that is limited by time. */
+export const timeFilters = {
+  since: timeInput.optional().meta({ description: 'Only those created at or after this time.' }),
+  until: timeInput.optional().meta({ description: 'Only those created before this time.' }),
 }
 
 export type PageQuery = { limit: number; cursor?: string | undefined }

@@ -19,6 +19,8 @@ export type RouteMetadata = {
   idempotency: 'none' | 'with-work' | 'after-work'
   /** Whether the body may hold files, so that it may be larger than those of other routes. */
   takesAttachments: boolean
+  /** Fields whose strings may be longer than 65,535 characters, as no other's may, and how long. Characters. */
+  longFields: Readonly<Record<string, number>>
   /** Every error it can answer. */
   errors: readonly ErrorCode[]
 }
@@ -69,6 +71,8 @@ type Options<E extends ErrorCode> = {
   hasBody?: boolean
   /** Whether the body may hold files. Default: no. */
   takesAttachments?: boolean
+  /** Fields whose strings may be longer than 65,535 characters, and how long. Default: none. */
+  longFields?: Readonly<Record<string, number>>
   /** The errors beyond those every route has. */
   errors?: readonly E[]
 }
@@ -95,6 +99,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     liveKeyOnly: options.liveKeyOnly ?? false,
     idempotency,
     takesAttachments: options.takesAttachments ?? false,
+    longFields: options.longFields ?? {},
     errors,
   }
   return {

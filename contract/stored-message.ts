@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
+import { mode } from './mode.ts'
 import { pageQuery } from './pagination.ts'
 
 /* What captured and inbound messages have in common. */
 
 /** Shown in a list. */
 export const storedMessageFields = {
+  mode,
   emailId: idSchema('email', 'The email it is of.')
     .nullable()
     .meta({ description: 'The email it is of, as its return path says.' }),
@@ -59,6 +61,7 @@ export const storedMessageListQuery = z.strictObject({
 export type StoredMessageListQuery = z.infer<typeof storedMessageListQuery>
 
 export const storedMessageExample = {
+  mode: 'live',
   emailId: exampleId('email'),
   mailFrom: 'b.01jqz4x7m8e5v9t2k6r3w0y1ab@send.example.com',
   recipients: ['ada@example.org'],

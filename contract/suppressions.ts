@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { mailbox, recipientAddress, timestamp } from './fields.ts'
+import { boundedString, mailbox, recipientAddress, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -59,7 +59,7 @@ const listQuery = z.strictObject({
 })
 
 const addressParam = z.object({
-  address: z.string().meta({ description: 'The address, in any letter case.', example: 'ada@example.com' }),
+  address: boundedString(500).meta({ description: 'The address, in any letter case.', example: 'ada@example.com' }),
 })
 
 export type Suppression = z.infer<typeof suppression>
@@ -81,9 +81,10 @@ export const suppressions = c.router({
         operationId: 'createSuppression',
         tag: 'Suppressions',
         permission: 'suppressions:write',
+        liveKeyOnly: true,
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['conflict'],
+        errors: ['conflict', 'rule_violation'],
       },
       { 201: suppression },
     ),
@@ -95,8 +96,31 @@ export const suppressions = c.router({
     description: 'Newest first.',
     query: listQuery,
     ...outcome(
-      { operationId: 'listSuppressions', tag: 'Suppressions', permission: 'suppressions:read' },
+      {
+        operationId: 'listSuppressions',
+        tag: 'Suppressions',
+        permission: 'suppressions:read',
+        errors: ['rule_violation'],
+        liveKeyOnly: true,
+      },
       { 200: pageOf(suppression, 'SuppressionPage') },
+    ),
+  },
+  get: {
+    method: 'GET',
+    path: '/v1/suppressions/:address',
+    summary: 'Get a suppressed address',
+    description: 'The entry of one address.',
+    pathParams: addressParam,
+    ...outcome(
+      {
+        operationId: 'getSuppression',
+        tag: 'Suppressions',
+        permission: 'suppressions:read',
+        liveKeyOnly: true,
+        errors: ['not_found'],
+      },
+      { 200: suppression },
     ),
   },
   delete: {
@@ -111,6 +135,7 @@ export const suppressions = c.router({
         operationId: 'deleteSuppression',
         tag: 'Suppressions',
         permission: 'suppressions:write',
+        liveKeyOnly: true,
         errors: ['not_found'],
       },
       { 204: c.noBody() },

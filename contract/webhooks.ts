@@ -1,8 +1,10 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { eventTypeName } from './event-types.ts'
-import { text, timestamp } from './fields.ts'
+import { eventTypeName, eventTypeNames } from './event-types.ts'
+import { boundedString, list, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
+import { metadata, metadataFilter, shownMetadata } from './metadata.ts'
+import { mode } from './mode.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
 
@@ -23,13 +25,12 @@ function faultOfWebhookUrl(value: string): string | null {
   return null
 }
 
-const webhookUrl = z
-  .string()
+const webhookUrl = boundedString(2048)
   .min(1)
-  .max(2048)
   .superRefine((value, context) => {
     const fault = faultOfWebhookUrl(value)
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault })
+    // The published pattern takes some that are no URL, such as one with port 99999.
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault, params: { isRule: httpUri.test(value) } })
   })
   .meta({
     format: 'uri',
@@ -39,9 +40,12 @@ const webhookUrl = z
     example: 'https://example.com/hooks',
   })
 
-const subscribedTypes = z
-  .array(eventTypeName)
-  .min(1, 'at least one event type is needed')
+const subscribedTypes = list(eventTypeName, {
+  min: 1,
+  minFault: 'at least one event type is needed',
+  max: eventTypeNames.length,
+  fault: `must be at most ${eventTypeNames.length} event types: each may stand only once`,
+})
   .refine((types) => new Set(types).size === types.length, 'each event type may stand only once')
   .meta({
     uniqueItems: true,
@@ -52,18 +56,21 @@ const subscribedTypes = z
 const description = text(500).meta({ description: 'A label for people.', example: 'Sync to the CRM' })
 
 const status = z.enum(['enabled', 'disabled']).meta({
-  description: 'A disabled webhook receives nothing. Disabling cancels what is pending; enabling does not resend it.',
+  description:
+    'A disabled webhook receives nothing: disabling cancels what is pending, events that come meanwhile are not sent to it, and enabling sends neither. `POST /v1/webhooks/{id}/recover` sends both.',
 })
 
 const webhookFields = {
   id: idSchema('webhook', 'Identifies the webhook.'),
+  mode,
   url: z.string().meta({ format: 'uri', description: 'Where deliveries go.', example: 'https://example.com/hooks' }),
   events: z.array(eventTypeName).meta({ description: 'The event types it receives.' }),
   description: z.string().nullable().meta({ description: 'A label for people.' }),
+  metadata: shownMetadata,
   status,
   disabledReason: z.enum(['manual', 'gone', 'failing']).nullable().meta({
     description:
-      'Why it is disabled: `manual` (by a request), `gone` (the endpoint answered 410), `failing` (five days of nothing but failures).',
+      'Why it is disabled: `manual` (by a request), `gone` (the endpoint answered 410), `failing` (at least 10 failed attempts in five days or more, and no success).',
   }),
   createdAt: timestamp,
   updatedAt: timestamp,
@@ -71,9 +78,11 @@ const webhookFields = {
 
 const webhookExample = {
   id: exampleId('webhook'),
+  mode: 'live',
   url: 'https://example.com/hooks',
   events: ['contact.created', 'contact.updated'],
   description: 'Sync to the CRM',
+  metadata: { customer: '42' },
   status: 'enabled',
   disabledReason: null,
   createdAt: '2026-03-01T09:30:00.000Z',
@@ -99,7 +108,12 @@ export const webhookWithSecret = z
   })
 
 const createWebhook = z
-  .strictObject({ url: webhookUrl, events: subscribedTypes, description: description.nullable().optional() })
+  .strictObject({
+    url: webhookUrl,
+    events: subscribedTypes,
+    description: description.nullable().optional(),
+    metadata: metadata.optional(),
+  })
   .meta({
     id: 'CreateWebhook',
     description: 'Where to push which events.',
@@ -111,6 +125,7 @@ const updateWebhook = z
     url: webhookUrl.optional(),
     events: subscribedTypes.optional(),
     description: description.nullable().optional(),
+    metadata: metadata.optional().meta({ description: 'Replaces all pairs there are.' }),
     status: status.optional(),
   })
   .meta({ id: 'UpdateWebhook', description: 'The fields to change.', example: { events: ['contact.deleted'] } })
@@ -132,10 +147,13 @@ export const webhookTestResult = z
     example: { success: true, responseTime: 84 },
   })
 
+const listQuery = z.strictObject({ ...pageQuery, metadata: metadataFilter })
+
 const idParam = z.object({ id: idSchema('webhook', 'The webhook.') })
 
 export type Webhook = z.infer<typeof webhook>
 export type WebhookWithSecret = z.infer<typeof webhookWithSecret>
+export type WebhookListQuery = z.infer<typeof listQuery>
 export type CreateWebhook = z.infer<typeof createWebhook>
 export type UpdateWebhook = z.infer<typeof updateWebhook>
 export type WebhookTestResult = z.infer<typeof webhookTestResult>
@@ -145,7 +163,8 @@ export const webhooks = c.router({
     method: 'POST',
     path: '/v1/webhooks',
     summary: 'Create a webhook',
-    description: 'Registers a URL for event types. The answer carries the signing secret, which is shown only now.',
+    description:
+      'Registers a URL for event types. The answer carries the signing secret, which is shown only now. The webhook has the mode of the key, and gets the events of that mode, and those of subscribers, contacts and domains of both.',
     body: createWebhook,
     ...outcome(
       {
@@ -154,6 +173,7 @@ export const webhooks = c.router({
         permission: 'webhooks:write',
         hasBody: true,
         idempotency: 'with-work',
+        errors: ['rule_violation'],
       },
       { 201: webhookWithSecret },
     ),
@@ -162,10 +182,15 @@ export const webhooks = c.router({
     method: 'GET',
     path: '/v1/webhooks',
     summary: 'List webhooks',
-    description: 'Newest first.',
-    query: z.strictObject(pageQuery),
+    description: 'Newest first, those of the mode of the key.',
+    query: listQuery,
     ...outcome(
-      { operationId: 'listWebhooks', tag: 'Webhooks', permission: 'webhooks:read' },
+      {
+        operationId: 'listWebhooks',
+        tag: 'Webhooks',
+        permission: 'webhooks:read',
+        errors: ['rule_violation'],
+      },
       { 200: pageOf(webhook, 'WebhookPage') },
     ),
   },
@@ -194,7 +219,7 @@ export const webhooks = c.router({
         tag: 'Webhooks',
         permission: 'webhooks:write',
         hasBody: true,
-        errors: ['not_found'],
+        errors: ['not_found', 'rule_violation'],
       },
       { 200: webhook },
     ),
@@ -215,7 +240,7 @@ export const webhooks = c.router({
     path: '/v1/webhooks/:id/test',
     summary: 'Send a test event',
     description:
-      'Sends a sample of the first subscribed type (or of `type`) at once, signed like any other, tried once, and answers how the endpoint took it. The delivery stands in the log of the webhook.',
+      'Sends a sample of the first subscribed type (or of `type`) at once, signed like any other, tried once, and answers how the endpoint took it. The attempt carries the header `X-Service-Sample: true`. The delivery stands in the log of the webhook with `sample: true`; it can be resent, and recoveries leave it out. A sample that succeeds ends a run of failures; one that fails does not count as one.',
     pathParams: idParam,
     body: testWebhook,
     ...outcome(
@@ -225,7 +250,7 @@ export const webhooks = c.router({
         permission: 'webhooks:write',
         hasBody: true,
         idempotency: 'after-work',
-        errors: ['not_found'],
+        errors: ['not_found', 'rule_violation'],
       },
       { 200: webhookTestResult },
     ),
@@ -235,7 +260,7 @@ export const webhooks = c.router({
     path: '/v1/webhooks/:id/rotate-secret',
     summary: 'Rotate the signing secret',
     description:
-      'Makes a new secret and answers it once. `X-Service-Signature` uses it from the next attempt; `webhook-signature` carries a signature of both for 24 hours.',
+      'Makes a new secret and answers it once. `X-Service-Signature` uses it from the next attempt; `webhook-signature` is also signed with every secret of the last 24 hours, the latest four beside the new one.',
     pathParams: idParam,
     body: z.strictObject({}).optional(),
     ...outcome(

@@ -41,6 +41,16 @@ export const headerComponents = {
       '`true` when the answer is that of an earlier request with the same `Idempotency-Key`; absent otherwise.',
     schema: { type: 'string', enum: ['true'] },
   },
+  Deprecation: {
+    description:
+      'On answers to requests with a deprecated parameter: since when it is deprecated, `@` and Unix time in seconds (RFC 9745).',
+    schema: { type: 'string', pattern: '^@[0-9]+$' },
+  },
+  Sunset: {
+    description:
+      'On answers to requests with a deprecated parameter: until when it works at least, as an HTTP date (RFC 8594).',
+    schema: { type: 'string' },
+  },
 } as const satisfies Record<string, HeaderObject>
 
 type HeaderName = keyof typeof headerComponents
@@ -58,8 +68,13 @@ function maybeRateLimit(): HeadersObject {
 }
 
 /** The headers of an answer that is a success. */
-export function successHeaders(options: { idempotent: boolean }): HeadersObject {
-  return refs(['X-Request-Id', ...rateLimit, ...(options.idempotent ? (['Idempotent-Replayed'] as const) : [])])
+export function successHeaders(options: { idempotent: boolean; hasDeprecated: boolean }): HeadersObject {
+  return refs([
+    'X-Request-Id',
+    ...rateLimit,
+    ...(options.idempotent ? (['Idempotent-Replayed'] as const) : []),
+    ...(options.hasDeprecated ? (['Deprecation', 'Sunset'] as const) : []),
+  ])
 }
 
 /** The headers of an answer that is an error of this status. */

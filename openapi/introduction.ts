@@ -28,6 +28,14 @@ A POST that creates or sends takes an \`Idempotency-Key\` of your choice, such a
 
 A list answers \`data\` and \`nextCursor\`. Give \`nextCursor\` as \`cursor\` to get the next page, until it is \`null\`; \`limit\` is 1 to ${pageSize.max}, by default ${pageSize.default}. What is added meanwhile neither repeats nor hides an entry.
 
+Lists that can be limited by time take \`since\` (inclusive) and \`until\` (exclusive).
+
+## Versions
+
+The version stands in the path: \`/v1\`. Within it, operations, optional parameters, fields of answers, event types, error codes and values of enumerations may be added: ignore what you do not know. What a client can rely on is not taken away and does not get another meaning; that is for \`/v2\`, and \`/v1\` goes on beside it for two years at least.
+
+What has a successor is marked \`deprecated\` here and goes on working for a year at least. Answers to requests that use it carry \`Deprecation\` (RFC 9745: since when) and \`Sunset\` (RFC 8594: until when it works at least).
+
 ## Receiving webhooks
 
 A delivery is a POST of one event as JSON. Its \`X-Service-Signature\` is the lowercase hexadecimal HMAC-SHA-256 of the raw body, keyed with the \`secret\` the webhook was created with, as the whole string. Compute it over the bytes as they came, compare in constant time, answer 401 if it differs, and parse only then:

@@ -22,11 +22,12 @@ const webhookOperations = [
   'rotateWebhookSecret',
   'listDeliveries',
   'recoverDeliveries',
+  'listRecoveries',
 ]
 const deliveryOperations = ['getDelivery', 'resendDelivery']
 const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
-const domainOperations = ['getDomain', 'verifyDomain', 'deleteDomain']
+const domainOperations = ['getDomain', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
 const contactListOperations = ['addContact', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
@@ -43,12 +44,21 @@ const sources: readonly Source[] = [
     to: deliveryOperations,
   },
   { from: 'resendDelivery', parameters: { id: '$request.path.id', deliveryId: own }, to: deliveryOperations },
+  {
+    from: 'recoverDeliveries',
+    parameters: { id: '$request.path.id', recoveryId: own },
+    to: ['getRecovery'],
+  },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
   { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage'] },
   { from: 'listInboundMessages', parameters: { id: first }, to: ['getInboundMessage'] },
   { from: 'sendEmail', parameters: { id: own }, to: emailOperations },
-  { from: 'createSuppression', parameters: { address: '$response.body#/address' }, to: ['deleteSuppression'] },
+  {
+    from: 'createSuppression',
+    parameters: { address: '$response.body#/address' },
+    to: ['getSuppression', 'deleteSuppression'],
+  },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },

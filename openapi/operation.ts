@@ -8,6 +8,8 @@ import type {
   ResponsesObject,
 } from 'openapi3-ts/oas31'
 import type { z } from 'zod'
+import { deprecationsOf } from '../contract/deprecations.ts'
+import { deepParameters } from '../contract/metadata.ts'
 import { errorAnswers, errorResponseRef } from './errors.ts'
 import { successHeaders } from './headers.ts'
 import { linksOf } from './links.ts'
@@ -29,14 +31,28 @@ function defaultOf(schema: z.ZodType): { default?: unknown } {
   return data === undefined ? {} : { default: data }
 }
 
+/** What is said of a deprecated parameter beside its description. */
+function deprecationOf({ metadata, query }: Route, name: string): Partial<ParameterObject> {
+  const found = deprecationsOf(metadata.operationId).find(({ parameter }) => parameter === name)
+  if (found === undefined) return {}
+  const { use, sunsetAt } = found
+  const description = `${query[name]?.description ?? ''} Deprecated: use \`${use}\`. Works until ${sunsetAt.slice(0, 10)} at least.`
+  return { description, deprecated: true }
+}
+
 function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | ReferenceObject)[] {
   const write = (place: 'path' | 'query', shape: Record<string, z.ZodType>): ParameterObject[] =>
     Object.entries(shape).map(([name, schema]) => ({
       name,
       in: place,
       required: place === 'path',
+      ...(place === 'query' && deepParameters.includes(name) && { style: 'deepObject' as const, explode: true }),
       ...(schema.description && { description: schema.description }),
-      schema: Object.assign(schemas.input(schema, `${route.metadata.operationId} ${place} ${name}`), defaultOf(schema)),
+      ...deprecationOf(route, name),
+      schema: Object.assign(
+        schemas.parameter(schema, `${route.metadata.operationId} ${place} ${name}`),
+        defaultOf(schema),
+      ),
     }))
   return [
     ...write('path', route.pathParams),
@@ -69,7 +85,10 @@ function successOf(route: Route, [status, body]: Route['successes'][number], aro
   const links = linksOf(operationId, around.operationIds)
   return {
     description: body?.description ?? meaningOfSuccess[status] ?? 'Done.',
-    headers: successHeaders({ idempotent: idempotency !== 'none' }),
+    headers: successHeaders({
+      idempotent: idempotency !== 'none',
+      hasDeprecated: deprecationsOf(operationId).length > 0,
+    }),
     ...(body && { content: json(around.schemas.output(body, `${operationId} ${status}`)) }),
     ...(Object.keys(links).length > 0 && { links }),
   }

@@ -60,8 +60,24 @@ export const deliveryHeaders: ParameterObject[] = [
     in: 'header',
     required: true,
     description:
-      '`v1,` and the base64 of the HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes the `secret` encodes after `whsec_` (Standard Webhooks). For 24 hours after a rotation there are two, separated by a space: accept either.',
+      '`v1,` and the base64 of the HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`, keyed with the bytes the `secret` encodes after `whsec_` (Standard Webhooks). A secret signs for 24 hours after it was rotated, beside the new one: there are up to five signatures, of the present secret and of the latest four rotated, separated by spaces. Accept any.',
     schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
+  },
+  {
+    name: 'X-Service-Mode',
+    in: 'header',
+    required: true,
+    description:
+      'The mode of the event, `test` or `live`: a webhook of one mode also gets the events of subscribers, contacts and domains that the other has caused. Not signed.',
+    schema: { type: 'string', enum: ['test', 'live'] },
+  },
+  {
+    name: 'X-Service-Sample',
+    in: 'header',
+    required: false,
+    description:
+      '`true` where the event is a sample made up by `POST /v1/webhooks/:id/test`; else the header is not there. Verify the signature and answer 2xx, but do not act on it. Not signed.',
+    schema: { type: 'string', enum: ['true'] },
   },
   {
     name: 'traceparent',

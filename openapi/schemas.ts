@@ -14,18 +14,53 @@ export type Schema = SchemaObject | ReferenceObject
 export type SchemaWriter = {
   /** What a client sends. `place` names the use and must be unique. */
   input(schema: z.ZodType, place: string): Schema
+  /**
+   * A parameter of a request. Its description stands in the parameter: generators for Rust make code that does not
+   * compile of one beside a `$ref` in the schema of a parameter.
+   */
+  parameter(schema: z.ZodType, place: string): Schema
   /** What the server sends. `place` names the use and must be unique. */
   output(schema: z.ZodType, place: string): Schema
   components(): [name: string, schema: Schema][]
 }
 
+/** The JSON types of the values a schema takes, as far as its kind tells; null: it does not. */
+const jsonTypes: Readonly<Record<string, string>> = {
+  string: 'string',
+  enum: 'string',
+  number: 'number',
+  boolean: 'boolean',
+  array: 'array',
+  object: 'object',
+  record: 'object',
+}
+
+/** The schema that reads a value in the end, behind what looks at it first. */
+function readBy(schema: z.core.$ZodType): z.core.$ZodType {
+  const definition = schema._zod.def
+  return definition.type === 'pipe' && 'out' in definition ? readBy(definition.out as z.core.$ZodType) : schema
+}
+
+/** Whether a value can fit one member of a union only, because each member takes another JSON type. */
+function isExclusive(members: readonly z.core.$ZodType[]): boolean {
+  const types = members.map((member) => jsonTypes[readBy(member)._zod.def.type])
+  return !types.includes(undefined) && new Set(types).size === types.length
+}
+
 /**
  * Objects the server sends are open, so that a field can be added without breaking a strict client;
- * objects it reads say themselves that they are closed. Examples take the form of OpenAPI 3.1.
+ * objects it reads say themselves that they are closed. Examples take the form of OpenAPI 3.1. A union of which
+ * exactly one member fits is `oneOf`: some generators (Rust) make an empty type of `anyOf`.
  */
 const override: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   const definition = zodSchema._zod.def
   if (io === 'output' && definition.type === 'object') delete jsonSchema.additionalProperties
+  if (jsonSchema.anyOf !== undefined && definition.type === 'union' && 'options' in definition) {
+    if (isExclusive(definition.options as z.core.$ZodType[])) {
+      jsonSchema.oneOf = jsonSchema.anyOf
+      delete jsonSchema.anyOf
+    }
+  }
   if ('example' in jsonSchema) {
     jsonSchema.examples = [jsonSchema.example]
     delete jsonSchema.example
@@ -37,11 +72,18 @@ export function createSchemaWriter(): SchemaWriter {
   const add = (schema: z.ZodType, place: string, io: 'input' | 'output'): Schema =>
     // zod-openapi has types of its own for OpenAPI 3.2, which 3.1 documents are a subset of.
     registry.addSchema(schema, [place], { io, source: { type: 'mediaType' } }) as Schema
+  const ofParameters: Schema[] = []
   return {
     input: (schema, place) => add(schema, place, 'input'),
+    parameter(schema, place) {
+      const written = add(schema, place, 'input')
+      ofParameters.push(written)
+      return written
+    },
     output: (schema, place) => add(schema, place, 'output'),
     components() {
       const { schemas = {} } = createComponents(registry, { override, cycles: 'throw' }, '3.1.0')
+      for (const schema of ofParameters) if ('$ref' in schema) delete schema.description
       const components = Object.entries(schemas) as [string, Schema][]
       return components.sort(([a], [b]) => (a < b ? -1 : 1))
     },

@@ -23,7 +23,7 @@ async function judge(python: string): Promise<void> {
 }
 
 const python = await findPython()
-if (python === null) skipWithout('Python 3.10 or later with venv and pip')
+if (python === null) skipWithout('Python 3.10 or later with venv and pip', { judge: 'Schemathesis' })
 else {
   await judge(python).catch((error: Error) => {
     process.stderr.write(`${error.message}\n`)

@@ -29,5 +29,5 @@ async function testPythonClient(python: string): Promise<void> {
 }
 
 const python = await findPython()
-if (python === null) skipWithout('Python 3.10 or later with venv and pip')
+if (python === null) skipWithout('Python 3.10 or later with venv and pip', { judge: 'the Python client' })
 else await testPythonClient(python)

@@ -7,7 +7,7 @@ import { run } from './support/run.ts'
  * on loopback: the one of this machine, if it has one, is not touched.
  */
 
-if (!(await isPostfixThere())) skipWithout('Postfix, with root or sudo to start it,')
+if (!(await isPostfixThere())) skipWithout('Postfix with root or sudo to start it', { judge: 'a real mail server' })
 else {
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.postfix.config.ts', 'test/postfix']
   await run(process.execPath, vitest).catch((error: Error) => {

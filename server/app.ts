@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import { publishedDocument } from '../openapi/published.ts'
 import { createKeyCache } from './api-keys/cache.ts'
@@ -7,12 +6,13 @@ import { createContactService } from './audiences/contact-service.ts'
 import { createAudienceService } from './audiences/service.ts'
 import { type Clock, systemClock } from './clock.ts'
 import type { Config } from './config.ts'
-import { connect, type Db } from './database/connection.ts'
+import { connect, type Db, isAnswering } from './database/connection.ts'
 import { assertDatabase } from './database/connection-errors.ts'
 import { startEmbeddedDatabase } from './database/embedded.ts'
 import { type Migrations, migrateToLatest, pendingMigrations } from './database/migrate.ts'
-import { createExchange } from './delivery/exchange.ts'
+import { createExchange, resolverOf } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
+import { reportRefusedWebhooks } from './delivery/refused-webhooks.ts'
 import { createDeliveryService } from './delivery/service.ts'
 import { runDueChecks } from './domains/checking.ts'
 import type { MakeDkimKeys } from './domains/keys.ts'
@@ -37,16 +37,18 @@ import { createMailMetrics } from './mail/metrics.ts'
 import type { SmtpListener } from './mail/receiving/listener.ts'
 import { startMail } from './mail/start.ts'
 import { startTracking, type Tracking } from './mail/start-tracking.ts'
+import { faultOfLinksIn, warnAtStart } from './mail/start-warnings.ts'
 import type { MailWorker } from './mail/worker.ts'
 import { createDeliveryMetrics, createRegistry } from './metrics.ts'
 import { createOutbox } from './outbox/append.ts'
+import { createProcessFaultMetrics, noProcessFaults, type ProcessFaults } from './process-faults.ts'
 import { type QueueOptions, startQueue } from './queue/queue.ts'
 import { addressKey } from './subscribers/address.ts'
 import { createSubscriberService } from './subscribers/service.ts'
 import { unsubscribeByLink } from './suppressions/one-click.ts'
 import { createSuppressionService } from './suppressions/service.ts'
 import { traceEvents } from './tracing/events.ts'
-import { noTracer, type Tracer } from './tracing/tracer.ts'
+import { startTracer } from './tracing/start-tracer.ts'
 import { startWakeUps } from './wake-ups.ts'
 import { createWebhookService } from './webhooks/service.ts'
 import { silenceLimitMs, startWorkers } from './workers.ts'
@@ -82,6 +84,8 @@ export type AppOptions = {
   pollIntervalMs?: number
   /** Milliseconds for an exchange with an endpoint. Default 30,000. */
   exchangeTimeoutMs?: number
+  /** What went wrong in the process, to be counted. Default: nothing. */
+  faults?: Pick<ProcessFaults, 'rejections'>
   /** What this version knows. Default: all there are. */
   migrations?: Migrations
   /** Makes the keys of sending domains. Default: as `createDkimKeyMaker` does. */
@@ -147,6 +151,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => exchange.close())
 
   const capturing = config.mail.transport === 'capture'
+  const linksFault = faultOfLinksIn(config)
   const domainChecks = {
     sender: { hostname: config.mail.hostname, spfInclude: config.mail.spfInclude },
     dns: { servers: config.mail.dnsServers },
@@ -154,6 +159,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
   let mail: MailWorker | null = null
   const registry = createRegistry()
+  createProcessFaultMetrics(registry, options.faults ?? noProcessFaults)
   const metrics = { ...createDeliveryMetrics(registry, { db, queue }), ...createMailMetrics(registry) }
   const workers = config.roles.worker
     ? await startWorkers({
@@ -222,11 +228,14 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => http.close(0))
   // Last, since its messages say where this service is reached.
   if (config.roles.worker) {
-    mail = await startSending(config.http.publicUrl ?? http.url)
+    mail = await startSending()
     starting.defer(() => mail?.stop(0))
   }
 
   const inbound = config.roles.worker ? await startInbound() : null
+  if (config.roles.worker) reportRefused()
+
+  warnAtStart(config, logger)
 
   const running = starting.move()
   let stopped: Promise<void> | undefined
@@ -250,7 +259,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       services: {
         webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy }),
         deliveries,
-        events: createEventService({ clock }),
+        events: createEventService(),
         subscribers: createSubscriberService({ clock, outbox }),
         audiences: createAudienceService({ clock, outbox }),
         contacts,
@@ -261,6 +270,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
           wake: () => (config.roles.worker ? mail?.wake() : wakeUps.notify(emailsChannel)),
           traceparent: () => tracer.current().traceparent,
           isCaptured: capturing,
+          faultOfLinks: linksFault,
           findSendingDomain,
           findSuppressed: suppressions.find,
           findUnsubscribed: contacts.unsubscribed,
@@ -292,6 +302,17 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       maxBodyBytes: config.http.maxBodyBytes,
       maxEmailBodyBytes: config.http.maxEmailBodyBytes,
     }
+  }
+
+  /** Off the way of the start, since names may take long to resolve. */
+  function reportRefused(): void {
+    const stopping = new AbortController()
+    const means = { db: workerDb, policy: addressPolicy, resolve: resolverOf(addressPolicy), signal: stopping.signal }
+    const reported = reportRefusedWebhooks(means, logger).catch(reportIn('looking for refused webhooks'))
+    starting.defer(async () => {
+      stopping.abort()
+      await reported
+    })
   }
 
   async function stopAll(): Promise<void> {
@@ -335,7 +356,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     return started
   }
 
-  function startSending(publicUrl: string): Promise<MailWorker> {
+  function startSending(): Promise<MailWorker> {
     return startMail({
       db: pool('postern mail', mailConnections),
       queue,
@@ -347,7 +368,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       tokens: mailTokens,
       config: config.mail,
       successNotifications: config.mail.inbound !== null,
-      publicUrl: () => publicUrl,
+      faultOfLinks: linksFault,
+      publicUrl: () => config.http.publicUrl ?? http.url,
       ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
     })
   }
@@ -385,15 +407,3 @@ const closingMs = 4_500
 
 /** What the loops of the workers share: each has one statement at a time, and they are seldom all at it. */
 const workerConnections = 6
-
-/** What traces are made with is loaded where there are any. */
-async function startTracer(config: Config['tracing'], logger: Logger): Promise<Tracer> {
-  if (config === null) return noTracer
-  const { createOpenTelemetryTracer } = await import('./tracing/open-telemetry.ts')
-  return createOpenTelemetryTracer({ ...config, logger })
-}
-
-async function isAnswering(db: Db): Promise<boolean> {
-  await sql`SELECT 1`.execute(db)
-  return true
-}

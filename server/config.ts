@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { z } from 'zod'
 import { OperatorError } from './errors.ts'
 import { isFindable } from './host-name.ts'
+import { isLoopbackHost, isPublicUrl } from './network/local-host.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
 import type { TracingConfig } from './tracing/settings.ts'
 
@@ -111,7 +112,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     rateLimits: values.RATE_LIMITS,
     retentionDays: values.RETENTION_DAYS,
     webhooks: {
-      allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? isEmbedded,
+      allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
       allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,
     },
     delivery: {
@@ -135,6 +136,11 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
     tracing: tracingOf(values),
   }
+}
+
+/** Whether only programs of this machine can reach the API. */
+function isForThisMachine({ HOST: host, PUBLIC_URL: publicUrl }: SettingValues): boolean {
+  return isLoopbackHost(host) && (publicUrl === null || !isPublicUrl(publicUrl))
 }
 
 function inboundOf(values: SettingValues): InboundConfig | null {

@@ -26,11 +26,14 @@ export function notFound(what: string, id: string): DomainError {
   return new DomainError('not_found', `There is no ${what} with the id "${id}" in this account.`)
 }
 
-/** The refusal of one field, by a rule the contract's schema cannot know. */
+/** The refusal of one field that has not the form the published schema asks for. */
 export function invalidField(path: string, message: string): DomainError {
-  return new DomainError('validation_error', `The request is not valid: ${path}: ${message}.`, {
-    details: [{ path, message }],
-  })
+  return invalidRequest([{ path, message }])
+}
+
+/** The refusal of one field that has the form the schema asks for, by a rule the schema cannot state. */
+export function brokenRule(path: string, message: string): DomainError {
+  return brokenRules([{ path, message }])
 }
 
 /** Details told at most; more would only repeat. */
@@ -42,11 +45,20 @@ const maxNameLength = 100
 
 /** `validation_error` with a message that sums up `details`. */
 export function invalidRequest(details: readonly ErrorDetail[]): DomainError {
+  return refusalOf('validation_error', details)
+}
+
+/** `rule_violation` with a message that sums up `details`. */
+export function brokenRules(details: readonly ErrorDetail[]): DomainError {
+  return refusalOf('rule_violation', details)
+}
+
+function refusalOf(code: 'validation_error' | 'rule_violation', details: readonly ErrorDetail[]): DomainError {
   const told = details.slice(0, maxDetails).map(({ path, message }) => ({ path: cut(path), message }))
   const summary = told.slice(0, maxSummed).map(({ path, message }) => `${path}: ${message}`)
   const more = details.length - summary.length
   if (more > 0) summary.push(`and ${more} more`)
-  return new DomainError('validation_error', `The request is not valid: ${summary.join('; ')}.`, { details: told })
+  return new DomainError(code, `The request is not valid: ${summary.join('; ')}.`, { details: told })
 }
 
 function cut(text: string): string {
@@ -59,4 +71,12 @@ function cut(text: string): string {
  */
 export class OperatorError extends Error {
   override name = 'OperatorError'
+}
+
+/** The refusal of a test key for what changes live sending. @param what Begins the sentence, such as `Making a contact active again`. */
+export function liveKeyNeeded(what: string): DomainError {
+  return new DomainError(
+    'authentication_error',
+    `${what} needs a live key, and the request carries a test key: use a live key.`,
+  )
 }

@@ -3,6 +3,8 @@ export type Gathering = {
   /** Of all pieces, kept or not. */
   readonly length: number
   add(piece: Buffer): void
+  /** Takes memory for so many bytes in all, in one piece, so that `bytes` need not copy them. */
+  reserve(bytes: number): void
   /** What was kept, in one buffer. */
   bytes(): Buffer
 }
@@ -43,6 +45,14 @@ export function gatherBytes(maxBytes: number): Gathering {
         kept += copied
         rest = rest.subarray(copied)
       }
+    },
+    reserve(bytes) {
+      const whole = Buffer.allocUnsafe(Math.max(Math.min(bytes, maxBytes), kept))
+      let copied = 0
+      for (const block of blocks.splice(0))
+        copied += block.copy(whole, copied, 0, Math.min(block.length, kept - copied))
+      blocks.push(whole)
+      filled = kept
     },
     bytes() {
       const [first] = blocks

@@ -3,28 +3,32 @@ import { type App, startApp } from './app.ts'
 import { type Config, readConfig } from './config.ts'
 import { OperatorError } from './errors.ts'
 import { createLogger } from './logging.ts'
+import { watchProcessFaults } from './process-faults.ts'
 import { stopSignal } from './signals.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
 /** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
-async function greet(app: App, { roles, mail }: Config): Promise<void> {
+async function greet(app: App, config: Config): Promise<void> {
   const first = await app.ensureFirstAccount()
   const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
-  process.stdout.write(roles.api ? welcome(app.url, keys, mail) : welcomeWorker(app.url, mail))
+  process.stdout.write(config.roles.api ? welcome(app.url, keys, config) : welcomeWorker(app.url, config))
 }
 
-/** Runs the service until it is told to stop. */
-async function run(): Promise<void> {
+/** Runs the service until it is told to stop, or must. Returns the exit code. */
+async function run(): Promise<number> {
   const config = readConfig()
   const stopping = stopSignal()
   const logger = createLogger({ level: config.logLevel })
-  await using app = await startApp(config, { logger })
+  const faults = watchProcessFaults((err, what) => logger.fatal({ err }, what))
+  await using app = await startApp(config, { logger, faults })
   await greet(app, config)
-  if (!stopping.aborted) await Promise.race([once(stopping, 'abort'), app.failed])
+  const ending = AbortSignal.any([stopping, faults.uncaught])
+  if (!ending.aborted) await Promise.race([once(ending, 'abort'), app.failed])
+  return faults.uncaught.aborted ? 1 : 0
 }
 
 try {
-  await run()
+  process.exitCode = await run()
 } catch (error) {
   if (error instanceof OperatorError) process.stderr.write(`postern: ${error.message}\n`)
   else createLogger({ level: 'fatal' }).fatal({ err: error }, 'the service ended because of a fault of its own')

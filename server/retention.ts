@@ -1,14 +1,15 @@
 import { sql } from 'kysely'
 import type { Clock } from './clock.ts'
-import type { Db } from './database/connection.ts'
+import { type Db, inTransaction } from './database/connection.ts'
 import { firstIdAt } from './ids.ts'
 import { deleteOldEmails } from './mail/retention.ts'
 
 /*
  * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
- * go first, and then the events that have none left and are not on their way to get any. Deliveries
- * are made of events in the outbox alone, in the transaction that takes the events out of it: once
- * an event has neither, it has neither for ever, and can go whatever happens beside.
+ * go first, and then the events that have none left and are not on their way to get any. A fan-out makes
+ * deliveries of events in the outbox, in the transaction that takes the events out of it. A recovery makes
+ * deliveries of any event, and locks the event before. So an event that is locked here, is not in the
+ * outbox and has no delivery can go.
  *
  * To find the deliveries of old events without an index of all deliveries by event: an id begins with
  * the time it was made at, and nearly all deliveries are made in the same half a minute as their
@@ -56,6 +57,11 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     await db
       .deleteFrom('rate_limit_windows')
       .where('window_start', '<', new Date(now - windowAgeMs))
+      .execute()
+    await db
+      .deleteFrom('webhook_recoveries')
+      .where('status', '<>', 'running')
+      .where('completed_at', '<', until)
       .execute()
     if (isThorough) thoroughAt = now
     return { events, deliveries, emails }
@@ -108,22 +114,50 @@ async function deleteEvents(db: Db, { since, until }: Span): Promise<number> {
   }
 }
 
-/** Deletes those of the events, given in order, that are not in the outbox and have no delivery. */
+/** Deletes those of the events, given in order, that are not in the outbox and have no delivery, with their positions. */
 async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<number> {
   const [first] = eventIds
   const last = eventIds.at(-1)
   if (first === undefined || last === undefined) return 0
-  // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear. And
-  // EXCEPT, which takes each row once, whatever the planner believes of how many there are.
-  const { numAffectedRows } = await sql`
-    DELETE FROM events WHERE id = ANY(ARRAY(
-      SELECT unnest(${eventIds}::text[])
-      EXCEPT SELECT event_id FROM outbox WHERE event_id = ANY(${eventIds}::text[])
-      EXCEPT SELECT event_id FROM deliveries
-        WHERE id >= 'dlv_' || substr(${first}, 5, 7) AND id < 'dlv_' || substr(${last}, 5, 7) || '~'
-      EXCEPT SELECT event_id FROM deliveries
-        WHERE event_id = ANY(${eventIds}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7)
-    ))
-  `.execute(db)
-  return Number(numAffectedRows ?? 0n)
+  return inTransaction(db, async (trx) => {
+    // A recovery that makes a delivery of an old event has the event locked until its commit: what is locked stays.
+    // The next statement sees what was committed before these locks were taken, and holds back recoveries after it.
+    const locked = await trx
+      .selectFrom('events')
+      .select('id')
+      .where('id', '=', sql<string>`ANY(${eventIds}::text[])`)
+      .orderBy('id')
+      .forUpdate()
+      .skipLocked()
+      .execute()
+    const ids = locked.map(({ id }) => id)
+    // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear. And
+    // EXCEPT, which takes each row once, whatever the planner believes of how many there are.
+    const { rows } = await sql`
+      WITH gone AS (
+        DELETE FROM events WHERE id = ANY(ARRAY(
+          SELECT unnest(${ids}::text[])
+          EXCEPT SELECT event_id FROM outbox WHERE event_id = ANY(${eventIds}::text[])
+          EXCEPT SELECT event_id FROM deliveries
+            WHERE id >= 'dlv_' || substr(${first}, 5, 7) AND id < 'dlv_' || substr(${last}, 5, 7) || '~'
+          EXCEPT SELECT event_id FROM deliveries
+            WHERE event_id = ANY(${eventIds}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7)
+        ))
+        RETURNING account_id, id
+      ), positions_gone AS (
+        DELETE FROM event_positions WHERE ctid = ANY(ARRAY(
+          SELECT p.ctid FROM gone
+          -- One by one along the keys, whatever the statistics say.
+          CROSS JOIN LATERAL (
+            SELECT ctid, account_id, position FROM event_positions
+            WHERE account_id = gone.account_id AND event_id = gone.id OFFSET 0
+          ) p
+          -- The last of an account stays: after a quiet time longer than the retention, its poller goes on after it.
+          WHERE EXISTS (SELECT FROM event_positions WHERE account_id = p.account_id AND position > p.position)
+        ))
+      )
+      SELECT FROM gone
+    `.execute(trx)
+    return rows.length
+  })
 }

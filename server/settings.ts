@@ -102,7 +102,7 @@ export const settingsSchema = z.object({
       unit: 'URL',
       default: 'the address that was asked',
       meaning:
-        'How clients reach the service; stands in the published spec, and in the links of emails, where it is the address listened on by default.',
+        'How clients reach the service; stands in the published spec, and in the links of emails: https is needed for those that leave this machine. While email is captured, they lead to the address listened on by default.',
       allowed: 'a URL such as https://mail.example.com',
     },
     publicUrl,
@@ -200,8 +200,10 @@ export const settingsSchema = z.object({
   WEBHOOK_ALLOW_PRIVATE_NETWORKS: optionalSetting(
     {
       unit: 'true or false',
-      default: 'true with the embedded database, else false',
-      meaning: 'Whether webhooks may lead to loopback, private and other special addresses.',
+      default:
+        'true with the embedded database where HOST is a loopback address and PUBLIC_URL is not public, else false',
+      meaning:
+        'Whether webhooks may lead to loopback, private and other special addresses. Link-local addresses and the metadata services of clouds are refused in any case.',
       allowed: '"true" or "false"',
     },
     yesOrNo,

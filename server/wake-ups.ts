@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { applicationName } from './database/connection.ts'
+import { sessionGuards, socketGuards } from './database/session-guards.ts'
 import { startLoop } from './loop.ts'
 
 /** Messages between the processes of the service, over NOTIFY. Speed only: all of them may be lost. */
@@ -37,7 +38,7 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
     const next = new pg.Client({
       connectionString,
       application_name: `${applicationName} wake-ups`,
-      keepAlive: true,
+      ...socketGuards,
       connectionTimeoutMillis: connectTimeoutMs,
       query_timeout: notifyTimeoutMs,
     })
@@ -48,6 +49,7 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
     })
     try {
       await next.connect()
+      await next.query(`SELECT ${sessionGuards}`)
       for (const channel of Object.keys(on)) await next.query(`LISTEN ${pg.escapeIdentifier(channel)}`)
     } catch (error) {
       await next.end()

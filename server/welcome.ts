@@ -3,6 +3,9 @@ import { isFindable } from './host-name.ts'
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }
 
+/** What the terminal tells of the settings. */
+export type Setup = { mail: WayOut; webhooks: { allowPrivateNetworks: boolean } }
+
 /** How email leaves, as the terminal tells it. */
 export type WayOut = {
   transport: 'capture' | 'direct' | 'relay'
@@ -13,20 +16,26 @@ export type WayOut = {
 
 /**
  * What the terminal shows when the service is up: on the first start the keys, which are shown only
- * then, with a line to try one; in the end, always, the address, and how email leaves, with what is in its way.
+ * then, with a line to try one; in the end, always, the address, how email leaves, with what is in its way, and
+ * whether webhooks may lead to private networks.
  *
  * @param url Of the service, without a slash at the end.
  */
-export function welcome(url: string, keys: FirstKeys | null, wayOut: WayOut): string {
+export function welcome(url: string, keys: FirstKeys | null, { mail, webhooks }: Setup): string {
   const first = keys === null ? '' : `${firstStart(url, keys)}\n`
   const listening = `Postern listens on ${url}, with its documentation at ${url}/docs\n`
-  return `${first}${listening}${tellOf(wayOut, `shown at ${url}/captured`)}\n`
+  return `${first}${listening}${tellOf(mail, `shown at ${url}/captured`)}\n${tellOfWebhooks(webhooks)}`
 }
 
 /** What it shows for a process that is no API. */
-export function welcomeWorker(url: string, wayOut: WayOut): string {
+export function welcomeWorker(url: string, { mail, webhooks }: Setup): string {
   const working = `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
-  return `${working}${tellOf(wayOut, 'shown by the API at /captured')}\n`
+  return `${working}${tellOf(mail, 'shown by the API at /captured')}\n${tellOfWebhooks(webhooks)}`
+}
+
+function tellOfWebhooks({ allowPrivateNetworks }: Setup['webhooks']): string {
+  if (!allowPrivateNetworks) return ''
+  return 'Webhooks may lead to this machine and to private networks (WEBHOOK_ALLOW_PRIVATE_NETWORKS)\n'
 }
 
 function tellOf({ transport, relay, hostname }: WayOut, shown: string): string {

@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
 import { cancelRest } from './delivery/cancel.ts'
 import { reconcile, takeOverKept } from './delivery/reconcile.ts'
-import { recover } from './delivery/recover.ts'
+import { continueRecovery, takeOverRecovery } from './delivery/recover.ts'
 import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
 import type { Loop } from './loop.ts'
 import { reconcileEmails } from './mail/reconcile.ts'
@@ -63,7 +63,9 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     delivery.wake()
   })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
-  await queue.onTask('recover', (data) => recover({ db, queue, turns, wake: () => delivery.wake() }, data))
+  const recovering = { db, queue, turns, clock, wake: () => delivery.wake() }
+  await queue.onTask('recovery', (data) => continueRecovery(recovering, data))
+  await queue.onTask('recover', (data) => takeOverRecovery(recovering, data))
   const deleteExpired = createRetention(options)
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired()

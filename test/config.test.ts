@@ -67,6 +67,36 @@ describe('an empty environment', () => {
   })
 })
 
+describe('the embedded database opens private networks to webhooks', () => {
+  const isOpen = (env: Record<string, string>) => readConfig(env).webhooks.allowPrivateNetworks
+
+  test.each<Record<string, string>>([
+    {},
+    { HOST: 'localhost' },
+    { HOST: '::1' },
+    { HOST: '127.0.0.2', PUBLIC_URL: 'http://localhost:3000' },
+    { PUBLIC_URL: 'http://127.0.0.1:8080' },
+    { PUBLIC_URL: 'https://mail.shop.test' },
+    { PUBLIC_URL: 'http://192.168.1.5' },
+  ])('where nobody outside can reach it: %o', (env) => {
+    expect(isOpen(env)).toBe(true)
+  })
+
+  test.each<Record<string, string>>([
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { HOST: '192.168.1.5' },
+    { HOST: 'vm' },
+    { PUBLIC_URL: 'https://mail.example.com' },
+    { PUBLIC_URL: 'https://mail.example.com.' },
+    { PUBLIC_URL: 'https://1.1.1.1' },
+    { HOST: '127.0.0.1', PUBLIC_URL: 'https://[2606:4700:4700::1111]' },
+  ])('and to nobody else: %o', (env) => {
+    expect(isOpen(env)).toBe(false)
+    expect(isOpen({ ...env, WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true' })).toBe(true)
+  })
+})
+
 describe('a database of the operator', () => {
   const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
 
@@ -121,7 +151,7 @@ describe('what is given', () => {
       hostname: 'mail.example.com',
       dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
     })
-    expect(config.webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: false })
+    expect(config.webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false })
   })
 
   test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {

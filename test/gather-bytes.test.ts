@@ -21,6 +21,20 @@ test('what is gathered is what came, up to the limit, however it was cut', () =>
   )
 })
 
+test('what is gathered is the same when memory is taken for it at any time, too little or too much', () => {
+  const pieces = fc.array(fc.uint8Array({ maxLength: 300 }))
+  fc.assert(
+    fc.property(pieces, fc.nat(20), fc.nat(5_000), fc.nat(5_000), (given, when, reserved, maxBytes) => {
+      const gathering = gatherBytes(maxBytes)
+      for (const [index, piece] of given.entries()) {
+        if (index === when) gathering.reserve(reserved)
+        gathering.add(Buffer.from(piece))
+      }
+      expect(gathering.bytes()).toEqual(Buffer.concat(given).subarray(0, maxBytes))
+    }),
+  )
+})
+
 test('pieces larger than a block are kept whole', () => {
   const gathering = gatherBytes(1_000_000)
   const large = Buffer.alloc(200_000, 'abc')

@@ -4,13 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../server/clock.ts'
 import { inTransaction } from '../server/database/connection.ts'
 import type { Database } from '../server/database/schema.ts'
-import { recover } from '../server/delivery/recover.ts'
+import { continueRecovery } from '../server/delivery/recover.ts'
 import { firstIdAt } from '../server/ids.ts'
 import { createTurns } from '../server/queue/turns.ts'
 import { createRetention, type Expired } from '../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startEngine } from './support/engine.ts'
 import { untilSomebodyWaits } from './support/locks.ts'
+import { live } from './support/scope.ts'
 
 let database: TestDatabase
 const now = new Date('2026-03-31T12:00:00.000Z')
@@ -209,42 +210,83 @@ it('what was kept is looked at again once an hour', async () => {
   expect(await runAfter(60 * second)).toEqual({ events: 1, deliveries: 1, emails: 0 })
 })
 
-describe('what is being sent again', () => {
-  it('is kept, and nobody waits', async () => {
-    await using engine = await startEngine()
+describe('what is being recovered', () => {
+  let days = 0
+
+  /** An engine without workers and with events that are past their retention, none of which was ever fanned out. */
+  async function missedEvents() {
+    const engine = await startEngine()
     await engine.workers.stop(1_000)
-    const { db } = engine
-    await engine.addWebhook('http://127.0.0.1:9/')
+    const webhook = await engine.addWebhook('http://127.0.0.1:9/')
     const since = engine.clock.now()
+    await engine.db.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'manual' }).execute()
     const events = await engine.emit(3)
     await engine.fanOut()
-    await sql`UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, completed_at = now()`.execute(db)
-    await sql`DELETE FROM pgboss.job WHERE name = 'deliveries'`.execute(db)
-    const { id: targetId } = await db.selectFrom('webhooks').select('id').executeTakeFirstOrThrow()
-    const until = engine.clock.now()
-    await engine.advance(31 * 24 * 3_600)
+    await engine.db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
+    // Identifiers of this process never go back, so each test has to be later than the one before.
+    days += 40
+    await engine.advance(days * 24 * 3_600)
+    const { db, clock } = engine
+    const deleteExpired = () => createRetention({ db, clock, retentionMs })()
+    const eventsLeft = async () =>
+      (await db.selectFrom('events').select('id').orderBy('id').execute()).map(({ id }) => id)
+    return { engine, webhook, since, events, deleteExpired, eventsLeft }
+  }
 
-    const { clock } = engine
-    const expired: Expired[] = []
-    const queue: typeof engine.queue = {
-      ...engine.queue,
-      async put(trx, deliveries) {
-        // All of them are pending by now, which nobody else can see.
-        expired.push(await createRetention({ db, clock, retentionMs })())
-        await engine.queue.put(trx, deliveries)
-      },
-    }
-    const task = { webhookId: targetId, since: since.toISOString(), until: until.toISOString() }
-    await recover({ db, queue, turns: createTurns(), wake: () => undefined }, task)
+  it.each(['failed', 'never made'] as const)(
+    'is kept, and retention does not wait: deliveries that %s',
+    async (which) => {
+      const { engine, webhook, since, events, deleteExpired, eventsLeft } = await missedEvents()
+      await using _ = engine
+      const { db, queue, clock, accountId } = engine
+      if (which === 'failed') {
+        await engine.recover(webhook, since)
+        await sql`UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, completed_at = ${clock.now()}`.execute(
+          db,
+        )
+        await sql`DELETE FROM pgboss.job WHERE name = 'deliveries'`.execute(db)
+      }
+      const expired: Expired[] = []
+      const watched: typeof queue = {
+        ...queue,
+        async put(trx, deliveries) {
+          // All of them are pending by now, which nobody else can see.
+          expired.push(await deleteExpired())
+          await queue.put(trx, deliveries)
+        },
+      }
+      const { id } = await engine.deliveries.recover(db, live(accountId), webhook, { since: since.toISOString() })
+      const means = { db, queue: watched, turns: createTurns(), clock, wake: () => undefined }
+      await continueRecovery(means, { accountId, recoveryId: id, task: 0 })
+      expired.push(await deleteExpired())
 
-    expect(expired).toEqual([{ events: 0, deliveries: 0, emails: 0 }])
-    expired.push(await createRetention({ db, clock, retentionMs })())
-    expect(expired.at(-1)).toEqual({ events: 0, deliveries: 0, emails: 0 })
-    const rows = await engine.deliveriesOf(targetId, () => true)
-    expect(rows.map(({ event_id, status }) => ({ event_id, status }))).toEqual(
-      events.map((event_id) => ({ event_id, status: 'pending' })),
-    )
-    expect(await db.selectFrom('events').select('id').orderBy('id').execute()).toEqual(events.map((id) => ({ id })))
+      expect(expired).toEqual(Array(2).fill({ events: 0, deliveries: 0, emails: 0 }))
+      const rows = await engine.deliveriesOf(webhook, () => true)
+      expect(rows.map(({ event_id, status }) => [event_id, status])).toEqual(events.map((event) => [event, 'pending']))
+      expect(await eventsLeft()).toEqual(events)
+      expect(await engine.deliveries.getRecovery(db, live(accountId), webhook, id)).toMatchObject({
+        status: 'completed',
+        done: 3,
+      })
+    },
+  )
+
+  it('is left out where retention was first, and the recovery waits for that', async () => {
+    const { engine, webhook, since, deleteExpired, eventsLeft } = await missedEvents()
+    await using _ = engine
+    const { db } = engine
+    const inTheWay = await db.startTransaction().execute()
+    // Holds retention up when it has locked the events, and lets everybody read.
+    await sql`LOCK TABLE event_positions IN SHARE ROW EXCLUSIVE MODE`.execute(inTheWay)
+    const expiring = deleteExpired()
+    await untilSomebodyWaits(db, 'DELETE FROM events')
+    const recovering = engine.recover(webhook, since)
+    await untilSomebodyWaits(db, 'for key share')
+    await inTheWay.rollback().execute()
+    expect(await expiring).toMatchObject({ events: 3 })
+    expect(await recovering).toMatchObject({ status: 'completed', done: 0, count: 0 })
+    expect(await eventsLeft()).toEqual([])
+    expect(await engine.deliveriesOf(webhook, () => true)).toEqual([])
   })
 })
 

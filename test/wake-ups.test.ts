@@ -47,7 +47,7 @@ describe('wake-ups', () => {
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'postern wake-ups'
     `.execute(database.db)
-    await expect.poll(() => listener.heard, { timeout: 5_000 }).toEqual(['work', 'rest', 'end'])
+    await expect.poll(() => listener.heard).toEqual(['work', 'rest', 'end'])
     listener.notify('rest')
     await expect.poll(() => listener.heard).toEqual(['work', 'rest', 'end', 'rest'])
   })

@@ -4,8 +4,6 @@ import { firstIdAt } from '../server/ids.ts'
 import { startEngine } from './support/engine.ts'
 import { answer, startReceiver } from './support/receiver.ts'
 
-const patient = { timeout: 10_000 }
-
 describe('the rounds of the workers', () => {
   it('delete what is past its retention, every minute', async () => {
     await using engine = await startEngine()
@@ -18,7 +16,7 @@ describe('the rounds of the workers', () => {
       .poll(async () => {
         await engine.tick(15)
         return events()
-      }, patient)
+      })
       .toEqual([])
   })
 
@@ -37,7 +35,7 @@ describe('the rounds of the workers', () => {
       .poll(async () => {
         await engine.tick(15)
         return (await engine.deliveriesOf(webhookId, () => true))[0]?.status
-      }, patient)
+      })
       .toBe('succeeded')
   })
 })

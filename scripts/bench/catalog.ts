@@ -5,6 +5,7 @@ import { drain } from './benchmarks/drain.ts'
 import { email } from './benchmarks/email.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
+import { hostileBodies } from './benchmarks/hostile-bodies.ts'
 import { latency } from './benchmarks/latency.ts'
 import { neighbour } from './benchmarks/neighbour.ts'
 import { rateLimit } from './benchmarks/rate-limit.ts'
@@ -22,6 +23,7 @@ export const benchmarks: readonly Benchmark[] = [
   api,
   email,
   rateLimit,
+  hostileBodies,
   scale,
   soak,
 ]

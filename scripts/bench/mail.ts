@@ -9,7 +9,7 @@ import { addTenants, type Tenant } from './seed.ts'
 
 /* The parts the benchmark of email is put together from, beside those of `lab.ts`. */
 
-const sendingDomain = 'sender.example'
+export const sendingDomain = 'sender.example'
 
 /** One message, as the API takes it and as nodemailer does, without whom it is to: 10 KB with its headers. */
 export const message = {

@@ -88,7 +88,7 @@ export async function appendEvents(
     const length = Math.min(runLength, count - done)
     await outbox.append(
       trx,
-      tenant.accountId,
+      { accountId: tenant.accountId, mode: 'live' },
       Array.from({ length }, (_, index) => usualEventOf(from + index)),
     )
     done += length

@@ -13,6 +13,8 @@ export type LiveService = AsyncDisposable & {
   url: string
   /** A live key that may do everything. */
   apiKey: string
+  /** A test key that may do everything: it may send from any domain, and nothing leaves. */
+  testKey: string
 }
 
 const startTimeoutMs = 60_000
@@ -41,8 +43,8 @@ async function untilReady(url: string, exited: Promise<unknown>): Promise<void> 
   throw new Error(`the service was not ready within ${startTimeoutMs / 1000} s`)
 }
 
-async function createKey(env: NodeJS.ProcessEnv): Promise<string> {
-  const args = ['server/cli/postern.ts', 'keys', 'create', '--mode', 'live', '--permission', 'full_access', '--json']
+async function createKey(mode: 'live' | 'test', env: NodeJS.ProcessEnv): Promise<string> {
+  const args = ['server/cli/postern.ts', 'keys', 'create', '--mode', mode, '--permission', 'full_access', '--json']
   const { stdout } = await run(process.execPath, args, { env, quiet: true })
   return z.object({ key: z.string() }).parse(JSON.parse(stdout)).key
 }
@@ -78,7 +80,8 @@ export async function startLiveService(): Promise<LiveService> {
 
   const url = `http://127.0.0.1:${port}`
   await untilReady(url, exited)
-  const apiKey = await createKey(env)
+  const apiKey = await createKey('live', env)
+  const testKey = await createKey('test', env)
   const running = cleanup.move()
-  return { url, apiKey, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { url, apiKey, testKey, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }

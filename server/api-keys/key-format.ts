@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import type { Mode } from '../../contract/mode.ts'
 
 /** The product's name as it stands in every key. */
 const product = 'postern'
@@ -10,7 +11,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const shape = new RegExp(`^${product}_(?:test|live)_[0-9A-Za-z]{${secretLength}}$`)
 
 /** Whether emails are validated only, or sent to real people. */
-export type KeyMode = 'test' | 'live'
+export type KeyMode = Mode
 
 /** How every key of a mode begins. */
 export function keyPrefix(mode: KeyMode): string {

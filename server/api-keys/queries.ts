@@ -113,6 +113,11 @@ export async function revokeKey(handle: Handle, id: string, at: Date): Promise<K
     .executeTakeFirst()
 }
 
+/** Returns the key as it was. */
+export async function deleteKey(handle: Handle, id: string): Promise<KeyRow | undefined> {
+  return handle.deleteFrom('api_keys').where('id', '=', id).returning(keyColumns).executeTakeFirst()
+}
+
 /** Told when `trx` commits. */
 export async function announce(trx: Trx, channel: string, payload: string): Promise<void> {
   await sql`SELECT pg_notify(${channel}, ${payload})`.execute(trx)

@@ -8,6 +8,7 @@ import { hashOfKey, type KeyMode, lastFourOf, newKey } from './key-format.ts'
 import {
   type AccountRow,
   announce,
+  deleteKey,
   findKeyByHash,
   hasAccount,
   insertAccount,
@@ -80,6 +81,11 @@ export type ApiKeyService = {
   list(handle: Handle, accountId?: string): Promise<KeyInfo[]>
   /** Ends a key in all processes at once. One revoked before stays as it is. `not_found` when there is no such key. */
   revoke(handle: Handle, id: string): Promise<KeyInfo>
+  /**
+   * Ends a key as `revoke` does, and takes it off all lists. Returns it as it was. `not_found` when there is no
+   * such key.
+   */
+  delete(handle: Handle, id: string): Promise<KeyInfo>
   /** The key that is `secret`, revoked or not; null when there is none. */
   findBySecret(handle: Handle, secret: string): Promise<FoundKey | null>
   createAccount(handle: Handle, account: { name: string; plan: string }): Promise<Account>
@@ -129,6 +135,14 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
         const row = await revokeKey(trx, id, clock.now())
         if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
         // Rare enough to stand in the transaction: nobody may go on with a revoked key.
+        await announce(trx, keysChannel, id)
+        return toKeyInfo(row)
+      })
+    },
+    async delete(handle, id) {
+      return inTransaction(handle, async (trx) => {
+        const row = await deleteKey(trx, id)
+        if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
         await announce(trx, keysChannel, id)
         return toKeyInfo(row)
       })

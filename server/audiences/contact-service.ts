@@ -2,10 +2,11 @@ import type { AddContact, Contact, ContactListQuery, UpdateContact } from '../..
 import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { DomainError, notFound } from '../errors.ts'
+import { DomainError, liveKeyNeeded, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
+import type { Scope } from '../scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
 import {
   addContact,
@@ -20,23 +21,24 @@ import { findAudience } from './queries.ts'
 
 export type { ContactKey } from './contact-queries.ts'
 
-/** Use cases around the people on a list. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around the people on a list, whom both modes share. Throws DomainErrors; every call is limited to one account. */
 export type ContactService = {
   /**
    * Emits `subscriber.added` if the person is new, then `contact.created`. Names are taken for a new
    * person only; one who unsubscribed from everything is added as `unsubscribed`. `conflict` when the
    * person is on the list already.
    */
-  add(handle: Handle, accountId: string, audienceId: string, contact: AddContact): Promise<Contact>
+  add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
   /** Newest subscribers first. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
   get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
   /**
    * Names change the person and emit `contact.updated` for every audience of theirs; the status is
    * this contact's own. Nothing is emitted when nothing changed. `subscriber_unsubscribed` for the
-   * status `active` when the person unsubscribed from everything.
+   * status `active` when the person unsubscribed from everything. A test key cannot make a contact active again:
+   * `authentication_error`.
    */
-  update(handle: Handle, accountId: string, key: ContactKey, patch: UpdateContact): Promise<Contact>
+  update(handle: Handle, scope: Scope, key: ContactKey, patch: UpdateContact): Promise<Contact>
   /**
    * Of people, given by the `addressKey` of their addresses, those who unsubscribed from an audience or from
    * everything. Null when there is no such audience.
@@ -47,7 +49,7 @@ export type ContactService = {
     audience: { id: string; addressKeys: readonly string[] },
   ): Promise<Set<string> | null>
   /** The subscriber stays. Emits `contact.deleted`. */
-  remove(handle: Handle, accountId: string, key: ContactKey): Promise<void>
+  remove(handle: Handle, scope: Scope, key: ContactKey): Promise<void>
 }
 
 export function createContactService(dependencies: { clock: Clock; outbox: Outbox }): ContactService {
@@ -60,8 +62,9 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
   }
 
   return {
-    async add(handle, accountId, audienceId, contact) {
+    async add(handle, scope, audienceId, contact) {
       return inTransaction(handle, async (trx) => {
+        const { accountId } = scope
         const at = clock.now()
         const subscriberId = newId('subscriber', at)
         const { email, firstName = null, lastName = null } = contact
@@ -76,7 +79,7 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
           type: 'contact.created',
           data: { subscriberId: id, audienceId, email: person.email, status },
         }
-        await outbox.append(trx, accountId, added.isNewPerson ? [personAdded(person), created] : [created])
+        await outbox.append(trx, scope, added.isNewPerson ? [personAdded(person), created] : [created])
         return toContact({ ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at })
       })
     },
@@ -88,7 +91,7 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact })
     },
     get,
-    async update(handle, accountId, key, { firstName, lastName, status }) {
+    async update(handle, { accountId, mode }, key, { firstName, lastName, status }) {
       return inTransaction(handle, async (trx) => {
         const person = await lockPerson(trx, accountId, key.subscriberId)
         if (person === undefined) throw noContact(key)
@@ -99,7 +102,11 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
             `The subscriber "${person.id}" unsubscribed from everything. Set the status of the subscriber to "active" first.`,
           )
         }
+        if (mode === 'test' && status === 'active' && before.status === 'unsubscribed') {
+          throw liveKeyNeeded('Making a contact active again')
+        }
         await changePerson(trx, dependencies, person, {
+          mode,
           patch: { firstName, lastName },
           contact: { audienceId: key.audienceId, status: status ?? before.status },
         })
@@ -110,10 +117,10 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       const found = await findUnsubscribed(handle, { accountId, audienceId: id, addressKeys })
       return found === undefined ? null : new Set(found)
     },
-    async remove(handle, accountId, key) {
+    async remove(handle, scope, key) {
       await inTransaction(handle, async (trx) => {
-        if (!(await deleteContact(trx, accountId, key))) throw noContact(key)
-        await outbox.append(trx, accountId, [{ type: 'contact.deleted', data: key }])
+        if (!(await deleteContact(trx, scope.accountId, key))) throw noContact(key)
+        await outbox.append(trx, scope, [{ type: 'contact.deleted', data: key }])
       })
     },
   }

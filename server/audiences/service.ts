@@ -6,6 +6,7 @@ import { notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
+import type { Scope } from '../scope.ts'
 import {
   type AudienceRow,
   deleteAudience,
@@ -20,7 +21,7 @@ import {
 /** Contacts deleted, and events appended, at a time: bounds the memory of deleting a large audience. */
 const chunkSize = 1_000
 
-/** Use cases around lists of people. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around lists of people, which both modes share. Throws DomainErrors; every call is limited to one account. */
 export type AudienceService = {
   create(handle: Handle, accountId: string, audience: CreateAudience): Promise<Audience>
   /** Newest first. */
@@ -28,7 +29,7 @@ export type AudienceService = {
   get(handle: Handle, accountId: string, id: string): Promise<Audience>
   update(handle: Handle, accountId: string, id: string, patch: UpdateAudience): Promise<Audience>
   /** The people stay. Emits `contact.deleted` for each contact. */
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
 
 export function createAudienceService({ clock, outbox }: { clock: Clock; outbox: Outbox }): AudienceService {
@@ -58,10 +59,10 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
         return toAudience(await updateAudience(trx, id, { name, description, at: clock.now() }))
       })
     },
-    async delete(handle, accountId, id) {
+    async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
         // From here on nobody can be added.
-        const audience = await lockAudience(trx, accountId, id, 'delete')
+        const audience = await lockAudience(trx, scope.accountId, id, 'delete')
         if (audience === undefined) throw notFound('audience', id)
         let chunk: string[]
         let after = ''
@@ -69,7 +70,7 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
           chunk = await deleteContacts(trx, id, { after, limit: chunkSize })
           await outbox.append(
             trx,
-            accountId,
+            scope,
             chunk.map((subscriberId) => ({ type: 'contact.deleted', data: { subscriberId, audienceId: id } })),
           )
           after = chunk.at(-1) ?? after

@@ -1,9 +1,10 @@
-import { Kysely, type Transaction } from 'kysely'
+import { Kysely, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import { createDialect } from './driver.ts'
 import type { Database } from './schema.ts'
+import { sessionGuards, socketGuards } from './session-guards.ts'
 
-/** Marks the connections of this service, so that its own transactions can be told from others'. */
+/** What the sessions of this service are called in `pg_stat_activity`, for people. */
 export const applicationName = 'postern'
 
 export type Db = Kysely<Database>
@@ -27,11 +28,13 @@ export type ConnectionOptions = {
  * Statements are planned for tables that will grow: plans are kept, those of foreign keys too, and one made
  * while it was cheapest to read a table through would read all of a flood for each row of it. What is costed
  * as if that were forbidden must not look as if it were worth compiling. Nor is anything here worth all cores
- * at once: who counts in the background holds up nobody.
+ * at once: who counts in the background holds up nobody. Each statement of a transaction sees what was committed before
+ * it, whatever the server's default is: that is what waiting for a lock and then looking rests on.
  */
 const sessionSettings = `
   SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
-    set_config('max_parallel_workers_per_gather', '0', false)
+    set_config('max_parallel_workers_per_gather', '0', false),
+    set_config('default_transaction_isolation', 'read committed', false), ${sessionGuards}
 `
 
 /** A pool and Kysely on it. `destroy()` on the latter closes both. */
@@ -41,6 +44,7 @@ export function connect(options: ConnectionOptions): Db {
     max: options.max,
     application_name: options.applicationName ?? applicationName,
     connectionTimeoutMillis: 5_000,
+    ...socketGuards,
     // What is sent at once is not sent one by one.
     pipeline: true,
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
@@ -79,4 +83,10 @@ export async function inTransaction<T>(handle: Handle, work: (trx: Trx) => Promi
 export function afterCommit(trx: Trx, hook: () => void): void {
   const hooks = commitHooks.get(trx)
   if (hooks !== undefined && !hooks.includes(hook)) hooks.push(hook)
+}
+
+/** Resolves to true once the database has answered a statement; rejects when it cannot. */
+export async function isAnswering(db: Db): Promise<boolean> {
+  await sql`SELECT 1`.execute(db)
+  return true
 }

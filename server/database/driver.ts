@@ -1,5 +1,5 @@
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -7,7 +7,6 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryResult,
-  type Transaction,
   type TransactionSettings,
 } from 'kysely'
 import type pg from 'pg'
@@ -18,13 +17,6 @@ import { type Preparation, PreparedQuery } from './prepared.ts'
  * of a small statement does. So what needs no answer of its own is sent with the statement after it,
  * `BEGIN` first of all.
  */
-
-const beginning = CompiledQuery.raw('')
-
-/** Has the database begun a transaction, which else it does with the first statement. Resolves when it has. */
-export async function hasBegun(trx: Pick<Transaction<unknown>, 'executeQuery'>): Promise<void> {
-  await trx.executeQuery(beginning)
-}
 
 /** Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
 export function createDialect(pool: pg.Pool): Dialect {
@@ -110,10 +102,6 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    if (query === beginning) {
-      if (this.#transaction === 'waiting') await this.#send([])
-      return { rows: [] }
-    }
     const { name, sendsWithNext = false } = query instanceof PreparedQuery ? query.preparation : notPrepared
     const statement = { text: query.sql, values: [...query.parameters], name }
     if (sendsWithNext && this.#transaction !== 'none') {

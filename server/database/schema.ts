@@ -1,16 +1,17 @@
 import type { AccountsTable } from './tables/accounts.ts'
 import type { ApiKeysTable } from './tables/api-keys.ts'
-import type { AttemptsTable, DeliveriesTable } from './tables/deliveries.ts'
-import type { DomainsTable } from './tables/domains.ts'
+import type { AttemptsTable, DeliveriesTable, WebhookRecoveriesTable } from './tables/deliveries.ts'
+import type { DomainKeysTable, DomainsTable } from './tables/domains.ts'
 import type {
   EmailAttachmentsTable,
   EmailContentsTable,
+  EmailMetadataTable,
   EmailRecipientsTable,
   EmailsTable,
   EmailTimelineTable,
   SuppressionsTable,
 } from './tables/emails.ts'
-import type { EventsTable, OutboxTable } from './tables/events.ts'
+import type { EventCountersTable, EventPositionsTable, EventsTable, OutboxTable } from './tables/events.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
@@ -22,15 +23,20 @@ export type Database = {
   api_keys: ApiKeysTable
   webhooks: WebhooksTable
   events: EventsTable
+  event_counters: EventCountersTable
+  event_positions: EventPositionsTable
   outbox: OutboxTable
   deliveries: DeliveriesTable
   attempts: AttemptsTable
+  webhook_recoveries: WebhookRecoveriesTable
   subscribers: SubscribersTable
   audiences: AudiencesTable
   contacts: ContactsTable
   domains: DomainsTable
+  domain_keys: DomainKeysTable
   emails: EmailsTable
   email_contents: EmailContentsTable
+  email_metadata: EmailMetadataTable
   email_attachments: EmailAttachmentsTable
   email_recipients: EmailRecipientsTable
   email_timeline: EmailTimelineTable

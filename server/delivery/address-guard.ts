@@ -1,12 +1,13 @@
 import { isIP, type LookupFunction } from 'node:net'
-import { isNotFound, type Resolve } from '../network/name-resolution.ts'
-import { isPublicAddress } from '../network/public-address.ts'
+import { plainHost } from '../network/local-host.ts'
+import { isNotFound, type Resolve, type ResolvedAddress } from '../network/name-resolution.ts'
+import { isMetadataAddress, isPublicAddress } from '../network/public-address.ts'
 
 /** Where the operator lets deliveries go. */
 export type AddressPolicy = {
   /** `http:` URLs too, not only `https:`. */
   allowHttp: boolean
-  /** Loopback, private, link-local and other special-purpose addresses too. */
+  /** Loopback, private and other special-purpose addresses too; never link-local ones or a cloud's metadata. */
   allowPrivateNetworks: boolean
 }
 
@@ -28,6 +29,7 @@ export class NameNotResolvedError extends Error {
 }
 
 const notHttps = 'must begin with https:// (the operator can allow http:// with WEBHOOK_ALLOW_HTTP)'
+const isMetadata = 'must not lead to a link-local address or to the metadata service of a cloud: no setting allows that'
 const notPublic =
   'must lead to a public address; this one is local, private or reserved (the operator can allow it with WEBHOOK_ALLOW_PRIVATE_NETWORKS)'
 
@@ -41,7 +43,8 @@ export function faultOfUrl(url: string, policy: AddressPolicy): string | null {
   const { protocol, hostname, username, password } = new URL(url)
   if (!isProtocolAllowed(protocol, policy)) return notHttps
   if (username !== '' || password !== '') return 'must not carry a user name or password'
-  return isHostAllowed(hostname, policy) ? null : notPublic
+  const fault = faultOfHost(hostname, policy)
+  return fault === null ? null : { metadata: isMetadata, private: notPublic }[fault]
 }
 
 /**
@@ -54,26 +57,69 @@ export function assertTargetAllowed(target: { protocol: string; hostname: string
       'The URL begins with http://, and only https:// is allowed. Change it to https://.',
     )
   }
-  if (!isHostAllowed(target.hostname, policy)) throw leadsInside()
+  const fault = faultOfHost(target.hostname, policy)
+  if (fault !== null) throw leadsInside(fault)
 }
 
 function isProtocolAllowed(protocol: string, policy: AddressPolicy): boolean {
   return protocol === 'https:' || (protocol === 'http:' && policy.allowHttp)
 }
 
-/** False for literal addresses that are not public, and for the names of this machine. */
-function isHostAllowed(hostname: string, policy: AddressPolicy): boolean {
-  if (policy.allowPrivateNetworks) return true
-  // Without the brackets of IPv6 and without the dot of the root.
-  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
-  if (host === 'localhost' || host.endsWith('.localhost')) return false
-  return isIP(host) === 0 || isPublicAddress(host)
+/** Why deliveries do not go to a host. */
+type HostFault = 'metadata' | 'private'
+
+/** Names by which the machines of clouds reach their metadata service. */
+const metadataNames: readonly string[] = [
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.azure.internal',
+  'metadata.tencentyun.com',
+  'metadata.platformequinix.com',
+  'rancher-metadata',
+]
+
+/** Judges literal addresses, the names of this machine and of metadata services; null for all other names. */
+function faultOfHost(hostname: string, policy: AddressPolicy): HostFault | null {
+  const host = plainHost(hostname)
+  if (metadataNames.includes(host)) return 'metadata'
+  if (isIP(host) !== 0) return faultOfAddresses([{ address: host }], policy)
+  const isThisMachine = host === 'localhost' || host.endsWith('.localhost')
+  return isThisMachine && !policy.allowPrivateNetworks ? 'private' : null
 }
 
-function leadsInside(): AddressNotAllowedError {
-  return new AddressNotAllowedError(
+/** Judges all addresses of a name: one that is not allowed is enough. */
+function faultOfAddresses(
+  addresses: readonly Pick<ResolvedAddress, 'address'>[],
+  { allowPrivateNetworks }: AddressPolicy,
+): HostFault | null {
+  if (addresses.some(({ address }) => isMetadataAddress(address))) return 'metadata'
+  return allowPrivateNetworks || addresses.every(({ address }) => isPublicAddress(address)) ? null : 'private'
+}
+
+const faultMessages: Record<HostFault, string> = {
+  metadata:
+    'The host of the URL leads to a link-local address or to the metadata service of a cloud, and deliveries never go there. Use a public address.',
+  private:
     'The host of the URL leads to an address that is not public, and deliveries there are not allowed. Use a public address.',
-  )
+}
+
+function leadsInside(fault: HostFault): AddressNotAllowedError {
+  return new AddressNotAllowedError(faultMessages[fault])
+}
+
+/**
+ * Whether deliveries to `url` are refused now, its host resolved as for a delivery. A name that cannot be
+ * resolved is not refused.
+ */
+export async function isRefused(url: string, policy: AddressPolicy, resolve: Resolve): Promise<boolean> {
+  if (faultOfUrl(url, policy) !== null) return true
+  const host = plainHost(new URL(url).hostname)
+  if (isIP(host) !== 0) return false
+  const addresses = await resolve(host).catch(() => [])
+  return faultOfAddresses(addresses, policy) !== null
 }
 
 /**
@@ -88,10 +134,11 @@ export function guardedLookup(policy: AddressPolicy, resolve: Resolve): LookupFu
     resolve(hostname).then(
       (addresses) => {
         const [first] = addresses
+        const fault = faultOfAddresses(addresses, policy)
         if (first === undefined) {
           callback(new NameNotResolvedError(true), '', 0)
-        } else if (!policy.allowPrivateNetworks && !addresses.every(({ address }) => isPublicAddress(address))) {
-          callback(leadsInside(), '', 0)
+        } else if (fault !== null) {
+          callback(leadsInside(fault), '', 0)
         } else if (options.all) {
           callback(null, addresses)
         } else {

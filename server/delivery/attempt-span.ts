@@ -1,5 +1,5 @@
 import { type Attributes, type Span, type Tracer, unrecorded } from '../tracing/tracer.ts'
-import type { ExchangeOutcome } from './exchange.ts'
+import { type ExchangeOutcome, loggedAnswer } from './exchange.ts'
 import type { DueDelivery } from './load.ts'
 import { faultOf } from './verdict.ts'
 
@@ -57,9 +57,10 @@ function serverOf(url: string): Attributes {
 /** Ends it, with the status or the reason why there is none. Nothing of the answer's body. */
 export function endAttemptSpan(span: Span, outcome: ExchangeOutcome): void {
   const error = faultOf(outcome)
+  const answer = loggedAnswer(outcome)
   span.end({
     attributes: {
-      ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
+      ...(answer !== null && { 'http.response.status_code': answer.status }),
       ...(error !== null && { 'error.type': outcome.kind === 'failed' ? outcome.reason : String(outcome.status) }),
     },
     ...(error !== null && { error }),

@@ -1,3 +1,4 @@
+import type { Mode } from '../../contract/mode.ts'
 import type { Clock } from '../clock.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { endAttemptSpan, startAttemptSpan, type TracedAttempt } from './attempt-span.ts'
@@ -9,7 +10,11 @@ import { signatureHeaders } from './signature.ts'
 export type AttemptTarget = SigningKeys & {
   eventId: string
   body: string
+  /** That of the event. */
+  mode: Mode
   url: string
+  /** Whether the event was made up for a test. */
+  sample: boolean
   /** What its trace says of it. Default: its event is in none. */
   traced?: TracedAttempt | null
 }
@@ -33,13 +38,15 @@ export async function attempt(
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': 'Postern-Webhooks/1',
+    'x-service-mode': target.mode,
     ...signatureHeaders({
       eventId: target.eventId,
       body: target.body,
       timestamp: clock.now(),
       key: target.key,
-      previousKey: target.previousKey,
+      previousKeys: target.previousKeys,
     }),
+    ...(target.sample && { 'x-service-sample': 'true' }),
     ...(traceparent !== undefined && { traceparent }),
   }
   const outcome = await exchange.send({ url: target.url, headers, body: target.body }, signal)

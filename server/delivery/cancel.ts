@@ -2,15 +2,18 @@ import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
 import { pageOfPending } from './pending.ts'
+import { cancelRecovery } from './recovery-queries.ts'
 
 /** Deliveries canceled in one transaction. */
 const pageSize = 5_000
 
 /**
  * Cancels all that is pending for a webhook that this transaction disables or deletes, with its jobs:
- * a first part at once, what is beyond that in the background. What is in flight is still settled.
+ * a first part at once, what is beyond that in the background. What is in flight is still settled. A recovery of it
+ * that is running ends.
  */
 export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
+  await cancelRecovery(trx, webhookId)
   const ids = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
   await cancelDeliveries(trx, queue, ids)
   if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })

@@ -94,8 +94,9 @@ export function startClaiming(options: ClaimingOptions): Claiming {
     for (const claim of claims) {
       const { delivery, claimed } = claim
       const own = held.get(delivery.id)
-      // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on.
-      if (own !== undefined) {
+      // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on. What was
+      // canceled while it was in flight and sent again is another run, and is attempted beside it.
+      if (own !== undefined && own.delivery.run === delivery.run) {
         kept.done([own])
         own.claimed = claimed
       } else if (delivery.webhook.slow && lane !== slow) misplaced.push(claim)

@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici'
+import { statusOf } from './answer-beginning.ts'
 import { BodyReader } from './exchange-body.ts'
 import type { Connection, Connections } from './exchange-connections.ts'
-import { connectionLost, type Failure, failureOf, type Stage } from './exchange-failure.ts'
+import { connectionLost, type Failure, failureOf, type Stage, tooManyInterimAnswers } from './exchange-failure.ts'
 
 /** How one request on one connection ended. */
 export type AnswerEnd =
@@ -10,6 +11,8 @@ export type AnswerEnd =
       kind: 'failed'
       stage: Stage
       failure: Failure
+      /** What had come of an answer: its status, and its body unless its headers are not valid. Null: nothing. */
+      partial: { status: number; body: BodyReader | null } | null
       /** The endpoint had closed the kept connection when the request crossed it: not its failure. */
       wasStale: boolean
     }
@@ -57,6 +60,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   onRequestStart(): void {
     this.#stage = 'while-sending'
     this.#wasUsed = this.#connection.wasUsed
+    this.#connection.expectAnswer()
     this.#bytesBefore = this.#connection.bytesRead
     this.#sentAt = performance.now()
   }
@@ -66,8 +70,11 @@ export class Answer implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // An interim answer (RFC 9110 §15.2): the final one follows.
-    if (status < 200) return
+    // Interim answers are dropped before the parser, up to a number.
+    if (status < 200) {
+      this.giveUp(tooManyInterimAnswers)
+      return
+    }
     this.#stage = 'after-sending'
     this.#status = status
     this.#retryAfter = firstOf(headers['retry-after'])
@@ -86,7 +93,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.#ended) return
-    const failure = failureOf(error, this.#stage)
+    const failure = failureOf(error, { stage: this.#stage, beginning: this.#connection.answerBeginning })
     this.#fail(failure, failure.reason === 'connection-lost' && this.#crossedAClose())
   }
 
@@ -112,8 +119,14 @@ export class Answer implements Dispatcher.DispatchHandler {
   #fail(failure: Failure, wasStale: boolean): void {
     if (this.#ended) return
     this.#ended = true
+    const partial = this.#partialAnswer()
     void this.#connections.drop(this.#connection)
-    this.#finish({ kind: 'failed', stage: this.#stage, failure, wasStale })
+    this.#finish({ kind: 'failed', stage: this.#stage, failure, partial, wasStale })
+  }
+
+  #partialAnswer(): { status: number; body: BodyReader | null } | null {
+    const status = this.#body === undefined ? statusOf(this.#connection.answerBeginning) : this.#status
+    return status === null ? null : { status, body: this.#body ?? null }
   }
 }
 

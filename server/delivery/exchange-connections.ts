@@ -2,6 +2,7 @@ import { type LookupFunction, Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import { type AddressPolicy, assertTargetAllowed } from './address-guard.ts'
+import { AnswerBeginning, watchReads } from './answer-beginning.ts'
 
 export type ConnectionsOptions = {
   policy: AddressPolicy
@@ -127,6 +128,7 @@ type OpenSocket = (target: buildConnector.Options, callback: buildConnector.Call
 export class Connection {
   readonly origin: string
   readonly #client: Client
+  readonly #beginning = new AnswerBeginning()
   #socket: Socket | undefined
   #openedAt = 0
   #answers = 0
@@ -143,7 +145,10 @@ export class Connection {
       connect: (target, callback) => {
         this.#openedAt = performance.now()
         this.#answers = 0
-        this.#socket = openSocket(target, callback)
+        this.#socket = openSocket(target, (...opened) => {
+          if (opened[0] === null) watchReads(opened[1], this.#beginning)
+          callback(...opened)
+        })
       },
     })
   }
@@ -153,9 +158,20 @@ export class Connection {
     this.#client.dispatch(request, handler)
   }
 
+  /** A request is about to be sent: what comes next is its answer. */
+  expectAnswer(): void {
+    this.#beginning.expect()
+  }
+
+  /** How the answer begins; empty before it does. */
+  get answerBeginning(): Buffer {
+    return this.#beginning.first
+  }
+
   /** Notes a complete answer. */
   noteAnswer(): void {
     this.#answers += 1
+    this.#beginning.forget()
   }
 
   /** Whether it carried an answer before. */

@@ -1,5 +1,6 @@
 import { errors } from 'undici'
 import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
+import { lengthFaultOf, maxInterimAnswers } from './answer-beginning.ts'
 
 export type FailureReason =
   | 'invalid-url'
@@ -81,13 +82,29 @@ const tlsFaults = new Map([
   ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it does not know the name in the URL'],
 ])
 
-/** Judges what a socket or the HTTP client threw. Says nothing of addresses, files or our own code. */
-export function failureOf(thrown: unknown, stage: Stage): Failure {
+/** What llhttp, the parser, says of an answer, and what that means for the endpoint. The first that fits counts. */
+const parserFaults: readonly [RegExp, string][] = [
+  [/Duplicate Content-Length/, 'it has more than one Content-Length'],
+  [/can't be present with/, 'it has both Content-Length and Transfer-Encoding'],
+  [/Content-Length/, 'its Content-Length is not a number'],
+  [/Transfer-Encoding/, 'its Transfer-Encoding is not valid'],
+  [/chunk/i, 'its chunked body is not valid'],
+  [/Invalid header|header value|header token/, 'one of its headers is malformed'],
+  [/Missing expected (CR|LF)|CR except/, 'its lines do not all end with CR LF'],
+]
+
+/**
+ * Judges what a socket or the HTTP client threw. Says nothing of addresses, files or our own code.
+ *
+ * @param beginning The first bytes of the answer; empty when none came.
+ */
+export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage; beginning: Buffer }): Failure {
   const error = rootOf(thrown)
   if (error instanceof AddressNotAllowedError) return { reason: 'address-not-allowed', message: error.message }
   if (error instanceof NameNotResolvedError) return { reason: 'name-not-found', message: nameFault(error) }
   if (error instanceof errors.HTTPParserError) {
-    return invalidAnswer('check that the port of the URL speaks HTTP, not HTTPS')
+    const [, fault] = parserFaults.find(([pattern]) => pattern.test(error.message)) ?? []
+    return invalidAnswer(fault ?? 'check that the port of the URL speaks HTTP, not HTTPS')
   }
   const code = codeOf(error)
   const tlsFault = tlsFaults.get(code)
@@ -113,14 +130,16 @@ export function failureOf(thrown: unknown, stage: Stage): Failure {
       }
     case 'UND_ERR_HEADERS_OVERFLOW':
       return invalidAnswer('its headers are larger than 16 KiB')
-    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH':
+    case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH': {
+      // undici says so too when the parser refused a header that came after a Content-Length.
+      const fault = stage === 'while-sending' ? (lengthFaultOf(beginning) ?? 'one of its headers is malformed') : null
+      return fault === null ? connectionLost(stage) : invalidAnswer(fault)
+    }
     case 'ECONNRESET':
     case 'EPIPE':
       return connectionLost(stage)
     case 'UND_ERR_SOCKET':
-      return isInterim(error)
-        ? invalidAnswer('it sent an interim status, 100 or 101, that was not asked for')
-        : connectionLost(stage)
+      return refusalOf(error) ?? connectionLost(stage)
     default:
       return { reason: 'unreachable', message: 'The endpoint could not be reached. Check that it is on line.' }
   }
@@ -150,7 +169,13 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** How undici words its refusal of an interim answer that a client should have passed over. */
-function isInterim(error: unknown): boolean {
-  return error instanceof Error && (error.message === 'bad response' || error.message === 'bad upgrade')
+/** The failure of an exchange whose endpoint sends interim answers and no final one. */
+export const tooManyInterimAnswers = invalidAnswer(`it sent more than ${maxInterimAnswers} interim answers`)
+
+/** undici refuses a 100 as a "bad response", and a 101 as a "bad upgrade". */
+function refusalOf(error: unknown): Failure | null {
+  if (!(error instanceof Error)) return null
+  if (error.message === 'bad response') return tooManyInterimAnswers
+  if (error.message !== 'bad upgrade') return null
+  return invalidAnswer('it sent 101 Switching Protocols, which was not asked for')
 }

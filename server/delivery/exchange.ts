@@ -18,26 +18,45 @@ export type ExchangeRequest = {
   body: string
 }
 
-export type ExchangeOutcome =
-  | {
-      kind: 'answered'
-      startedAt: Date
-      durationMs: number
-      status: number
-      /** The first 4 KiB of the body as text. */
-      body: string
-      /** What `Retry-After` asks for, in seconds from the answer; null without a usable one. */
-      retryAfterSeconds: number | null
-    }
-  | {
-      kind: 'failed'
-      startedAt: Date
-      durationMs: number
-      stage: Stage
-      reason: FailureReason
-      /** A sentence its reader, the customer, can act on. No internal detail. */
-      message: string
-    }
+/** What came of an answer: of one that broke off, its beginning. */
+export type LoggedAnswer = {
+  status: number
+  /** The first 4 KiB of the body as text. */
+  body: string
+}
+
+type Made = {
+  startedAt: Date
+  durationMs: number
+  /**
+   * Whether the request was posted twice: the endpoint closed a kept connection as the request was on
+   * its way, so that it was posted again on a new one. The endpoint may have taken both.
+   */
+  reposted: boolean
+}
+
+export type ExchangeOutcome = Made &
+  (
+    | ({
+        kind: 'answered'
+        /** What `Retry-After` asks for, in seconds from the answer; null without a usable one. */
+        retryAfterSeconds: number | null
+      } & LoggedAnswer)
+    | {
+        kind: 'failed'
+        stage: Stage
+        reason: FailureReason
+        /** A sentence its reader, the customer, can act on. No internal detail. */
+        message: string
+        /** Null: no status came. */
+        partialAnswer: LoggedAnswer | null
+      }
+  )
+
+/** What an attempt shows of the answer; null when no status came. */
+export function loggedAnswer(outcome: ExchangeOutcome): LoggedAnswer | null {
+  return outcome.kind === 'answered' ? { status: outcome.status, body: outcome.body } : outcome.partialAnswer
+}
 
 export type Exchange = {
   /** Every failure is an outcome, also a `url` that is none. Aborting `signal` gives up, as `connection-lost`. */
@@ -55,15 +74,27 @@ export type ExchangeOptions = {
   connectionsPerOrigin?: number
   /** Idle connections kept open in all. Default 1,024. */
   connectionsInAll?: number
-  /**
-   * How names are resolved. Default: by the name servers, and where private networks are allowed as the
-   * system does, which knows their names.
-   */
+  /** How names are resolved. Default: as `resolverOf` says. */
   resolve?: Resolve
   /** Certificates trusted beside the usual authorities, PEM. Default: none. */
   ca?: string
   /** Handed in, so that a test can let 30 seconds pass. */
   startTimer?: StartTimer
+}
+
+/** By the name servers; where private networks are allowed as the system does, which knows their names. */
+export function resolverOf({ allowPrivateNetworks }: AddressPolicy): Resolve {
+  return allowPrivateNetworks ? resolveWithSystem : resolveWith(new Resolver())
+}
+
+type PostEnd = { end: AnswerEnd; reposted: boolean }
+
+const notSent: AnswerEnd = {
+  kind: 'failed',
+  stage: 'before-sending',
+  failure: invalidUrl,
+  partial: null,
+  wasStale: false,
 }
 
 /**
@@ -72,7 +103,7 @@ export type ExchangeOptions = {
  */
 export function createExchange(options: ExchangeOptions): Exchange {
   const { policy, clock, timeoutMs = 30_000, startTimer = startSystemTimer } = options
-  const resolve = options.resolve ?? (policy.allowPrivateNetworks ? resolveWithSystem : resolveWith(new Resolver()))
+  const resolve = options.resolve ?? resolverOf(policy)
   const connections = new Connections({
     policy,
     lookup: guardedLookup(policy, resolve),
@@ -81,10 +112,10 @@ export function createExchange(options: ExchangeOptions): Exchange {
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   })
 
-  function post({ url, headers, body }: ExchangeRequest, signal: AbortSignal | undefined): Promise<AnswerEnd> {
+  function post({ url, headers, body }: ExchangeRequest, signal: AbortSignal | undefined): Promise<PostEnd> {
     const target = URL.parse(url)
     if (target === null || !isHttp(target)) {
-      return Promise.resolve({ kind: 'failed', stage: 'before-sending', failure: invalidUrl, wasStale: false })
+      return Promise.resolve({ end: notSent, reposted: false })
     }
     const { origin, pathname, search } = target
     const request: Dispatcher.DispatchOptions = {
@@ -99,16 +130,18 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const stopTimer = startTimer(() => answer.giveUp(timedOut(timeoutMs, answer.stage)), timeoutMs)
       const breakOff = () => answer.giveUp(brokenOff)
       const forget = signal === undefined ? undefined : whenAborted(signal, breakOff)
+      let reposted = false
       const finish = (end: AnswerEnd) => {
         stopTimer()
         forget?.()
-        resolve(end)
+        resolve({ end, reposted })
       }
       let answer = new Answer(connections, connections.take(origin), (end) => {
         if (end.kind === 'answered' || !end.wasStale) {
           finish(end)
           return
         }
+        reposted = true
         answer = new Answer(connections, connections.open(origin), finish)
         answer.ask(request)
       })
@@ -121,13 +154,16 @@ export function createExchange(options: ExchangeOptions): Exchange {
     async send(request, signal) {
       const startedAt = clock.now()
       const start = performance.now()
-      const end = await post(request, signal)
-      const durationMs = performance.now() - start
-      if (end.kind === 'failed') return { kind: 'failed', startedAt, durationMs, stage: end.stage, ...end.failure }
+      const { end, reposted } = await post(request, signal)
+      const made = { startedAt, durationMs: performance.now() - start, reposted }
+      if (end.kind === 'failed') {
+        const { stage, failure, partial } = end
+        const partialAnswer = partial && { status: partial.status, body: (await partial.body?.text()) ?? '' }
+        return { kind: 'failed', ...made, stage, ...failure, partialAnswer }
+      }
       return {
         kind: 'answered',
-        startedAt,
-        durationMs,
+        ...made,
         status: end.status,
         body: await end.body.text(),
         retryAfterSeconds: parseRetryAfter(end.retryAfter, clock.now()),

@@ -60,11 +60,12 @@ async function endClaims(
     FROM unnest(
       ${ids}::text[],
       ${uuids}::uuid[],
-      ${batch.map(({ delivery }) => delivery.attemptCount)}::int[],
+      ${batch.map(({ delivery }) => delivery.run)}::int[],
+      ${batch.map(({ delivery }) => delivery.schedulePosition)}::int[],
       ${batch.map(({ claimed }) => claimed.claim.retryCount)}::int[],
       ${batch.map(priorityOfOne)}::int[]
-    ) AS i (id, job_id, attempt_count, retry_count, priority)
-    JOIN deliveries d ON d.id = i.id AND d.attempt_count = i.attempt_count
+    ) AS i (id, job_id, run, position, retry_count, priority)
+    JOIN deliveries d ON d.id = i.id AND d.run = i.run AND d.schedule_position = i.position
     -- Said twice, as there.
     WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
   `
@@ -82,7 +83,7 @@ async function giveJobs(
   await inTransaction(db, async (trx) => {
     const { rows } = await sql<{ id: string }>`
       SELECT id FROM deliveries
-      WHERE id = ANY(${[...byId.keys()]}::text[]) AND status = 'pending' AND attempt_count = 0
+      WHERE id = ANY(${[...byId.keys()]}::text[]) AND status = 'pending' AND run = 0 AND schedule_position = 0
       ORDER BY id FOR UPDATE
     `.execute(trx)
     const ids = await queue.withoutJob(

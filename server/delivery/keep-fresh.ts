@@ -3,12 +3,14 @@ import type { Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './claim.ts'
+import { sealedSecretColumns } from './keyring.ts'
 import type { DueDelivery } from './load.ts'
 
 /** A delivery that `trx` has just made, with its event. */
-export type FreshDelivery = Pick<DueDelivery, 'id' | 'accountId' | 'webhookId' | 'eventId' | 'body' | 'traceparent'> & {
-  priority: number
-}
+export type FreshDelivery = Pick<
+  DueDelivery,
+  'id' | 'accountId' | 'webhookId' | 'eventId' | 'body' | 'mode' | 'traceparent'
+> & { priority: number }
 
 /**
  * Has deliveries kept by this process, which may attempt them as soon as `trx` has committed. What an attempt
@@ -36,7 +38,10 @@ export async function keepFresh(trx: Trx, queue: Queue, deliveries: readonly Fre
     claimed: { deliveryId: delivery.id, keptBy },
     delivery: {
       ...delivery,
+      // Samples are sent without the outbox.
+      sample: false,
       attemptCount: 0,
+      run: 0,
       schedulePosition: 0,
       webhook: webhooks.get(delivery.webhookId) as Webhook,
     },
@@ -52,7 +57,7 @@ async function readWebhooks(trx: Trx, ids: readonly string[]): Promise<Map<strin
     { name: 'read_webhooks' },
     trx
       .selectFrom('webhooks')
-      .select(['id', 'url', 'secret', 'previous_secret', 'previous_secret_expires_at', 'slow', 'lane'])
+      .select(['id', 'url', ...sealedSecretColumns, 'slow', 'lane'])
       .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
       .where('status', '=', 'enabled'),
   )

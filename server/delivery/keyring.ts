@@ -7,12 +7,43 @@ export type SealedSecrets = {
   /** What a rotation leaves behind. */
   previous_secret: Buffer | null
   previous_secret_expires_at: Date | null
+  /** What earlier rotations left behind, newest first. */
+  earlier_secrets: Buffer[]
+  earlier_secrets_expire_at: Date[]
+}
+
+/** The names of these columns, for statements that read them. */
+export const sealedSecretColumns = [
+  'secret',
+  'previous_secret',
+  'previous_secret_expires_at',
+  'earlier_secrets',
+  'earlier_secrets_expire_at',
+] as const satisfies readonly (keyof SealedSecrets)[]
+
+/** Secrets that sign at the same time, at most: the present one and four that were rotated in the last 24 hours. */
+export const maxSigningSecrets = 5
+
+/** A secret that was rotated, and until when it still signs. */
+export type PreviousSecret = { sealed: Buffer; expiresAt: Date }
+
+/** The secrets that still sign at `now` beside the present one: newest first, at most four. */
+export function validPreviousSecrets(row: SealedSecrets, now: Date): PreviousSecret[] {
+  const latest = { sealed: row.previous_secret, expiresAt: row.previous_secret_expires_at }
+  const earlier = row.earlier_secrets.map((sealed, index) => ({
+    sealed,
+    expiresAt: row.earlier_secrets_expire_at[index] ?? null,
+  }))
+  return [latest, ...earlier]
+    .flatMap(({ sealed, expiresAt }) => (sealed !== null && expiresAt !== null ? [{ sealed, expiresAt }] : []))
+    .filter(({ expiresAt }) => expiresAt.getTime() > now.getTime())
+    .slice(0, maxSigningSecrets - 1)
 }
 
 export type SigningKeys = {
   key: SigningKey
-  /** That of the secret before the latest rotation, while it still signs beside the new one. */
-  previousKey: SigningKey | null
+  /** Those of the secrets that still sign beside the present one, newest first. */
+  previousKeys: readonly SigningKey[]
 }
 
 export type Keyring = {
@@ -40,9 +71,9 @@ export function createKeyring(secretBox: SecretBox): Keyring {
   }
 
   return {
-    keysOf({ secret, previous_secret: previous, previous_secret_expires_at: expiresAt }, now) {
-      const isPreviousValid = previous !== null && expiresAt !== null && expiresAt.getTime() > now.getTime()
-      return { key: open(secret), previousKey: isPreviousValid ? open(previous) : null }
+    keysOf(row, now) {
+      const previousKeys = validPreviousSecrets(row, now).map(({ sealed }) => open(sealed))
+      return { key: open(row.secret), previousKeys }
     },
   }
 }

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { queueNow } from '../queue/queue.ts'
-import type { SealedSecrets } from './keyring.ts'
+import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
 
 /** A delivery with all that its next attempt needs, as things stand now. */
 export type DueDelivery = {
@@ -10,9 +11,15 @@ export type DueDelivery = {
   webhookId: string
   eventId: string
   body: string
+  /** Whether the event was made up for a test. */
+  sample: boolean
+  /** That of the event. */
+  mode: Mode
   /** The trace of the event; null: it is in none. */
   traceparent: string | null
   attemptCount: number
+  /** Which run of the schedule this is; with `schedulePosition` it names the attempt. */
+  run: number
   schedulePosition: number
   webhook: SealedSecrets & { url: string; slow: boolean; lane: number }
 }
@@ -33,8 +40,11 @@ type Row = SealedSecrets & {
   webhook_id: string
   event_id: string
   attempt_count: number
+  run: number
   schedule_position: number
   body: string | null
+  sample: boolean | null
+  mode: Mode | null
   traceparent: string | null
   url: string | null
   status: 'enabled' | 'disabled' | null
@@ -46,6 +56,8 @@ type Row = SealedSecrets & {
 /** How far from its time a delivery can be that was claimed as due: what rounding to milliseconds takes. Seconds. */
 const roundingSeconds = 1
 
+const secrets = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
+
 /**
  * Reads those of `deliveryIds` that are pending. URL and secrets are those of this moment, so that what
  * was changed between two attempts applies from the next one.
@@ -55,19 +67,19 @@ export async function loadDue(
   deliveryIds: readonly string[],
 ): Promise<(DueDelivery | PassedDelivery)[]> {
   const { rows } = await sql<Row>`
-    SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.schedule_position,
-      e.body, e.traceparent,
-      w.url, w.secret, w.previous_secret, w.previous_secret_expires_at, w.status, w.slow, w.lane,
+    SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
+      e.body, e.sample, e.mode, e.traceparent,
+      w.url, ${secrets}, w.status, w.slow, w.lane,
       d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
     FROM deliveries d
     -- One by one along the key, whatever the statistics say.
-    LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = d.event_id OFFSET 0) e ON true
+    LEFT JOIN LATERAL (SELECT body, sample, mode, traceparent FROM events WHERE id = d.event_id OFFSET 0) e ON true
     LEFT JOIN webhooks w ON w.id = d.webhook_id
     WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
   `.execute(handle)
   return rows.map((row) => {
-    const { id, url, body } = row
-    if (url === null || body === null || row.status !== 'enabled') return { id, passed: 'unwanted' }
+    const { id, url, body, mode } = row
+    if (url === null || body === null || mode === null || row.status !== 'enabled') return { id, passed: 'unwanted' }
     if (row.early) return { id, passed: 'early' }
     return {
       id,
@@ -75,14 +87,19 @@ export async function loadDue(
       webhookId: row.webhook_id,
       eventId: row.event_id,
       body,
+      mode,
       traceparent: row.traceparent,
+      sample: row.sample === true,
       attemptCount: row.attempt_count,
+      run: row.run,
       schedulePosition: row.schedule_position,
       webhook: {
         url,
         secret: row.secret,
         previous_secret: row.previous_secret,
         previous_secret_expires_at: row.previous_secret_expires_at,
+        earlier_secrets: row.earlier_secrets,
+        earlier_secrets_expire_at: row.earlier_secrets_expire_at,
         slow: row.slow,
         lane: row.lane,
       },

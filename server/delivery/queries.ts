@@ -1,10 +1,12 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import type { DeliveryListQuery, DeliveryStatus } from '../../contract/deliveries.ts'
+import type { Mode } from '../../contract/mode.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
 import { queueNow } from '../queue/queue.ts'
-import type { SealedSecrets } from './keyring.ts'
+import type { Scope } from '../scope.ts'
+import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
 
 const deliveryColumns = [
   'id',
@@ -17,26 +19,54 @@ const deliveryColumns = [
   'completed_at',
 ] as const
 
+/** Whether the event of a delivery was made up for a test. The event is there for as long as its deliveries. */
+const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
+/** A delivery has the mode of its event, which stays for as long as it does. */
+const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
+
 export type WebhookTarget = SealedSecrets & {
   id: string
+  mode: Mode
   url: string
+  events: string[]
   status: 'enabled' | 'disabled'
   slow: boolean
   lane: number
 }
 
-/** One webhook of the account, or undefined. `lock` keeps it from being changed until the transaction ends. */
+/** One webhook of the scope, or of both modes for what no key asks for, or undefined. `lock` keeps others from changing it until the transaction ends. */
 export async function findWebhook(
   handle: Handle,
-  { accountId, webhookId, lock = false }: { accountId: string; webhookId: string; lock?: boolean },
+  {
+    scope,
+    webhookId,
+    lock,
+  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
 ): Promise<WebhookTarget | undefined> {
   return handle
     .selectFrom('webhooks')
-    .select(['id', 'url', 'secret', 'previous_secret', 'previous_secret_expires_at', 'status', 'slow', 'lane'])
+    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'slow', 'lane'])
     .where('id', '=', webhookId)
-    .where('account_id', '=', accountId)
-    .$if(lock, (query) => query.forShare())
+    .where('account_id', '=', scope.accountId)
+    .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
+    .$if(lock === 'share', (query) => query.forShare())
+    .$if(lock === 'change', (query) => query.forNoKeyUpdate())
     .executeTakeFirst()
+}
+
+/** Enabled webhooks of all accounts, by id; up to `limit` beginning above `after`. */
+export async function enabledWebhooks(
+  handle: Handle,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ id: string; url: string }[]> {
+  return handle
+    .selectFrom('webhooks')
+    .select(['id', 'url'])
+    .where('id', '>', after)
+    .where('status', '=', 'enabled')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
 }
 
 /** Newest first; up to `limit` beginning below `before`. */
@@ -46,12 +76,12 @@ export async function listDeliveries(
 ) {
   return handle
     .selectFrom('deliveries')
-    .select(deliveryColumns)
+    .select([...deliveryColumns, isSample.as('sample'), modeOfEvent.as('mode')])
     .where('webhook_id', '=', webhookId)
     .$if(before !== undefined, (q) => q.where('id', '<', before as string))
     .$if(query.status !== undefined, (q) => q.where('status', '=', query.status as DeliveryStatus))
     .$if(query.eventType !== undefined, (q) => q.where('event_type', '=', query.eventType as string))
-    .$if(query.from !== undefined, (q) => q.where(createdSince(query.from as string)))
+    .$if(query.since !== undefined, (q) => q.where(createdSince(query.since as string)))
     .$if(query.until !== undefined, (q) => q.where(createdBefore(query.until as string)))
     .orderBy('id', 'desc')
     .limit(limit)
@@ -80,7 +110,7 @@ export async function findDelivery(
 ): Promise<DeliveryRow | undefined> {
   return handle
     .selectFrom('deliveries')
-    .select(deliveryColumns)
+    .select([...deliveryColumns, isSample.as('sample'), modeOfEvent.as('mode')])
     .where('id', '=', deliveryId)
     .where('webhook_id', '=', webhookId)
     .$if(lock, (query) => query.forUpdate())
@@ -94,69 +124,27 @@ export async function listAttempts(handle: Handle, deliveryId: string) {
 export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
 
 /**
- * Makes a delivery due now. One that is pending keeps its place in the schedule; one that had ended
- * begins the schedule anew, but for a sample, which is tried once.
+ * Makes a delivery due now. One that is pending keeps its place in the schedule. One that had ended begins a new
+ * run of the schedule, but a sample is tried once. An attempt of the run before that is still in flight belongs
+ * to that run and takes nothing from the new one.
  */
 export async function makeDue(
   trx: Trx,
   { deliveryId, lastPosition }: { deliveryId: string; lastPosition: number },
 ): Promise<DeliveryRow> {
   const { rows } = await sql<DeliveryRow>`
-    UPDATE deliveries d SET
+    UPDATE deliveries SET
       status = 'pending',
       next_attempt_at = ${queueNow},
       completed_at = NULL,
+      run = CASE WHEN status = 'pending' THEN run ELSE run + 1 END,
       schedule_position = CASE
-        WHEN d.status = 'pending' THEN d.schedule_position
-        WHEN (SELECT e.sample FROM events e WHERE e.id = d.event_id) THEN ${lastPosition}
+        WHEN status = 'pending' THEN schedule_position
+        WHEN ${isSample} THEN ${lastPosition}
         ELSE 0
       END
     WHERE id = ${deliveryId}
-    RETURNING ${sql.join(deliveryColumns.map((column) => sql.ref(column)))}
+    RETURNING ${sql.join(deliveryColumns.map((column) => sql.ref(column)))}, ${isSample} AS sample, ${modeOfEvent} AS mode
   `.execute(trx)
   return rows[0] as DeliveryRow
-}
-
-const recoverable = ['failed', 'canceled'] as const
-
-/** How many deliveries of a webhook, created in a span of time, failed or were canceled. */
-export async function countRecoverable(
-  handle: Handle,
-  { webhookId, since, until }: { webhookId: string; since: Date; until: Date },
-): Promise<number> {
-  const { count } = await handle
-    .selectFrom('deliveries')
-    .select((eb) => eb.fn.countAll<string>().as('count'))
-    .where('webhook_id', '=', webhookId)
-    .where('id', '>=', firstIdAt('delivery', since))
-    .where('created_at', '>=', since)
-    .where('created_at', '<=', until)
-    .where('status', 'in', recoverable)
-    .executeTakeFirstOrThrow()
-  return Number(count)
-}
-
-/** Makes up to `limit` of them due now, oldest first from `after` on, and answers their ids in order. */
-export async function recoverSome(
-  trx: Trx,
-  options: { webhookId: string; since: Date; until: Date; after: string; limit: number; lastPosition: number },
-): Promise<string[]> {
-  const { webhookId, since, until, after, limit, lastPosition } = options
-  const { rows } = await sql<{ id: string }>`
-    UPDATE deliveries d SET
-      status = 'pending',
-      next_attempt_at = ${queueNow},
-      completed_at = NULL,
-      schedule_position = CASE
-        WHEN (SELECT e.sample FROM events e WHERE e.id = d.event_id) THEN ${lastPosition} ELSE 0
-      END
-    WHERE id = ANY(ARRAY(
-      SELECT id FROM deliveries
-      WHERE webhook_id = ${webhookId} AND id > ${after} AND id >= ${firstIdAt('delivery', since)}
-        AND created_at >= ${since} AND created_at <= ${until} AND status = ANY(${[...recoverable]}::text[])
-      ORDER BY id LIMIT ${limit} FOR UPDATE
-    ))
-    RETURNING id
-  `.execute(trx)
-  return rows.map(({ id }) => id).sort()
 }

@@ -4,8 +4,11 @@ export const retryDelaysSeconds = [60, 300, 1_800, 7_200, 86_400] as const
 /** An endpoint's `Retry-After` can lengthen a delay up to this. Seconds. */
 export const maxRetryDelaySeconds = 86_400
 
-/** A webhook with nothing but failures for this long is disabled. Milliseconds: five days. */
+/** A webhook that fails for this long without a success is disabled. Milliseconds: five days. */
 export const failingLimitMs = 5 * 24 * 3_600_000
+
+/** Failed attempts in that time, without which it is not: a few events in a week say little of an endpoint. */
+export const failingLimitAttempts = 10
 
 /**
  * Seconds until the next attempt, or null when the schedule has come to its end.

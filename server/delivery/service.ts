@@ -1,6 +1,13 @@
-import type { Delivery, DeliveryListQuery, DeliveryWithAttempts } from '../../contract/deliveries.ts'
-import { type EventTypeName, eventType } from '../../contract/event-types.ts'
-import type { Page } from '../../contract/pagination.ts'
+import type {
+  Delivery,
+  DeliveryListQuery,
+  DeliveryWithAttempts,
+  RecoverRequest,
+  Recovery,
+  StartedRecovery,
+} from '../../contract/deliveries.ts'
+import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { WebhookTestResult } from '../../contract/webhooks.ts'
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -9,15 +16,15 @@ import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
+import type { Scope } from '../scope.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
 import { cancelPending } from './cancel.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, loggedAnswer } from './exchange.ts'
 import type { Keyring } from './keyring.ts'
 import {
   type AttemptRow,
-  countRecoverable,
   type DeliveryRow,
   findDelivery,
   findWebhook,
@@ -26,21 +33,34 @@ import {
   makeDue,
   type WebhookTarget,
 } from './queries.ts'
+import { startRecovery } from './recover.ts'
+import { countRecoverable, lastPositionOf } from './recoverable.ts'
+import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from './recovery-queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 import { faultOf } from './verdict.ts'
+import { endRunOfFailures } from './webhook-health.ts'
 
-/** Use cases around deliveries. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
 export type DeliveryService = {
-  list(handle: Handle, accountId: string, webhookId: string, query: DeliveryListQuery): Promise<Page<Delivery>>
-  get(handle: Handle, accountId: string, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
+  list(handle: Handle, scope: Scope, webhookId: string, query: DeliveryListQuery): Promise<Page<Delivery>>
+  get(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
   /** Makes the next attempt now, one sequence of attempts whatever was scheduled. */
-  resend(handle: Handle, accountId: string, webhookId: string, deliveryId: string): Promise<Delivery>
-  /** Has everything that failed or was canceled since `since` sent again, in the background. */
-  recover(handle: Handle, accountId: string, webhookId: string, since: Date): Promise<{ count: number }>
+  resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
+  /**
+   * Has events sent that the webhook has missed, in the background: those of a span of time that it receives as it is
+   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out.
+   *
+   * One recovery of a webhook runs at a time. The same request returns the one that is running, with `started` false;
+   * another is refused with `conflict`.
+   */
+  recover(handle: Handle, scope: Scope, webhookId: string, request: RecoverRequest): Promise<StartedRecovery>
+  getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
+  /** Newest first. */
+  listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
   /** Cancels all that is pending for a webhook that was disabled or deleted, with its jobs. */
   cancelPending(trx: Trx, webhookId: string): Promise<void>
   /** Sends a sample of `type` at once, tried once and logged. */
-  sendTest(handle: Handle, accountId: string, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
+  sendTest(handle: Handle, scope: Scope, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
 }
 
 export type DeliveryServiceOptions = {
@@ -58,8 +78,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
   const { queue, exchange, keyring, clock, tracer = noTracer } = options
 
   /** The webhook, enabled and kept so until the transaction ends. */
-  async function enabledWebhook(trx: Trx, accountId: string, webhookId: string): Promise<WebhookTarget> {
-    const webhook = await findWebhook(trx, { accountId, webhookId, lock: true })
+  async function enabledWebhook(
+    trx: Trx,
+    scope: Scope,
+    webhookId: string,
+    lock: 'share' | 'change' = 'share',
+  ): Promise<WebhookTarget> {
+    const webhook = await findWebhook(trx, { scope, webhookId, lock })
     if (webhook === undefined) throw notFound('webhook', webhookId)
     if (webhook.status === 'disabled') {
       throw new DomainError('webhook_disabled', 'The webhook is disabled. Set its status to "enabled" first.')
@@ -67,15 +92,15 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     return webhook
   }
 
-  async function mustExist(handle: Handle, accountId: string, webhookId: string): Promise<WebhookTarget> {
-    const webhook = await findWebhook(handle, { accountId, webhookId })
+  async function mustExist(handle: Handle, scope: Scope, webhookId: string): Promise<WebhookTarget> {
+    const webhook = await findWebhook(handle, { scope, webhookId })
     if (webhook === undefined) throw notFound('webhook', webhookId)
     return webhook
   }
 
   return {
-    async list(handle, accountId, webhookId, query) {
-      await mustExist(handle, accountId, webhookId)
+    async list(handle, scope, webhookId, query) {
+      await mustExist(handle, scope, webhookId)
       const before = decodeCursor('delivery', query.cursor)
       const rows = await listDeliveries(handle, {
         webhookId,
@@ -86,17 +111,17 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toDelivery })
     },
 
-    async get(handle, accountId, webhookId, deliveryId) {
-      await mustExist(handle, accountId, webhookId)
+    async get(handle, scope, webhookId, deliveryId) {
+      await mustExist(handle, scope, webhookId)
       const row = await findDelivery(handle, { webhookId, deliveryId })
       if (row === undefined) throw notFound('delivery', deliveryId)
       const attempts = await listAttempts(handle, deliveryId)
       return { ...toDelivery(row), attempts: attempts.map(toAttempt) }
     },
 
-    resend: (handle, accountId, webhookId, deliveryId) =>
+    resend: (handle, scope, webhookId, deliveryId) =>
       inTransaction(handle, async (trx) => {
-        const webhook = await enabledWebhook(trx, accountId, webhookId)
+        const webhook = await enabledWebhook(trx, scope, webhookId)
         const row = await findDelivery(trx, { webhookId, deliveryId, lock: true })
         if (row === undefined) throw notFound('delivery', deliveryId)
         const claimed = await queue.claimed(trx, [deliveryId])
@@ -109,24 +134,51 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         return toDelivery(due)
       }),
 
-    recover: (handle, accountId, webhookId, since) =>
+    recover: (handle, scope, webhookId, request) =>
       inTransaction(handle, async (trx) => {
-        await enabledWebhook(trx, accountId, webhookId)
-        const until = clock.now()
-        const count = await countRecoverable(trx, { webhookId, since, until })
-        if (count > 0) {
-          await queue.addTask(trx, {
-            name: 'recover',
-            data: { webhookId, since: since.toISOString(), until: until.toISOString() },
-          })
+        const { accountId } = scope
+        const running = await findRunning(trx, { accountId, webhookId })
+        if (running !== undefined) {
+          await enabledWebhook(trx, scope, webhookId, 'share')
+          return sameRecovery(running, request)
         }
-        return { count }
+        // Counted before the webhook is locked, so that its settlements need not wait for that.
+        const span = { since: new Date(request.since), until: toDate(request.until), types: request.types ?? null }
+        const { count, isExact } = await countRecoverable(trx, await mustExist(trx, scope, webhookId), {
+          ...span,
+          accountId,
+          lastPosition: await lastPositionOf(trx, accountId),
+        })
+        await enabledWebhook(trx, scope, webhookId, 'change')
+        const other = await findRunning(trx, { accountId, webhookId })
+        if (other !== undefined) return sameRecovery(other, request)
+        const values = { ...span, account_id: accountId, webhook_id: webhookId, found: count, found_all: isExact }
+        return { ...toRecovery(await startRecovery(trx, queue, values, clock.now())), started: true }
       }),
+
+    async getRecovery(handle, scope, webhookId, recoveryId) {
+      await mustExist(handle, scope, webhookId)
+      const row = await findRecovery(handle, { accountId: scope.accountId, recoveryId })
+      if (row === undefined || row.webhook_id !== webhookId) throw notFound('recovery', recoveryId)
+      return toRecovery(row)
+    },
+
+    async listRecoveries(handle, scope, webhookId, { limit, cursor }) {
+      await mustExist(handle, scope, webhookId)
+      const before = decodeCursor('recovery', cursor)
+      const rows = await selectRecoveries(handle, {
+        accountId: scope.accountId,
+        webhookId,
+        limit: limit + 1,
+        ...(before === undefined ? {} : { before }),
+      })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toRecovery })
+    },
 
     cancelPending: (trx, webhookId) => cancelPending(trx, queue, webhookId),
 
-    async sendTest(handle, accountId, webhookId, type) {
-      const webhook = await mustExist(handle, accountId, webhookId)
+    async sendTest(handle, scope, webhookId, type) {
+      const webhook = await mustExist(handle, scope, webhookId)
       const now = clock.now()
       const eventId = newId('event', now)
       const deliveryId = newId('delivery', now)
@@ -137,22 +189,36 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         {
           eventId,
           body,
+          mode: scope.mode,
           url: webhook.url,
+          sample: true,
           ...keyring.keysOf(webhook, now),
           traced: tracedAttempt({ id: deliveryId, webhookId, attemptCount: 0, traceparent }),
         },
       )
       const fault = faultOf(outcome)
+      const answer = loggedAnswer(outcome)
       await inTransaction(handle, async (trx) => {
+        // The webhook first, as everywhere: a settlement locks it before it writes deliveries.
+        if (fault === null) await endRunOfFailures(trx, { webhookId, url: webhook.url })
         await trx
           .insertInto('events')
-          .values({ id: eventId, account_id: accountId, type, body, sample: true, created_at: now, traceparent })
+          .values({
+            id: eventId,
+            account_id: scope.accountId,
+            mode: scope.mode,
+            type,
+            body,
+            sample: true,
+            created_at: now,
+            traceparent,
+          })
           .execute()
         await trx
           .insertInto('deliveries')
           .values({
             id: deliveryId,
-            account_id: accountId,
+            account_id: scope.accountId,
             webhook_id: webhookId,
             event_id: eventId,
             event_type: type,
@@ -171,9 +237,10 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
             number: 1,
             started_at: outcome.startedAt,
             duration_ms: Math.round(outcome.durationMs),
-            response_status: outcome.kind === 'answered' ? outcome.status : null,
-            response_body: outcome.kind === 'answered' ? outcome.body : null,
+            response_status: answer?.status ?? null,
+            response_body: answer?.body ?? null,
             error: fault,
+            reposted: outcome.reposted,
           })
           .execute()
       })
@@ -193,9 +260,43 @@ function toDelivery(row: DeliveryRow): Delivery {
     id: row.id,
     eventId: row.event_id,
     eventType: row.event_type as EventTypeName,
+    mode: row.mode,
     status: row.status,
     attemptCount: row.attempt_count,
+    sample: row.sample,
     nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    completedAt: row.completed_at?.toISOString() ?? null,
+  }
+}
+
+function toDate(time: string | undefined): Date | null {
+  return time === undefined ? null : new Date(time)
+}
+
+/** The recovery that is running, for a request for the same one. */
+function sameRecovery(running: RecoveryRow, { since, until, types }: RecoverRequest): StartedRecovery {
+  const isSame =
+    running.since.getTime() === new Date(since).getTime() &&
+    running.until?.getTime() === toDate(until)?.getTime() &&
+    String(running.types?.toSorted()) === String(types?.toSorted())
+  if (isSame) return { ...toRecovery(running), started: false }
+  throw new DomainError(
+    'conflict',
+    `Another recovery of this webhook is running: "${running.id}". Wait until GET /v1/webhooks/${running.webhook_id}/recoveries/${running.id} says that it is completed, then start this one.`,
+  )
+}
+
+function toRecovery(row: RecoveryRow): Recovery {
+  return {
+    id: row.id,
+    status: row.status,
+    since: row.since.toISOString(),
+    until: row.until?.toISOString() ?? null,
+    types: row.types?.filter(isEventTypeName) ?? null,
+    count: row.found,
+    countIsExact: row.found_all,
+    done: row.done,
     createdAt: row.created_at.toISOString(),
     completedAt: row.completed_at?.toISOString() ?? null,
   }
@@ -209,5 +310,6 @@ function toAttempt(row: AttemptRow): DeliveryWithAttempts['attempts'][number] {
     responseStatus: row.response_status,
     responseBody: row.response_body,
     error: row.error,
+    reposted: row.reposted,
   }
 }

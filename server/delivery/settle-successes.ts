@@ -3,12 +3,25 @@ import { plainArray } from '../database/arrays.ts'
 import type { Db } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
+import { loggedAnswer } from './exchange.ts'
 import type { Settlement } from './settlement.ts'
 
 /**
- * Writes successes down, in one statement: the attempts, the state of their deliveries, and their jobs
- * gone. One whose delivery another worker has carried on meanwhile changes nothing. Answers whether
- * one of the webhooks was failing, whose health the caller must mend.
+ * Which deliveries `d` an attempt `i` is recorded for. `run` and `position` name the attempt, so that it is recorded
+ * once however often it is settled. An attempt whose delivery was canceled and sent again meanwhile is of an earlier
+ * run: it goes into the log, and the delivery keeps its state and its job.
+ */
+export const isUnrecorded = sql`
+  CASE WHEN d.run = i.run THEN d.schedule_position = i.position
+  ELSE d.run > i.run AND NOT EXISTS (
+    SELECT FROM attempts a WHERE a.delivery_id = d.id AND a.started_at = i.started_at
+  ) END
+`
+
+/**
+ * Records successes in one statement: the attempts, the state of their deliveries, and their jobs gone. One whose
+ * delivery another worker has carried on meanwhile changes nothing. Returns whether one of the webhooks was failing;
+ * the caller then has to end its run of failures.
  */
 export async function settleSuccesses(
   { db, queue }: { db: Db; queue: Queue },
@@ -18,34 +31,36 @@ export async function settleSuccesses(
   const webhookIds = [...new Set(settlements.map(({ delivery }) => delivery.webhookId))]
   const ids = settlements.map(({ delivery }) => delivery.id)
   const idArray = plainArray(ids)
-  const answers = settlements.map(({ outcome }) => (outcome.kind === 'answered' ? outcome : null))
+  const answers = settlements.map(({ outcome }) => loggedAnswer(outcome))
   const { rows } = await sql<{ were_failing: boolean }>`
     WITH input AS (
       SELECT * FROM unnest(
         ${idArray}::text[],
         ${plainArray(ids.map(uuidOf))}::uuid[],
-        ${plainArray(settlements.map(({ delivery }) => delivery.attemptCount + 1))}::int[],
+        ${plainArray(settlements.map(({ delivery }) => delivery.run))}::int[],
+        ${plainArray(settlements.map(({ delivery }) => delivery.schedulePosition))}::int[],
         ${plainArray(settlements.map(({ outcome }) => outcome.startedAt.toISOString()))}::timestamptz[],
         ${plainArray(settlements.map(({ outcome }) => Math.round(outcome.durationMs)))}::int[],
         ${plainArray(answers.map((answer) => answer?.status ?? null))}::int[],
-        ${answers.map((answer) => answer?.body ?? null)}::text[]
-      ) AS i (id, job_id, number, started_at, duration_ms, response_status, response_body)
+        ${answers.map((answer) => answer?.body ?? null)}::text[],
+        ${plainArray(settlements.map(({ outcome }) => String(outcome.reposted)))}::bool[]
+      ) AS i (id, job_id, run, position, started_at, duration_ms, response_status, response_body, reposted)
     ), settled AS (
       UPDATE deliveries d SET
-        attempt_count = i.number,
-        schedule_position = d.schedule_position + 1,
-        status = 'succeeded',
-        next_attempt_at = NULL,
-        completed_at = ${queueNow}
+        attempt_count = d.attempt_count + 1,
+        schedule_position = CASE WHEN d.run = i.run THEN d.schedule_position + 1 ELSE d.schedule_position END,
+        status = CASE WHEN d.run = i.run THEN 'succeeded' ELSE d.status END,
+        next_attempt_at = CASE WHEN d.run = i.run THEN NULL ELSE d.next_attempt_at END,
+        completed_at = CASE WHEN d.run = i.run THEN ${queueNow} ELSE d.completed_at END
       FROM input i
       -- Said twice: then no statistics, however old, lead to reading more than these.
-      WHERE d.id = i.id AND d.id = ANY(${idArray}::text[]) AND d.attempt_count = i.number - 1
-      RETURNING i.*
+      WHERE d.id = i.id AND d.id = ANY(${idArray}::text[]) AND ${isUnrecorded}
+      RETURNING i.*, d.attempt_count AS number, d.run = i.run AS is_current
     ), logged AS (
-      INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body)
-      SELECT id, number, started_at, duration_ms, response_status, response_body FROM settled
+      INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, reposted)
+      SELECT id, number, started_at, duration_ms, response_status, response_body, reposted FROM settled
     ), removed AS (
-      ${queue.removal(sql`SELECT job_id FROM settled`)}
+      ${queue.removal(sql`SELECT job_id FROM settled WHERE is_current`)}
     )
     SELECT EXISTS (
       SELECT FROM webhooks WHERE id = ANY(${webhookIds}::text[]) AND failing_since IS NOT NULL

@@ -22,8 +22,8 @@ export type SignatureInput = {
   body: string
   timestamp: Date
   key: SigningKey
-  /** That of the secret before a recent rotation, which receivers may still verify with. */
-  previousKey: SigningKey | null
+  /** Those of secrets that were rotated recently, which receivers may still verify with. */
+  previousKeys: readonly SigningKey[]
 }
 
 /**
@@ -36,15 +36,14 @@ export type SignatureInput = {
  *   Source: Standard Webhooks 1.0.0.
  */
 export function signatureHeaders(input: SignatureInput): Record<string, string> {
-  const { eventId, body, key, previousKey } = input
+  const { eventId, body, key, previousKeys } = input
   const timestamp = String(Math.floor(input.timestamp.getTime() / 1000))
   const signed = `${eventId}.${timestamp}.${body}`
-  const keys = previousKey === null ? [key] : [key, previousKey]
   return {
     'x-service-signature': createHmac('sha256', key.text).update(body).digest('hex'),
     'webhook-id': eventId,
     'webhook-timestamp': timestamp,
-    'webhook-signature': keys
+    'webhook-signature': [key, ...previousKeys]
       .map(({ bytes }) => `v1,${createHmac('sha256', bytes).update(signed).digest('base64')}`)
       .join(' '),
   }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Trx } from '../database/connection.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { cancelPending } from './cancel.ts'
-import { failingLimitMs } from './retry-schedule.ts'
+import { failingLimitAttempts, failingLimitMs } from './retry-schedule.ts'
 import type { Settlement } from './settlement.ts'
 
 /** What is known of a webhook before a batch of its attempts is written down. */
@@ -11,17 +11,24 @@ export type WebhookState = {
   url: string
   /** Whether its latest attempt failed. */
   failing: boolean
-  /** Whether it has done nothing but fail for five days. */
+  /** Whether it has failed for five days or longer without a success. */
   expired: boolean
+  /** Failed attempts in that time. Counted no further than the least number that disables it. */
+  attempts: number
 }
+
+/** A webhook and the failed attempts in its present run of failures. */
+type FailureCount = { id: string; attempts: number }
 
 /** How a batch of attempts changes the health of webhooks, by their ids. */
 export type HealthChanges = {
   /** The endpoint answered 410. */
   gone: string[]
-  /** First failure after a success, or ever. */
-  beginning: string[]
-  /** One more failure after five days of nothing else. */
+  /** First failures after a success, or ever. */
+  beginning: FailureCount[]
+  /** More failures, while their number still matters. */
+  continuing: FailureCount[]
+  /** One more failure after five days of nothing else, and enough of them. */
   expired: string[]
   /** First success after a failure. */
   recovered: string[]
@@ -37,7 +44,7 @@ export async function lockAffected(trx: Trx, settlements: readonly Settlement[])
   const failures = settlements.filter(({ verdict }) => verdict.kind !== 'succeeded')
   const failed = [...new Set(failures.map(({ delivery }) => delivery.webhookId))]
   const { rows } = await sql<WebhookState>`
-    SELECT id, url, failing_since IS NOT NULL AS failing,
+    SELECT id, url, failing_since IS NOT NULL AS failing, failing_attempts AS attempts,
       COALESCE(failing_since <= ${queueNow} - make_interval(secs => ${failingLimitMs / 1000}), false) AS expired
     FROM webhooks
     WHERE id = ANY(${ids}::text[]) AND (failing_since IS NOT NULL OR id = ANY(${failed}::text[]))
@@ -46,39 +53,68 @@ export async function lockAffected(trx: Trx, settlements: readonly Settlement[])
   return rows
 }
 
-/** Judges a batch: one success in it is enough to say that a webhook does not do nothing but fail. */
+/**
+ * Judges a batch: one success in it is enough to end a run of failures. What another URL answered, that the webhook
+ * had when the attempt began, says nothing of this one. A sample that failed says nothing either: a test is no
+ * reason to disable a webhook.
+ */
 export function healthChanges(settlements: readonly Settlement[], states: readonly WebhookState[]): HealthChanges {
-  const changes: HealthChanges = { gone: [], beginning: [], expired: [], recovered: [] }
+  const changes: HealthChanges = { gone: [], beginning: [], continuing: [], expired: [], recovered: [] }
   const byWebhook = Map.groupBy(settlements, ({ delivery }) => delivery.webhookId)
-  for (const { id, url, failing, expired } of states) {
-    const own = byWebhook.get(id) ?? []
-    // What another URL answered, that the webhook had when the attempt began, says nothing of this one.
-    if (own.some(({ verdict, delivery }) => verdict.kind === 'gone' && delivery.webhook.url === url)) {
-      changes.gone.push(id)
-    } else if (own.some(({ verdict }) => verdict.kind === 'succeeded')) {
+  for (const { id, url, failing, expired, attempts: before } of states) {
+    const own = (byWebhook.get(id) ?? []).filter(({ delivery }) => delivery.webhook.url === url)
+    const failures = own.filter(({ verdict, delivery }) => verdict.kind !== 'succeeded' && !delivery.sample)
+    const attempts = Math.min(failingLimitAttempts, (failing ? before : 0) + failures.length)
+    if (failures.some(({ verdict }) => verdict.kind === 'gone')) changes.gone.push(id)
+    else if (own.some(({ verdict }) => verdict.kind === 'succeeded')) {
       if (failing) changes.recovered.push(id)
-    } else if (expired) changes.expired.push(id)
-    else if (!failing) changes.beginning.push(id)
+    } else if (failures.length === 0) continue
+    else if (!failing) changes.beginning.push({ id, attempts })
+    else if (expired && attempts === failingLimitAttempts) changes.expired.push(id)
+    else if (attempts > before) changes.continuing.push({ id, attempts })
   }
   return changes
 }
 
 /**
- * Keeps account of runs of nothing but failures, and disables the webhooks whose endpoint is gone or
- * whose run has lasted five days, canceling what is pending for them.
+ * Records runs of nothing but failures, and disables the webhooks whose endpoint is gone or whose run has lasted
+ * five days with enough attempts, canceling what is pending for them.
  */
 export async function recordHealth(trx: Trx, queue: Queue, changes: HealthChanges): Promise<void> {
-  const { gone, beginning, expired, recovered } = changes
+  const { gone, beginning, continuing, expired, recovered } = changes
   if (recovered.length > 0) {
-    await sql`UPDATE webhooks SET failing_since = NULL WHERE id = ANY(${recovered}::text[])`.execute(trx)
+    await sql`
+      UPDATE webhooks SET failing_since = NULL, failing_attempts = 0 WHERE id = ANY(${recovered}::text[])
+    `.execute(trx)
   }
-  if (beginning.length > 0) {
-    await sql`UPDATE webhooks SET failing_since = ${queueNow} WHERE id = ANY(${beginning}::text[])`.execute(trx)
+  const counted = [...beginning, ...continuing]
+  if (counted.length > 0) {
+    await sql`
+      UPDATE webhooks SET failing_since = COALESCE(failing_since, ${queueNow}), failing_attempts = i.attempts
+      FROM unnest(${counted.map(({ id }) => id)}::text[], ${counted.map(({ attempts }) => attempts)}::int[])
+        AS i (webhook_id, attempts)
+      WHERE id = i.webhook_id
+    `.execute(trx)
   }
   for (const id of gone) await disable(trx, queue, { id, reason: 'gone' })
   for (const id of expired) await disable(trx, queue, { id, reason: 'failing' })
 }
 
+/** Ends the run of failures of a webhook that has answered a test at this URL with success. */
+export async function endRunOfFailures(
+  trx: Trx,
+  { webhookId, url }: { webhookId: string; url: string },
+): Promise<void> {
+  await sql`
+    UPDATE webhooks SET failing_since = NULL, failing_attempts = 0
+    WHERE id = ${webhookId} AND url = ${url} AND failing_since IS NOT NULL
+  `.execute(trx)
+}
+
+/**
+ * Disables a webhook on behalf of the service. This is the only place that does: an account is told that its webhook
+ * was disabled in this transaction, and told before that it fails where `healthChanges` finds a run that goes on.
+ */
 async function disable(
   trx: Trx,
   queue: Queue,

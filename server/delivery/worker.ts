@@ -143,15 +143,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
-    const { webhook, eventId, body } = delivery
+    const { webhook, eventId, body, mode, sample } = delivery
     const keys = keyring.keysOf(webhook, clock.now())
-    const target = { eventId, body, url: webhook.url, ...keys, traced: tracedAttempt(delivery) }
+    const target = { eventId, body, mode, url: webhook.url, sample, ...keys, traced: tracedAttempt(delivery) }
     return attempt(options, target, breakOff.signal)
   }
 
   function release(ones: Iterable<Held>): void {
     for (const one of ones) {
-      held.delete(one.delivery.id)
+      if (held.get(one.delivery.id) === one) held.delete(one.delivery.id)
       one.lane.release()
     }
   }
@@ -282,6 +282,8 @@ const faultOfOurs = {
   stage: 'before-sending',
   reason: 'unreachable',
   message: 'The attempt could not be made because of a fault of the service. Ask its operator.',
+  partialAnswer: null,
+  reposted: false,
 } as const
 
 /** Does not keep the process alive by itself: what is waited for does. */

@@ -34,6 +34,15 @@ const unclearPauseMs = hourMs
 /** Daily checks in a row after which a verified domain is one no more. */
 export const missesUntilFailed = 3
 
+/**
+ * When the records of keys that wait to sign are looked for again: after as long as they have waited, a minute at
+ * least and 6 hours at most. Null after 72 hours: then they are looked for with the domain alone.
+ */
+export function nextKeyCheckAt(since: Date, at: Date): Date | null {
+  const waitedMs = at.getTime() - since.getTime()
+  return waitedMs >= patienceMs ? null : later(at, Math.min(Math.max(waitedMs, firstPauseMs), longestPauseMs))
+}
+
 /** What is required counts; a record the name servers did not tell of was neither found nor missed. */
 export function verdictOf(wanted: readonly WantedRecord[], findings: Findings): Verdict {
   const statuses = wanted.filter(({ required }) => required).map(({ purpose }) => findings[purpose]?.status)

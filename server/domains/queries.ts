@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely'
+import { maxRotations } from '../../contract/domains.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import type { DomainsTable } from '../database/tables/domains.ts'
+import type { DomainKeysTable, DomainsTable } from '../database/tables/domains.ts'
 import type { Findings } from './look-up.ts'
 import type { Progress } from './progress.ts'
+import type { PublishedKeys } from './records.ts'
 
 /** All but the private keys, which nobody needs here. */
 const columns = [
@@ -28,35 +30,52 @@ const columns = [
 
 export type DomainRow = Pick<Selectable<DomainsTable>, (typeof columns)[number]>
 
+/** A domain with the keys it has beside those that sign. */
+export type DomainWithKeys = DomainRow & {
+  /** They sign once their records are seen. */
+  next: NextKeys | null
+  /** Newest first. */
+  retired: readonly RetiredKeys[]
+}
+
+export type NextKeys = PublishedKeys & Pick<Selectable<DomainKeysTable>, 'id' | 'findings' | 'created_at'>
+export type RetiredKeys = PublishedKeys & { id: string; retired_at: Date }
+
 export type NewDomain = Progress & {
   id: string
   accountId: string
   name: string
   returnPath: string
-  rsa: NewKey
-  ed25519: NewKey
+  keys: NewKeys
   at: Date
 }
 
+export type NewKeys = { rsa: NewKey; ed25519: NewKey }
 type NewKey = { selector: string; publicKey: string; sealedPrivateKey: Buffer }
+
+function keyColumns({ rsa, ed25519 }: NewKeys) {
+  return {
+    rsa_selector: rsa.selector,
+    rsa_public_key: rsa.publicKey,
+    rsa_private_key: rsa.sealedPrivateKey,
+    ed25519_selector: ed25519.selector,
+    ed25519_public_key: ed25519.publicKey,
+    ed25519_private_key: ed25519.sealedPrivateKey,
+  }
+}
 
 /** Answers undefined, and inserts nothing, where the account has a domain of the name. */
 export async function insertDomain(handle: Handle, domain: NewDomain): Promise<DomainRow | undefined> {
-  const { id, accountId, name, returnPath, rsa, ed25519, at, ...progress } = domain
+  const { id, accountId, name, returnPath, keys, at, ...progress } = domain
   return handle
     .insertInto('domains')
     .values({
       ...progress,
+      ...keyColumns(keys),
       id,
       account_id: accountId,
       name,
       return_path: returnPath,
-      rsa_selector: rsa.selector,
-      rsa_public_key: rsa.publicKey,
-      rsa_private_key: rsa.sealedPrivateKey,
-      ed25519_selector: ed25519.selector,
-      ed25519_public_key: ed25519.publicKey,
-      ed25519_private_key: ed25519.sealedPrivateKey,
       findings: '{}',
       created_at: at,
       updated_at: at,
@@ -167,6 +186,139 @@ export async function claimDomains(
       ORDER BY next_check_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
     ))
     RETURNING ${sql.join(columns.map((column) => sql.ref(column)))}
+  `.execute(handle)
+  return rows
+}
+
+/** Reads the keys that domains of one account or of several have beside those that sign. */
+export async function withKeys(handle: Handle, domains: readonly DomainRow[]): Promise<DomainWithKeys[]> {
+  if (domains.length === 0) return []
+  const { rows } = await sql<Selectable<DomainKeysTable>>`
+    SELECT k.id, k.domain_id, k.state, k.rsa_selector, k.rsa_public_key, k.ed25519_selector, k.ed25519_public_key,
+      k.findings, k.created_at, k.retired_at
+    FROM unnest(
+      ${domains.map(({ account_id }) => account_id)}::text[],
+      ${domains.map(({ id }) => id)}::text[]
+    ) AS d (account_id, id)
+    JOIN domain_keys k ON k.account_id = d.account_id AND k.domain_id = d.id
+    ORDER BY k.id DESC
+  `.execute(handle)
+  const keys = Map.groupBy(rows, ({ domain_id }) => domain_id)
+  return domains.map((domain) => {
+    const ofDomain = keys.get(domain.id) ?? []
+    return {
+      ...domain,
+      next: ofDomain.find(({ state }) => state === 'next') ?? null,
+      retired: ofDomain.flatMap(({ retired_at, ...others }) =>
+        retired_at === null ? [] : [{ ...others, retired_at }],
+      ),
+    }
+  })
+}
+
+/** Puts keys beside those that sign, in the place of others that wait there. The domain is locked. */
+export async function insertNextKeys(
+  trx: Trx,
+  { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
+  { keys, at, nextCheckAt }: { keys: NewKeys; at: Date; nextCheckAt: Date | null },
+): Promise<void> {
+  await deleteNextKeys(trx, { account_id, id })
+  await trx
+    .insertInto('domain_keys')
+    .values({
+      ...keyColumns(keys),
+      account_id,
+      domain_id: id,
+      state: 'next',
+      created_at: at,
+      next_check_at: nextCheckAt,
+      retired_at: null,
+    })
+    .execute()
+  await trx
+    .updateTable('domains')
+    .set({ updated_at: at })
+    .where('account_id', '=', account_id)
+    .where('id', '=', id)
+    .execute()
+}
+
+async function deleteNextKeys(trx: Trx, { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>): Promise<void> {
+  await trx
+    .deleteFrom('domain_keys')
+    .where('account_id', '=', account_id)
+    .where('domain_id', '=', id)
+    .where('state', '=', 'next')
+    .execute()
+}
+
+/** Writes down what a check found of the next keys of a domain. */
+export async function updateNextKeys(
+  trx: Trx,
+  { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
+  { findings, nextCheckAt }: { findings: Findings; nextCheckAt: Date | null },
+): Promise<void> {
+  await trx
+    .updateTable('domain_keys')
+    .set({ findings: JSON.stringify(findings), next_check_at: nextCheckAt })
+    .where('account_id', '=', account_id)
+    .where('domain_id', '=', id)
+    .where('state', '=', 'next')
+    .execute()
+}
+
+/**
+ * Has the next keys of a locked domain sign, with what was found of their records. Those that signed are kept,
+ * without their private keys, if `keepUsed` says that mail signed with them may be on its way.
+ */
+export async function takeUpNextKeys(
+  trx: Trx,
+  { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
+  { findings, keepUsed, at }: { findings: Findings; keepUsed: boolean; at: Date },
+): Promise<DomainRow> {
+  if (keepUsed) {
+    await sql`
+      INSERT INTO domain_keys (account_id, domain_id, state, rsa_selector, rsa_public_key, ed25519_selector,
+        ed25519_public_key, created_at, retired_at)
+      SELECT account_id, id, 'retired', rsa_selector, rsa_public_key, ed25519_selector, ed25519_public_key, ${at}, ${at}
+      FROM domains WHERE account_id = ${account_id} AND id = ${id}
+    `.execute(trx)
+    await sql`
+      DELETE FROM domain_keys WHERE account_id = ${account_id} AND domain_id = ${id} AND id IN (
+        SELECT id FROM domain_keys WHERE account_id = ${account_id} AND domain_id = ${id} AND state = 'retired'
+        ORDER BY id DESC OFFSET ${maxRotations}
+      )
+    `.execute(trx)
+  }
+  const { rows } = await sql<DomainRow>`
+    UPDATE domains SET
+      rsa_selector = k.rsa_selector, rsa_public_key = k.rsa_public_key, rsa_private_key = k.rsa_private_key,
+      ed25519_selector = k.ed25519_selector, ed25519_public_key = k.ed25519_public_key,
+      ed25519_private_key = k.ed25519_private_key,
+      findings = domains.findings || ${JSON.stringify(findings)}::jsonb, updated_at = ${at}
+    FROM domain_keys k
+    WHERE domains.account_id = ${account_id} AND domains.id = ${id}
+      AND k.account_id = domains.account_id AND k.domain_id = domains.id AND k.state = 'next'
+    RETURNING ${sql.join(columns.map((column) => sql.ref(`domains.${column}`)))}
+  `.execute(trx)
+  await deleteNextKeys(trx, { account_id, id })
+  return rows[0] as DomainRow
+}
+
+/** Takes domains whose next keys are to be looked for, as `claimDomains` does. */
+export async function claimNextKeys(
+  handle: Handle,
+  { at, leasedUntil, limit }: { at: Date; leasedUntil: Date; limit: number },
+): Promise<DomainRow[]> {
+  const { rows } = await sql<DomainRow>`
+    WITH due AS (
+      SELECT account_id, domain_id, id FROM domain_keys WHERE next_check_at <= ${at}
+      ORDER BY next_check_at LIMIT ${limit} FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE domain_keys k SET next_check_at = ${leasedUntil}
+    FROM due JOIN domains d ON d.account_id = due.account_id AND d.id = due.domain_id
+    WHERE k.account_id = due.account_id AND k.domain_id = due.domain_id AND k.id = due.id
+    RETURNING ${sql.join(columns.map((column) => sql.ref(`d.${column}`)))}
   `.execute(handle)
   return rows
 }

@@ -12,14 +12,15 @@ export type Sender = {
   spfInclude: string | null
 }
 
-export type SignedDomain = {
-  name: string
-  return_path: string
+/** The keys of a domain, as their records show them. */
+export type PublishedKeys = {
   rsa_selector: string
   rsa_public_key: string
   ed25519_selector: string
   ed25519_public_key: string
 }
+
+export type SignedDomain = PublishedKeys & { name: string; return_path: string }
 
 /** Whether a record leads to the host of the service, which must be found there. */
 export function namesHost({ purpose }: Pick<WantedRecord, 'purpose'>, { spfInclude }: Sender): boolean {
@@ -38,7 +39,7 @@ export function returnPathOf(name: string, below: string): string {
 }
 
 /**
- * The selectors of a domain, of the random part of its id: two accounts can have the same name, and a
+ * The selectors of keys, of the random part of an id made for them: two accounts can have the same name, and a
  * domain that was deleted and added again does not find its old keys in the DNS.
  */
 export function selectorsOf(id: string): { rsa: string; ed25519: string } {
@@ -53,33 +54,53 @@ export function selectorsOf(id: string): { rsa: string; ed25519: string } {
  * Source: RFC 6376 §3.6.1 and RFC 8463 (DKIM), RFC 7208 §3 (SPF), RFC 7489 §6.3 (DMARC).
  */
 export function recordsOf(domain: SignedDomain, sender: Sender): WantedRecord[] {
-  const text = { type: 'TXT', priority: null, ttl } as const
   const allowed = sender.spfInclude === null ? `a:${sender.hostname}` : `include:${sender.spfInclude}`
+  const [rsa, ed25519] = keyRecordsOf(domain.name, domain)
   return [
-    {
-      ...text,
-      purpose: 'dkim_rsa',
-      name: `${domain.rsa_selector}._domainkey.${domain.name}`,
-      value: `v=DKIM1; k=rsa; p=${domain.rsa_public_key}`,
-      required: true,
-    },
-    {
-      ...text,
-      purpose: 'dkim_ed25519',
-      name: `${domain.ed25519_selector}._domainkey.${domain.name}`,
-      value: `v=DKIM1; k=ed25519; p=${domain.ed25519_public_key}`,
-      required: false,
-    },
+    { ...rsa, key: 'signing', required: true },
+    { ...ed25519, key: 'signing' },
     { ...text, purpose: 'spf', name: domain.return_path, value: `v=spf1 ${allowed} ~all`, required: true },
     {
+      ...text,
       purpose: 'return_path',
       type: 'MX',
       name: domain.return_path,
       value: sender.hostname,
       priority: mxPriority,
-      ttl,
       required: true,
     },
     { ...text, purpose: 'dmarc', name: `_dmarc.${domain.name}`, value: 'v=DMARC1; p=none', required: false },
   ]
+}
+
+/** The records of keys that are to sign next. The domain is verified without them. */
+export function nextRecordsOf(name: string, keys: PublishedKeys): WantedRecord[] {
+  return keyRecordsOf(name, keys).map((record) => ({ ...record, key: 'next' }))
+}
+
+/** What all records of keys have in common, and nearly all others. */
+const text = { type: 'TXT', priority: null, ttl, key: null } as const
+
+/** Source: RFC 6376 §3.6.1, RFC 8463. */
+export function keyRecordsOf(name: string, keys: PublishedKeys): [rsa: WantedRecord, ed25519: WantedRecord] {
+  return [
+    {
+      ...text,
+      purpose: 'dkim_rsa',
+      name: keyRecordName(keys.rsa_selector, name),
+      value: `v=DKIM1; k=rsa; p=${keys.rsa_public_key}`,
+      required: false,
+    },
+    {
+      ...text,
+      purpose: 'dkim_ed25519',
+      name: keyRecordName(keys.ed25519_selector, name),
+      value: `v=DKIM1; k=ed25519; p=${keys.ed25519_public_key}`,
+      required: false,
+    },
+  ]
+}
+
+export function keyRecordName(selector: string, domain: string): string {
+  return `${selector}._domainkey.${domain}`
 }

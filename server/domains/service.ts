@@ -4,48 +4,66 @@ import {
   defaultReturnPath,
   maxDomains,
   maxReturnPathLength,
+  type RotateKeys,
+  retiredDays,
 } from '../../contract/domains.ts'
+import type { Mode } from '../../contract/mode.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { DomainError, invalidField, notFound } from '../errors.ts'
+import { brokenRule, DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { sealPrivateKey } from '../private-keys.ts'
+import type { Scope } from '../scope.ts'
 import type { SecretBox } from '../secrets.ts'
-import { type CheckOptions, check, isTestName, obstacleTo, settleCheck } from './checking.ts'
-import { createDkimKeyMaker, type DkimKeyPair, type MakeDkimKeys } from './keys.ts'
+import { type Checked, type CheckOptions, check, isTestName, obstacleTo, settleCheck } from './checking.ts'
+import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './keys.ts'
+import type { Findings } from './look-up.ts'
 import { readDomainName } from './name.ts'
-import { beginning } from './progress.ts'
+import { type OwnKeys, readOwnKeys, type SelectedKeys } from './own-keys.ts'
+import { beginning, nextKeyCheckAt } from './progress.ts'
 import {
   countDomains,
   type DomainRow,
+  type DomainWithKeys,
   deleteDomain,
   findCovering,
   findDomain,
   hasDomain,
   insertDomain,
+  insertNextKeys,
+  lockDomain,
   type NewDomain,
+  type NewKeys,
+  type RetiredKeys,
   selectDomains,
+  withKeys,
 } from './queries.ts'
-import { recordsOf, returnPathOf, selectorsOf } from './records.ts'
+import { keyRecordsOf, nextRecordsOf, recordsOf, returnPathOf, selectorsOf, type WantedRecord } from './records.ts'
 
-/** Use cases around sending domains. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around sending domains, which both modes share. Throws DomainErrors; every call is limited to one account. */
 export type DomainService = {
   /**
-   * Makes the keys of a domain and emits `domain.created`. `validation_error` for a name that is none, and
-   * `conflict` for one the account has already, or for one more than it may have. Under capture, one below
-   * `.test` is verified at once. Not to be called in a transaction: the keys take their time.
+   * Makes the keys of a domain, unless they are brought, and emits `domain.created`. `rule_violation` for a name or
+   * a key that is none, and `conflict` for a name the account has already, or for one more than it may have. Under
+   * capture, one below `.test` is verified at once. Not to be called in a transaction: the keys take their time.
    */
-  create(handle: Handle, accountId: string, domain: CreateDomain): Promise<Domain>
+  create(handle: Handle, scope: Scope, domain: CreateDomain): Promise<Domain>
   /** Newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Domain>>
   get(handle: Handle, accountId: string, id: string): Promise<Domain>
   /** Emits `domain.deleted`. */
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /** Looks the records up now: see `settleCheck`. Not to be called in a transaction. */
-  verify(handle: Handle, accountId: string, id: string): Promise<Domain>
+  verify(handle: Handle, scope: Scope, id: string): Promise<Domain>
+  /**
+   * Puts new keys beside those that sign, in the place of others that wait there: made here, or brought. They sign
+   * once a check has seen their records. `rule_violation` for a key that is none, `conflict` for a selector the
+   * domain uses. Under capture, those of a name below `.test` sign at once. Not to be called in a transaction.
+   */
+  rotateKeys(handle: Handle, scope: Scope, id: string, keys: RotateKeys): Promise<Domain>
 }
 
 export type DomainServiceOptions = CheckOptions & {
@@ -60,94 +78,119 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   const { clock, outbox, secretBox, isCaptured } = options
   const makeKeys = options.makeKeys ?? createDkimKeyMaker()
 
-  async function newDomain(
-    accountId: string,
-    { name, returnPath }: Pick<NewDomain, 'name' | 'returnPath'>,
-  ): Promise<NewDomain> {
-    const { rsa, ed25519 } = await makeKeys(accountId)
-    const at = clock.now()
-    const id = newId('domain', at)
+  /** @param id What the selectors of keys that are made here are made of. */
+  async function newKeys(accountId: string, { own, id }: { own: OwnKeys; id: string }): Promise<NewKeys> {
+    // An RSA key that is brought is not made in vain: that takes a processor a while.
+    const made = own.rsa === null ? await makeKeys(accountId) : { rsa: own.rsa, ed25519: await makeEd25519Keys() }
     const selectors = selectorsOf(id)
     return {
-      ...beginning(at),
-      id,
-      accountId,
-      name,
-      returnPath,
-      rsa: { selector: selectors.rsa, ...sealed(rsa) },
-      ed25519: { selector: selectors.ed25519, ...sealed(ed25519) },
-      at,
+      rsa: sealed(own.rsa ?? { ...made.rsa, selector: selectors.rsa }),
+      ed25519: sealed(own.ed25519 ?? { ...made.ed25519, selector: selectors.ed25519 }),
     }
   }
 
-  function sealed({ publicKey, privateKey }: DkimKeyPair) {
-    return { publicKey, sealedPrivateKey: sealPrivateKey(secretBox, privateKey) }
+  function sealed({ selector, publicKey, privateKey }: SelectedKeys) {
+    return { selector, publicKey, sealedPrivateKey: sealPrivateKey(secretBox, privateKey) }
   }
 
-  async function insert(trx: Trx, domain: NewDomain): Promise<DomainRow> {
+  async function insert(trx: Trx, domain: NewDomain, mode: Mode): Promise<DomainWithKeys> {
     if ((await countDomains(trx, domain.accountId)) >= maxDomains) throw tooMany()
     const row = await insertDomain(trx, domain)
     if (row === undefined) throw alreadyThere(domain.name)
     const data = { domainId: row.id, domain: row.name, status: 'pending' as const }
-    await outbox.append(trx, row.account_id, [{ type: 'domain.created', data }])
-    return row
+    await outbox.append(trx, { accountId: row.account_id, mode }, [{ type: 'domain.created', data }])
+    return { ...row, next: null, retired: [] }
   }
 
-  async function find(handle: Handle, accountId: string, id: string): Promise<DomainRow> {
+  async function find(handle: Handle, accountId: string, id: string): Promise<DomainWithKeys> {
     const row = await findDomain(handle, accountId, id)
-    if (row === undefined) throw notFound('domain', id)
-    return row
+    return keysOf(handle, row, id)
   }
 
-  async function settle(trx: Trx, row: DomainRow): Promise<DomainRow> {
-    const findings = await check(row, options)
-    const settled = await settleCheck(trx, options, { id: row.id, findings, by: 'request', at: clock.now() })
-    if (settled === undefined) throw notFound('domain', row.id)
+  async function keysOf(handle: Handle, row: DomainRow | undefined, id: string): Promise<DomainWithKeys> {
+    const [domain] = row === undefined ? [] : await withKeys(handle, [row])
+    if (domain === undefined) throw notFound('domain', id)
+    return domain
+  }
+
+  /** Where no DNS is asked, what is to be found is found at once. */
+  async function settleTested(trx: Trx, domain: DomainWithKeys, mode: Mode): Promise<DomainWithKeys> {
+    return isCaptured && isTestName(domain.name) ? settle(trx, await check(domain, options), mode) : domain
+  }
+
+  async function settle(trx: Trx, checked: Checked, mode: Mode): Promise<DomainWithKeys> {
+    const settled = await settleCheck(trx, options, { checked, by: 'request', mode, at: clock.now() })
+    if (settled === undefined) throw notFound('domain', checked.domain.id)
     return settled
   }
 
   return {
-    async create(handle, accountId, { name: given, returnPath: below = defaultReturnPath }) {
+    async create(handle, { accountId, mode }, { name: given, returnPath: below = defaultReturnPath, dkimKeys }) {
       const { name, fault } = readDomainName(given)
-      if (name === null) throw invalidField('body.name', fault)
+      if (name === null) throw brokenRule('body.name', fault)
       const returnPath = returnPathOf(name, below)
       if (returnPath.length > maxReturnPathLength) {
-        throw invalidField('body.returnPath', `must be at most ${maxReturnPathLength} characters with the domain`)
+        throw brokenRule('body.returnPath', `must be at most ${maxReturnPathLength} characters with the domain`)
       }
       // Keys are not made in vain; of two at once, one finds out when it is inserted.
       if (await hasDomain(handle, accountId, name)) throw alreadyThere(name)
-      const domain = await newDomain(accountId, { name, returnPath })
-      const row = await inTransaction(handle, async (trx) => {
-        const inserted = await insert(trx, domain)
-        return isCaptured && isTestName(name) ? settle(trx, inserted) : inserted
-      })
+      const own = await readOwnKeys(dkimKeys, name)
+      const id = newId('domain', clock.now())
+      const keys = await newKeys(accountId, { own, id })
+      const at = clock.now()
+      const domain = { ...beginning(at), id, accountId, name, returnPath, keys, at }
+      const row = await inTransaction(handle, async (trx) => settleTested(trx, await insert(trx, domain, mode), mode))
       return toDomain(row, options)
     },
     async list(handle, accountId, { limit, cursor }) {
       const after = decodeCursor('domain', cursor)
-      const rows = await selectDomains(handle, accountId, { after, limit: limit + 1 })
+      const rows = await withKeys(handle, await selectDomains(handle, accountId, { after, limit: limit + 1 }))
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toDomain(row, options) })
     },
     async get(handle, accountId, id) {
       return toDomain(await find(handle, accountId, id), options)
     },
-    async delete(handle, accountId, id) {
+    async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        const name = await deleteDomain(trx, accountId, id)
+        const name = await deleteDomain(trx, scope.accountId, id)
         if (name === undefined) throw notFound('domain', id)
-        await outbox.append(trx, accountId, [{ type: 'domain.deleted', data: { domainId: id, domain: name } }])
+        await outbox.append(trx, scope, [{ type: 'domain.deleted', data: { domainId: id, domain: name } }])
       })
     },
-    async verify(handle, accountId, id) {
-      const row = await find(handle, accountId, id)
-      const findings = await check(row, options)
-      const settled = await inTransaction(handle, (trx) => {
-        return settleCheck(trx, options, { id, findings, by: 'request', at: clock.now() })
+    async verify(handle, { accountId, mode }, id) {
+      const checked = await check(await find(handle, accountId, id), options)
+      return toDomain(await inTransaction(handle, (trx) => settle(trx, checked, mode)), options)
+    },
+    async rotateKeys(handle, { accountId, mode }, id, { dkimKeys }) {
+      const { name } = await find(handle, accountId, id)
+      const own = await readOwnKeys(dkimKeys, name)
+      const keys = await newKeys(accountId, { own, id: newId('domain', clock.now()) })
+      const domain = await inTransaction(handle, async (trx) => {
+        const locked = await keysOf(trx, await lockDomain(trx, id), id)
+        refuseUsed(locked, keys, clock.now())
+        const at = clock.now()
+        await insertNextKeys(trx, locked, { keys, at, nextCheckAt: nextKeyCheckAt(at, at) })
+        return settleTested(trx, await find(trx, accountId, id), mode)
       })
-      if (settled === undefined) throw notFound('domain', id)
-      return toDomain(settled, options)
+      return toDomain(domain, options)
     },
   }
+}
+
+/** A selector may lead to one key alone, until no mail that was signed with it is on its way. */
+function refuseUsed(domain: DomainWithKeys, { rsa, ed25519 }: NewKeys, at: Date): void {
+  const inUse = [domain, ...domain.retired.filter((keys) => removableAt(keys) > at)]
+  const selectors = inUse.flatMap((keys) => [keys.rsa_selector, keys.ed25519_selector])
+  const used = [rsa.selector, ed25519.selector].find((selector) => selectors.includes(selector))
+  if (used === undefined) return
+  throw new DomainError(
+    'conflict',
+    `The record at the selector "${used}" is that of a key which signs or has signed: publish the new key at another selector.`,
+  )
+}
+
+function removableAt({ retired_at }: RetiredKeys): Date {
+  return new Date(retired_at.getTime() + retiredDays * 24 * 3_600_000)
 }
 
 export type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
@@ -176,20 +219,35 @@ function tooMany(): DomainError {
   return new DomainError('conflict', `The account has ${most} domains, which is the most it can: delete one first.`)
 }
 
-function toDomain(row: DomainRow, options: Pick<CheckOptions, 'sender' | 'isCaptured'>): Domain {
+function toDomain(domain: DomainWithKeys, options: Pick<CheckOptions, 'sender' | 'isCaptured'>): Domain {
+  const { next, retired } = domain
+  const withFinding = (record: WantedRecord, findings: Findings) => ({
+    ...record,
+    ...(obstacleTo(record, options) ?? findings[record.purpose] ?? { status: 'pending' as const, hint: null }),
+  })
   return {
-    id: row.id,
-    name: row.name,
-    returnPath: row.return_path.slice(0, -`.${row.name}`.length),
-    status: row.status,
-    records: recordsOf(row, options.sender).map((record) => ({
-      ...record,
-      ...(obstacleTo(record, options) ?? row.findings[record.purpose] ?? { status: 'pending', hint: null }),
-    })),
-    lastCheckedAt: row.last_checked_at?.toISOString() ?? null,
-    nextCheckAt: row.next_check_at?.toISOString() ?? null,
-    verifiedAt: row.verified_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
+    id: domain.id,
+    name: domain.name,
+    returnPath: domain.return_path.slice(0, -`.${domain.name}`.length),
+    status: domain.status,
+    records: [
+      ...recordsOf(domain, options.sender).map((record) => withFinding(record, domain.findings)),
+      ...(next === null ? [] : nextRecordsOf(domain.name, next).map((record) => withFinding(record, next.findings))),
+    ],
+    retiredRecords: retired.flatMap((keys) =>
+      keyRecordsOf(domain.name, keys).map(({ purpose, type, name, value }) => ({
+        purpose,
+        type,
+        name,
+        value,
+        retiredAt: keys.retired_at.toISOString(),
+        removableAt: removableAt(keys).toISOString(),
+      })),
+    ),
+    lastCheckedAt: domain.last_checked_at?.toISOString() ?? null,
+    nextCheckAt: domain.next_check_at?.toISOString() ?? null,
+    verifiedAt: domain.verified_at?.toISOString() ?? null,
+    createdAt: domain.created_at.toISOString(),
+    updatedAt: domain.updated_at.toISOString(),
   }
 }

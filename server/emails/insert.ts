@@ -1,39 +1,29 @@
+import { textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 import type { Sender } from './judging.ts'
+import { pairsOf } from './metadata.ts'
 import type { NewEmail } from './new-email.ts'
 
 /** Columns of the rows to be written: one array each. `owner` of a row is the id of its email. */
-type Columns = {
+type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
   accountId: string
   mode: string
   at: Date
   ids: readonly string[]
   statuses: readonly string[]
   domainIds: readonly (string | null)[]
-  senders: readonly string[]
-  subjects: readonly string[]
-  messageIds: readonly string[]
-  tags: readonly string[]
+  pairOwners: readonly string[]
   audienceIds: readonly (string | null)[]
   trackOpens: readonly boolean[]
   trackClicks: readonly boolean[]
   scheduledAts: readonly (Date | null)[]
   completedAts: readonly (Date | null)[]
-  replyTos: readonly string[]
-  headers: readonly string[]
-  htmls: readonly (string | null)[]
-  texts: readonly (string | null)[]
   owners: readonly string[]
   positions: readonly number[]
   kinds: readonly string[]
-  names: readonly (string | null)[]
-  addresses: readonly string[]
-  addressKeys: readonly string[]
-  domains: readonly string[]
   recipientStatuses: readonly string[]
   dueAts: readonly (Date | null)[]
-  reasons: readonly (string | null)[]
   timelineOwners: readonly string[]
   timelinePositions: readonly (number | null)[]
   timelineTypes: readonly string[]
@@ -42,22 +32,26 @@ type Columns = {
 
 const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true })`
   WITH email AS (
-    INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, audience_id,
+    INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, metadata, audience_id,
       track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
     SELECT e.id, ${'accountId'}, ${'mode'}, e.status, e.domain_id, e.sender, e.subject, e.message_id,
-      ARRAY(SELECT jsonb_array_elements_text(e.tags)), e.audience_id, e.track_opens, e.track_clicks, e.scheduled_at,
+      ARRAY(SELECT jsonb_array_elements_text(e.tags::jsonb)), e.metadata::jsonb, e.audience_id, e.track_opens, e.track_clicks, e.scheduled_at,
       e.completed_at, ${'at'}, ${'at'}
     FROM unnest(${'ids'}::text[], ${'statuses'}::text[], ${'domainIds'}::text[], ${'senders'}::text[],
-      ${'subjects'}::text[], ${'messageIds'}::text[], ${'tags'}::jsonb[], ${'audienceIds'}::text[],
+      ${'subjects'}::text[], ${'messageIds'}::text[], ${'tags'}::text[], ${'metadata'}::text[], ${'audienceIds'}::text[],
       ${'trackOpens'}::bool[], ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[],
       ${'completedAts'}::timestamptz[])
-      AS e (id, status, domain_id, sender, subject, message_id, tags, audience_id, track_opens, track_clicks,
+      AS e (id, status, domain_id, sender, subject, message_id, tags, metadata, audience_id, track_opens, track_clicks,
         scheduled_at, completed_at)
   ), content AS (
     INSERT INTO email_contents (email_id, reply_to, headers, html, text)
-    SELECT c.id, ARRAY(SELECT jsonb_array_elements_text(c.reply_to)), c.headers, c.html, c.text
-    FROM unnest(${'ids'}::text[], ${'replyTos'}::jsonb[], ${'headers'}::jsonb[], ${'htmls'}::text[], ${'texts'}::text[])
+    SELECT c.id, ARRAY(SELECT jsonb_array_elements_text(c.reply_to::jsonb)), c.headers::jsonb, c.html, c.text
+    FROM unnest(${'ids'}::text[], ${'replyTos'}::text[], ${'headers'}::text[], ${'htmls'}::text[], ${'texts'}::text[])
       AS c (id, reply_to, headers, html, text)
+  ), pair AS (
+    INSERT INTO email_metadata (account_id, pair, email_id)
+    SELECT ${'accountId'}, p.pair, p.email_id
+    FROM unnest(${'pairOwners'}::text[], ${'pairs'}::text[]) AS p (email_id, pair)
   ), recipient AS (
     INSERT INTO email_recipients (email_id, position, account_id, kind, name, address, address_key, domain, status,
       next_attempt_at, reason)
@@ -89,7 +83,7 @@ const insertAttachment = prepare<{
 
 /** Writes new emails with their contents, recipients and the beginning of their histories, with the next statement. */
 export async function insertEmails(trx: Trx, sender: Sender, emails: readonly NewEmail[], at: Date): Promise<void> {
-  await insertRows(trx, columnsOf(sender, emails, at))
+  await insertRows(trx, await columnsOf(sender, emails, at))
   for (const { id, content } of emails) {
     for (const [position, attachment] of content.attachments.entries()) {
       await insertAttachment(trx, { emailId: id, position, ...attachment })
@@ -97,11 +91,12 @@ export async function insertEmails(trx: Trx, sender: Sender, emails: readonly Ne
   }
 }
 
-function columnsOf({ accountId, mode }: Sender, emails: readonly NewEmail[], at: Date): Columns {
+async function columnsOf({ accountId, mode }: Sender, emails: readonly NewEmail[], at: Date): Promise<Columns> {
   const contents = emails.map(({ content }) => content)
   const recipients = emails.flatMap(({ id, recipients: ofEmail, content }) =>
     ofEmail.map((recipient, position) => ({ ...recipient, owner: id, position, scheduledAt: content.scheduledAt })),
   )
+  const pairs = emails.flatMap(({ id, content }) => pairsOf(content.metadata).map((pair) => ({ owner: id, pair })))
   const timeline = emails.flatMap((email) => historyOf(email))
   return {
     accountId,
@@ -110,35 +105,49 @@ function columnsOf({ accountId, mode }: Sender, emails: readonly NewEmail[], at:
     ids: emails.map(({ id }) => id),
     statuses: emails.map(({ status }) => status),
     domainIds: emails.map(({ domainId }) => domainId),
-    senders: emails.map((email) => email.sender),
-    subjects: contents.map(({ subject }) => subject),
-    messageIds: emails.map(({ messageId }) => messageId),
-    tags: contents.map(({ tags }) => JSON.stringify(tags)),
+    pairOwners: pairs.map(({ owner }) => owner),
     audienceIds: contents.map(({ audienceId }) => audienceId),
     trackOpens: contents.map(({ trackOpens }) => trackOpens),
     trackClicks: contents.map(({ trackClicks }) => trackClicks),
     scheduledAts: contents.map(({ scheduledAt }) => scheduledAt),
     completedAts: emails.map(({ waits }) => (waits ? null : at)),
-    replyTos: contents.map(({ replyTo }) => JSON.stringify(replyTo)),
-    headers: contents.map(({ headers }) => JSON.stringify(headers)),
-    htmls: contents.map(({ html }) => html),
-    texts: contents.map(({ text }) => text),
     owners: recipients.map(({ owner }) => owner),
     positions: recipients.map(({ position }) => position),
     kinds: recipients.map(({ kind }) => kind),
-    names: recipients.map(({ name }) => name),
-    addresses: recipients.map(({ address }) => address),
-    addressKeys: recipients.map(({ key }) => key),
-    domains: recipients.map(({ domain }) => domain),
     recipientStatuses: recipients.map(({ status }) => status),
     // A claim that came before the time was changed finds out by it.
     dueAts: recipients.map(({ status, scheduledAt }) => (status === 'queued' ? scheduledAt : null)),
-    reasons: recipients.map(({ reason }) => reason),
     timelineOwners: timeline.map(({ owner }) => owner),
     timelinePositions: timeline.map(({ position }) => position),
     timelineTypes: timeline.map(({ type }) => type),
     timelineDetails: timeline.map(({ detail }) => detail),
+    ...(await textColumnsOf(emails, { recipients, pairs })),
   }
+}
+
+/** The columns with what comes from outside, which may be large. */
+function textColumnsOf(
+  emails: readonly NewEmail[],
+  { recipients, pairs }: { recipients: readonly NewEmail['recipients'][number][]; pairs: readonly { pair: string }[] },
+) {
+  const contents = emails.map(({ content }) => content)
+  return textArrays({
+    senders: emails.map(({ sender }) => sender),
+    subjects: contents.map(({ subject }) => subject),
+    messageIds: emails.map(({ messageId }) => messageId),
+    tags: contents.map(({ tags }) => JSON.stringify(tags)),
+    metadata: contents.map(({ metadata }) => JSON.stringify(metadata)),
+    pairs: pairs.map(({ pair }) => pair),
+    replyTos: contents.map(({ replyTo }) => JSON.stringify(replyTo)),
+    headers: contents.map(({ headers }) => JSON.stringify(headers)),
+    htmls: contents.map(({ html }) => html),
+    texts: contents.map(({ text }) => text),
+    names: recipients.map(({ name }) => name),
+    addresses: recipients.map(({ address }) => address),
+    addressKeys: recipients.map(({ key }) => key),
+    domains: recipients.map(({ domain }) => domain),
+    reasons: recipients.map(({ reason }) => reason),
+  })
 }
 
 type History = { owner: string; position: number | null; type: string; detail: string | null }

@@ -3,10 +3,11 @@ import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { ContactService } from '../audiences/contact-service.ts'
 import type { Handle } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
+import type { Scope } from '../scope.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** In whose name something is sent. */
-export type Sender = { accountId: string; mode: 'test' | 'live' }
+export type Sender = Scope
 
 type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
 type Suppressed = { reason: SuppressionReason; since: Date }
@@ -14,6 +15,8 @@ type Suppressed = { reason: SuppressionReason; since: Date }
 export type JudgingMeans = {
   /** Whether nothing leaves the machine: then names below `.test` are verified without any DNS. */
   isCaptured: boolean
+  /** Why links in emails would lead nowhere, for people; null: they lead to this service. */
+  faultOfLinks: string | null
   /** The domain of the account that covers a name; null: none. */
   findSendingDomain: (handle: Handle, accountId: string, domainName: string) => Promise<SendingDomain | null>
   /** Of addresses, given by `addressKey`, those on the suppression list, with why and since when. */
@@ -61,12 +64,15 @@ export async function createJudge(
   ])
 
   return {
-    refusalOf({ from, audienceId }, path) {
+    refusalOf(email, path) {
+      const { from, audienceId } = email
       if (audienceId !== null && (unsubscribed.get(audienceId) ?? null) === null) {
         const details = [{ path: `${path}.audienceId`, message: 'must be an audience of the account' }]
         const message = `There is no audience with the id "${audienceId}" in this account.`
         return new DomainError('audience_not_found', message, { details })
       }
+      const linked = isLive && means.faultOfLinks !== null ? fieldWithLinks(email) : null
+      if (linked !== null) return noLinks(`${path}.${linked}`, means.faultOfLinks)
       const domain = domains.get(from.domain) ?? null
       if (!isLive || domain?.status === 'verified') return null
       const details = [{ path: `${path}.from`, message: 'must be at a verified sending domain of the account' }]
@@ -85,6 +91,20 @@ export async function createJudge(
       return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
     },
   }
+}
+
+/** The field because of which an email has links to this service; null: it has none. */
+function fieldWithLinks({ audienceId, trackOpens, trackClicks }: ReadEmail): string | null {
+  if (audienceId !== null) return 'audienceId'
+  if (trackOpens) return 'trackOpens'
+  return trackClicks ? 'trackClicks' : null
+}
+
+function noLinks(path: string, fault: string | null): DomainError {
+  const message = `Links in this email would lead nowhere: ${fault}. Ask the operator of the service to set PUBLIC_URL to its https address; or send without tracking and without "audienceId".`
+  return new DomainError('public_url_needed', message, {
+    details: [{ path, message: 'needs links to this service, which has no public https address' }],
+  })
 }
 
 /** The simulator's are not looked up: what it plays must be playable again. */

@@ -1,4 +1,5 @@
-import { invalidField } from '../errors.ts'
+import { mailboxForm } from '../../contract/fields.ts'
+import { brokenRule, invalidField } from '../errors.ts'
 import { asciiDomain } from '../subscribers/address.ts'
 
 /** Who an email is from or to. */
@@ -44,10 +45,18 @@ export function readMailbox(text: string): ReadMailbox {
   return fault === null ? readAddrSpec(rest.slice(1, -1), name) : refused(fault)
 }
 
-/** The address alone, of a field of a request. Throws `validation_error` when it is none. */
+/** Whether text that is no mailbox has the form of one all the same: the published schema takes it. */
+export function hasMailboxForm(text: string): boolean {
+  return mailboxForm.test(text)
+}
+
+/**
+ * The address alone, of a field of a request. Throws `validation_error` when it is none, `rule_violation` when it
+ * has the form of one.
+ */
 export function readAddress(text: string, path: string): string {
   const { mailbox, fault } = readMailbox(text)
-  if (mailbox === null) throw invalidField(path, fault)
+  if (mailbox === null) throw hasMailboxForm(text) ? brokenRule(path, fault) : invalidField(path, fault)
   return mailbox.address
 }
 

@@ -3,6 +3,8 @@ import type { EmailListQuery } from '../../contract/emails.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
+import type { Scope } from '../scope.ts'
+import { pairsOf } from './metadata.ts'
 
 const emailColumns = [
   'id',
@@ -10,7 +12,9 @@ const emailColumns = [
   'status',
   'sender',
   'subject',
+  'message_id',
   'tags',
+  'metadata',
   'campaign_id',
   'audience_id',
   'track_opens',
@@ -21,26 +25,24 @@ const emailColumns = [
   'completed_at',
 ] as const
 
-function emailsOf(handle: Handle, accountId: string) {
-  return handle.selectFrom('emails').select(emailColumns).where('account_id', '=', accountId)
+function emailsOf(handle: Handle, { accountId, mode }: Scope) {
+  return handle.selectFrom('emails').select(emailColumns).where('account_id', '=', accountId).where('mode', '=', mode)
 }
 
 /** @param page.before The email the page begins behind, newest first. `recipientKey`: by which addresses are compared. */
-export async function selectEmails(
-  handle: Handle,
-  accountId: string,
-  { query, recipientKey, before, limit }: EmailPage,
-) {
-  const { status, tag, campaign, from, until, mode } = query
-  let emails = emailsOf(handle, accountId)
+export async function selectEmails(handle: Handle, scope: Scope, { query, recipientKey, before, limit }: EmailPage) {
+  const { status, tag, campaign, since, until, mode, metadata = {} } = query
+  let emails = emailsOf(handle, scope)
   if (before !== undefined) emails = emails.where('id', '<', before)
   if (status !== undefined) emails = emails.where('status', '=', status)
+  // A second condition beside that of the scope: asking for the other mode finds nothing.
   if (mode !== undefined) emails = emails.where('mode', '=', mode)
   if (campaign !== undefined) emails = emails.where('campaign_id', '=', campaign)
   // Said twice: the second is what the index is for.
   if (tag !== undefined) emails = emails.where(sql<boolean>`tags @> ${[tag]}::text[] AND tags <> '{}'`)
-  if (recipientKey !== undefined) emails = emails.where(isTo(accountId, recipientKey))
-  if (from !== undefined) emails = emails.where(createdSince(new Date(from)))
+  for (const pair of pairsOf(metadata)) emails = emails.where(hasPair(scope.accountId, pair))
+  if (recipientKey !== undefined) emails = emails.where(isTo(scope.accountId, recipientKey))
+  if (since !== undefined) emails = emails.where(createdSince(new Date(since)))
   if (until !== undefined) emails = emails.where(createdBefore(new Date(until)))
   return emails.orderBy('id', 'desc').limit(limit).execute()
 }
@@ -69,6 +71,19 @@ function isTo(accountId: string, recipientKey: string) {
     )
 }
 
+function hasPair(accountId: string, pair: string) {
+  return (eb: Emails) =>
+    eb(
+      'id',
+      'in',
+      eb
+        .selectFrom('email_metadata')
+        .select('email_metadata.email_id')
+        .where('email_metadata.account_id', '=', accountId)
+        .where('email_metadata.pair', '=', pair),
+    )
+}
+
 /** The bounds on the id let the index begin and stop there. */
 function createdSince(at: Date) {
   return (eb: Emails) => eb.and([eb('id', '>=', firstIdAt('email', at)), eb('created_at', '>=', at)])
@@ -78,13 +93,13 @@ function createdBefore(at: Date) {
   return (eb: Emails) => eb.and([eb('id', '<', idAboveThoseBefore('email', at)), eb('created_at', '<', at)])
 }
 
-export async function findEmail(handle: Handle, accountId: string, id: string): Promise<EmailRow | undefined> {
-  return emailsOf(handle, accountId).where('id', '=', id).executeTakeFirst()
+export async function findEmail(handle: Handle, scope: Scope, id: string): Promise<EmailRow | undefined> {
+  return emailsOf(handle, scope).where('id', '=', id).executeTakeFirst()
 }
 
 /** Finds an email that this transaction is about to change, and keeps everybody else from beginning with it. */
-export async function lockEmail(trx: Trx, accountId: string, id: string): Promise<EmailRow | undefined> {
-  return emailsOf(trx, accountId).where('id', '=', id).forUpdate().executeTakeFirst()
+export async function lockEmail(trx: Trx, scope: Scope, id: string): Promise<EmailRow | undefined> {
+  return emailsOf(trx, scope).where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 /** Of several emails, each email's in their order. */

@@ -4,7 +4,7 @@ import type { ErrorDetail } from '../errors.ts'
 import { addressKey } from '../subscribers/address.ts'
 import { decodeBase64, sizeOfBase64 } from './base64.ts'
 import { faultsOfHeaders } from './headers.ts'
-import { type Mailbox, readMailbox, writeMailbox } from './mailbox.ts'
+import { hasMailboxForm, type Mailbox, readMailbox, writeMailbox } from './mailbox.ts'
 import { mediaTypeOf } from './media-type.ts'
 
 export type RecipientKind = 'to' | 'cc' | 'bcc'
@@ -34,6 +34,7 @@ export type ReadEmail = {
   headers: Readonly<Record<string, string>>
   attachments: readonly DecodedAttachment[]
   tags: readonly string[]
+  metadata: Readonly<Record<string, string>>
   audienceId: string | null
   trackOpens: boolean
   trackClicks: boolean
@@ -43,6 +44,9 @@ export type ReadEmail = {
 
 const dayMs = 24 * 3_600_000
 
+/** What is wrong with a field, and whether the published schema refuses it too. */
+export type EmailFault = ErrorDetail & { isOfForm: boolean }
+
 /**
  * Reads an email that has the shape the contract asks for, by the rules a schema cannot say. Answers what is
  * wrong with it, each fault with its path below `path`, when anything is.
@@ -50,9 +54,10 @@ const dayMs = 24 * 3_600_000
 export function readEmail(
   email: SendEmail,
   { now, path }: { now: Date; path: string },
-): { email: ReadEmail; faults: null } | { email: null; faults: ErrorDetail[] } {
-  const faults: ErrorDetail[] = []
-  const fault = (field: string, message: string) => void faults.push({ path: `${path}.${field}`, message })
+): { email: ReadEmail; faults: null } | { email: null; faults: EmailFault[] } {
+  const faults: EmailFault[] = []
+  const fault: ReportFault = (field, message, isOfForm = false) =>
+    void faults.push({ path: `${path}.${field}`, message, isOfForm })
 
   function mailboxes(field: RecipientKind | 'replyTo'): Mailbox[] {
     const given = email[field] ?? []
@@ -63,7 +68,7 @@ export function readEmail(
 
   function mailboxOf(field: string, text: string): Mailbox | null {
     const { mailbox, fault: message } = readMailbox(text)
-    if (mailbox === null) fault(field, message)
+    if (mailbox === null) fault(field, message, !hasMailboxForm(text))
     return mailbox
   }
 
@@ -88,7 +93,10 @@ export function readEmail(
     }
   }
   const headers = email.headers ?? {}
-  faults.push(...faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience: email.audienceId !== undefined }))
+  const hasAudience = email.audienceId !== undefined
+  for (const found of faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience })) {
+    faults.push({ ...found, isOfForm: false })
+  }
   const attachments = readAttachments(email.attachments ?? [], fault)
   const scheduledAt = email.scheduledAt === undefined ? null : new Date(email.scheduledAt)
   const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
@@ -103,9 +111,10 @@ export function readEmail(
       subject: email.subject,
       html,
       text,
-      headers: storable(headers),
+      headers,
       attachments,
-      tags: [...new Set(email.tags?.map((tag) => tag.toWellFormed()))],
+      metadata: email.metadata ?? {},
+      tags: [...new Set(email.tags)],
       audienceId: email.audienceId ?? null,
       trackOpens: email.trackOpens ?? false,
       trackClicks: email.trackClicks ?? false,
@@ -113,11 +122,6 @@ export function readEmail(
     },
     faults: null,
   }
-}
-
-/** Halves of characters cannot be stored in JSON; elsewhere the driver replaces them too. */
-function storable(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.toWellFormed()]))
 }
 
 /** What is wrong with a time to send at; null when nothing is. */
@@ -139,10 +143,9 @@ function uniqueRecipients(named: Readonly<Record<RecipientKind, readonly Mailbox
   return [...byKey.values()]
 }
 
-function readAttachments(
-  given: NonNullable<SendEmail['attachments']>,
-  fault: (field: string, message: string) => void,
-): DecodedAttachment[] {
+type ReportFault = (field: string, message: string, isOfForm?: boolean) => void
+
+function readAttachments(given: NonNullable<SendEmail['attachments']>, fault: ReportFault): DecodedAttachment[] {
   // Before any is decoded: that takes as much memory again.
   const bytes = given.reduce((sum, { content }) => sum + sizeOfBase64(content), 0)
   if (bytes > emailLimits.attachmentBytes) {
@@ -157,7 +160,8 @@ function readAttachments(
     if (/^multipart\//i.test(contentType ?? '')) fault(`attachments[${index}].contentType`, 'must not be multipart')
     const decoded = decodeBase64(content)
     if (decoded === null) {
-      fault(`attachments[${index}].content`, 'must be base64: padded, in one line, without a prefix such as "data:"')
+      const message = 'must be base64: padded, in one line, without a prefix such as "data:"'
+      fault(`attachments[${index}].content`, message, true)
       return []
     }
     return [{ filename, contentType: contentType ?? mediaTypeOf(filename), contentId, content: decoded }]

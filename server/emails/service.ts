@@ -3,10 +3,12 @@ import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } fr
 import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { DomainError, invalidField, invalidRequest, notFound } from '../errors.ts'
+import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../errors.ts'
+import { mapInTurns } from '../in-turns.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
+import type { Scope } from '../scope.ts'
 import { addressKey } from '../subscribers/address.ts'
 import { createTogether } from '../together.ts'
 import { insertEmails } from './insert.ts'
@@ -33,12 +35,12 @@ export type { Sender } from './judging.ts'
 /** An email of a batch, or why it is none. */
 export type BatchItem = SendEmail | DomainError
 
-/** Use cases around emails. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around emails. Throws DomainErrors; every call is limited to one mode of one account. */
 export type EmailService = {
   /**
    * Stores an email with its recipients, and has it sent unless the key is a test key. Recipients on the
    * suppression list get nothing, which `email.failed` tells at once. `validation_error` with every fault;
-   * for a live key `domain_not_verified`; `audience_not_found`.
+   * for a live key `domain_not_verified` and `public_url_needed`; `audience_not_found`.
    */
   send(handle: Handle, sender: Sender, email: SendEmail): Promise<AcceptedEmail>
   /**
@@ -51,12 +53,12 @@ export type EmailService = {
     batch: { items: readonly BatchItem[]; isPermissive: boolean },
   ): Promise<(AcceptedEmail | DomainError)[]>
   /** Newest first. */
-  list(handle: Handle, accountId: string, query: EmailListQuery): Promise<Page<Email>>
-  get(handle: Handle, accountId: string, id: string): Promise<EmailDetails>
+  list(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>>
+  get(handle: Handle, scope: Scope, id: string): Promise<EmailDetails>
   /** Sends it at another time. `email_not_scheduled` once it was begun, ended or canceled. */
-  reschedule(handle: Handle, accountId: string, id: string, at: Date): Promise<Email>
+  reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
   /** Has it never be sent. `email_not_scheduled` once it was begun, ended or canceled. */
-  cancel(handle: Handle, accountId: string, id: string): Promise<Email>
+  cancel(handle: Handle, scope: Scope, id: string): Promise<Email>
 }
 
 export type EmailServiceOptions = JudgingMeans & {
@@ -107,7 +109,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     await insertEmails(trx, sender, emails, at)
     await outbox.append(
       trx,
-      accountId,
+      sender,
       emails.flatMap((email) => eventsOf(email, at)),
     )
     const waiting = emails.filter((email) => email.waits)
@@ -134,8 +136,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
   })
 
   /** An email that waits for its time, kept from being begun until the transaction ends. */
-  async function lockScheduled(trx: Trx, accountId: string, id: string): Promise<EmailRow> {
-    const row = await lockEmail(trx, accountId, id)
+  async function lockScheduled(trx: Trx, scope: Scope, id: string): Promise<EmailRow> {
+    const row = await lockEmail(trx, scope, id)
     if (row === undefined) throw notFound('email', id)
     if (row.status === 'scheduled') return row
     throw new DomainError(
@@ -161,16 +163,18 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
       const pathOf = (index: number) => `body.emails[${index}]`
-      const read = items.map((item, index) => (isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) })))
+      const read = await mapInTurns(items, (item, index) =>
+        isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) }),
+      )
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
       return inTransaction(handle, async (trx) => {
         const results = await accept(trx, sender, read, { pathOf, refuse: isPermissive ? () => undefined : throwNamed })
         return results.map((result) => (isRefusal(result) ? result : { id: result.id, status: result.status }))
       })
     },
-    async list(handle, accountId, query) {
+    async list(handle, scope, query) {
       const { recipient, limit } = query
-      const rows = await selectEmails(handle, accountId, {
+      const rows = await selectEmails(handle, scope, {
         query,
         recipientKey: recipient === undefined ? undefined : addressKey(readAddress(recipient, 'query.recipient')),
         before: decodeCursor('email', query.cursor),
@@ -187,10 +191,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         toItem: (row) => toEmail(row, byEmail.get(row.id) ?? []),
       })
     },
-    async get(handle, accountId, id) {
+    async get(handle, scope, id) {
       // In one transaction, so that all of it goes over one connection at once.
       return inTransaction(handle, async (trx) => {
-        const row = await findEmail(trx, accountId, id)
+        const row = await findEmail(trx, scope, id)
         if (row === undefined) throw notFound('email', id)
         const [recipients, attachments, timeline] = await Promise.all([
           selectRecipients(trx, [id]),
@@ -203,21 +207,21 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         return toEmailDetails(row, { recipients, content, attachments, timeline })
       })
     },
-    async reschedule(handle, accountId, id, to) {
+    async reschedule(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {
-        await lockScheduled(trx, accountId, id)
+        await lockScheduled(trx, scope, id)
         const at = clock.now()
         const fault = faultOfSchedule(to, at)
-        if (fault !== null) throw invalidField('body.scheduledAt', fault)
+        if (fault !== null) throw brokenRule('body.scheduledAt', fault)
         const row = await moveEmail(trx, id, { to, at })
         await queue.remove(trx, [id])
-        await queue.put(trx, [{ emailId: id, accountId, dueAt: to }])
+        await queue.put(trx, [{ emailId: id, accountId: scope.accountId, dueAt: to }])
         return withRecipients(trx, row)
       })
     },
-    async cancel(handle, accountId, id) {
+    async cancel(handle, scope, id) {
       return inTransaction(handle, async (trx) => {
-        await lockScheduled(trx, accountId, id)
+        await lockScheduled(trx, scope, id)
         const row = await cancelEmail(trx, id, clock.now())
         await queue.remove(trx, [id])
         return withRecipients(trx, row)
@@ -236,7 +240,8 @@ function isAccepted<T extends object>(value: T | DomainError): value is T {
 
 function judgeForm(email: SendEmail, place: { now: Date; path: string }): ReadEmail | DomainError {
   const read = readEmail(email, place)
-  return read.faults === null ? read.email : invalidRequest(read.faults)
+  if (read.faults === null) return read.email
+  return read.faults.some(({ isOfForm }) => isOfForm) ? invalidRequest(read.faults) : brokenRules(read.faults)
 }
 
 /** Characters of an email that shares a transaction, at most: so many of them are not much to hold. */
@@ -260,5 +265,7 @@ function throwNamed({ code, message, details }: DomainError, path: string): neve
 
 /** All that is wrong with the emails of a batch, at once. */
 function throwAllDetails(refusals: readonly DomainError[]): void {
-  if (refusals.length > 0) throw invalidRequest(refusals.flatMap(({ details }) => details))
+  if (refusals.length === 0) return
+  const details = refusals.flatMap((refusal) => refusal.details)
+  throw refusals.some(({ code }) => code === 'validation_error') ? invalidRequest(details) : brokenRules(details)
 }

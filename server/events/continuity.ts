@@ -8,8 +8,8 @@ import { continueAfter, timeOf } from '../ids.ts'
 const usualSkewMs = 1_000
 
 /**
- * Has the identifiers of this process go on from the newest event there is: whoever reads from the last
- * event they saw must miss none after a restart with a clock that was set back. Says so in the log.
+ * Has the identifiers of this process go on from the newest event there is, so that lists with the newest first begin
+ * with it also after a restart with a clock that was set back. Says so in the log. Polling does not depend on it.
  */
 export async function continueFromNewestEvent(
   db: Db,

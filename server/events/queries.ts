@@ -1,74 +1,106 @@
 import { type Selectable, sql } from 'kysely'
-import type { EventTypeName } from '../../contract/event-types.ts'
+import { type EventTypeName, sharedEventTypes } from '../../contract/event-types.ts'
 import type { Handle } from '../database/connection.ts'
 import type { EventsTable } from '../database/tables/events.ts'
+import type { Scope } from '../scope.ts'
 
-export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'body'>
+export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'mode' | 'body'>
 
 export type EventFilter = {
   type?: EventTypeName | undefined
   since?: Date | undefined
-  /** Identifiers: all are left out up to this one. */
-  above?: string | undefined
-  /** Identifiers: all are left out from this one. */
-  below?: string | undefined
+  until?: Date | undefined
   order: 'asc' | 'desc'
   limit: number
 }
 
-/** Samples made for test deliveries are no facts and stand in no list. */
-export async function selectEvents(handle: Handle, accountId: string, filter: EventFilter): Promise<EventRow[]> {
-  let query = handle
-    .selectFrom('events')
-    .select(['id', 'body'])
-    .where('account_id', '=', accountId)
-    .where(sql<boolean>`NOT sample`)
-  if (filter.type !== undefined) query = query.where('type', '=', filter.type)
-  if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
-  if (filter.above !== undefined) query = query.where('id', '>', filter.above)
-  if (filter.below !== undefined) query = query.where('id', '<', filter.below)
-  return query.orderBy('id', filter.order).limit(filter.limit).execute()
-}
+/** Identifiers: all are left out up to `above` and from `below`. */
+type IdRange = { above?: string | undefined; below?: string | undefined }
 
-export async function findEvent(handle: Handle, accountId: string, id: string): Promise<EventRow | undefined> {
-  return handle
-    .selectFrom('events')
-    .select(['id', 'body'])
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
-}
-
-/** What may still commit, at one moment. */
-export type Underway = {
-  /** Milliseconds since the oldest transaction of ours in flight began; null when there is none. */
-  oldestAgeMs: number | null
-  /** Grows whenever any transaction begins to write. */
-  nextTransactionId: string
+/** What a key of a scope sees: the events of its mode, and those of what both modes share. */
+function reaches({ mode }: Scope) {
+  return sql<boolean>`(mode = ${mode} OR type = ANY(${sharedEventTypes}::text[]))`
 }
 
 /**
- * Looks at the transactions that may append events, in whatever process: those of sessions with the
- * name this one has. So every pool that events are appended through must have the same name and
- * database role, and others, such as those of a backup, hold no poller up.
+ * By id, positioned or not. Samples made for test deliveries are no facts and stand in no list.
  *
- * @param handle Not a transaction: inside one, PostgreSQL answers the same again.
+ * @param onlyUnpositioned Only those from before there were positions.
  */
-export async function transactionsUnderway(handle: Handle): Promise<Underway> {
-  const { rows } = await sql<{ age_ms: number | null; next_id: string }>`
-    SELECT
-      (
-        SELECT (extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000)::float8
-        FROM pg_stat_activity
-        WHERE datname = current_database()
-          AND application_name = current_setting('application_name')
-          AND state <> 'idle'
-          AND xact_start IS NOT NULL
-          AND pid <> pg_backend_pid()
-      ) AS age_ms,
-      pg_snapshot_xmax(pg_current_snapshot())::text AS next_id
+export async function selectEvents(
+  handle: Handle,
+  scope: Scope,
+  {
+    type,
+    since,
+    until,
+    order,
+    limit,
+    above,
+    below,
+    onlyUnpositioned = false,
+  }: EventFilter & IdRange & { onlyUnpositioned?: boolean },
+): Promise<EventRow[]> {
+  let query = handle
+    .selectFrom('events')
+    .select(['id', 'mode', 'body'])
+    .where('account_id', '=', scope.accountId)
+    .where(sql<boolean>`NOT sample`)
+    .where(reaches(scope))
+  if (type !== undefined) query = query.where('type', '=', type)
+  if (since !== undefined) query = query.where('created_at', '>=', since)
+  if (until !== undefined) query = query.where('created_at', '<', until)
+  if (above !== undefined) query = query.where('id', '>', above)
+  if (below !== undefined) query = query.where('id', '<', below)
+  if (onlyUnpositioned) {
+    query = query
+      .where(
+        'id',
+        '<=',
+        sql<string>`(SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position')`,
+      )
+      // OFFSET: one by one along the keys, whatever the statistics say.
+      .where(sql<boolean>`NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)`)
+      .where(sql<boolean>`NOT EXISTS (
+        SELECT FROM event_positions p WHERE p.account_id = events.account_id AND p.event_id = events.id OFFSET 0
+      )`)
+  }
+  return query.orderBy('id', order).limit(limit).execute()
+}
+
+/** By position: those after `above` and before `below`. */
+export async function selectByPosition(
+  handle: Handle,
+  scope: Scope,
+  { type, since, until, order, limit, above, below }: EventFilter & { above: number; below?: number | undefined },
+): Promise<EventRow[]> {
+  const direction = sql.raw(order === 'asc' ? 'ASC' : 'DESC')
+  const { rows } = await sql<EventRow>`
+    SELECT e.id, e.mode, e.body
+    FROM (
+      SELECT position, event_id FROM event_positions
+      WHERE account_id = ${scope.accountId} AND position > ${above}
+        ${below === undefined ? sql`` : sql`AND position < ${below}`}
+        ${type === undefined ? sql`` : sql`AND type = ${type}`}
+      ORDER BY position ${direction}
+    ) p
+    -- One by one along the key, whatever the statistics say.
+    CROSS JOIN LATERAL (SELECT id, mode, type, body, created_at FROM events WHERE id = p.event_id OFFSET 0) e
+    WHERE ${reaches(scope)}
+      ${since === undefined ? sql`` : sql`AND e.created_at >= ${since}`}
+      ${until === undefined ? sql`` : sql`AND e.created_at < ${until}`}
+    ORDER BY p.position ${direction} LIMIT ${limit}
   `.execute(handle)
-  const [row] = rows
-  if (row === undefined) throw new Error('PostgreSQL answered no row about its transactions')
-  return { oldestAgeMs: row.age_ms, nextTransactionId: row.next_id }
+  return rows
+}
+
+/** A sample belongs to its webhook: of whatever type, the other mode does not see it. */
+export async function findEvent(handle: Handle, scope: Scope, id: string): Promise<EventRow | undefined> {
+  return handle
+    .selectFrom('events')
+    .select(['id', 'mode', 'body'])
+    .where('account_id', '=', scope.accountId)
+    .where('id', '=', id)
+    .where(sql<boolean>`(mode = ${scope.mode} OR NOT sample AND ${reaches(scope)})`)
+    .executeTakeFirst()
 }

@@ -1,48 +1,37 @@
 import type { Event, EventListQuery, EventTypeDescription } from '../../contract/events.ts'
 import type { Page } from '../../contract/pagination.ts'
-import type { Clock } from '../clock.ts'
 import type { Handle } from '../database/connection.ts'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
-import { firstUnsafeId } from './horizon.ts'
-import { type EventFilter, type EventRow, findEvent, selectEvents, transactionsUnderway } from './queries.ts'
+import type { Scope } from '../scope.ts'
+import { selectPolled } from './polling.ts'
+import { type EventRow, findEvent, selectEvents } from './queries.ts'
 import { describeEventTypes } from './type-catalog.ts'
 
-/** Use cases around events. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around events. Throws DomainErrors; every call is limited to what one mode of one account sees. */
 export type EventService = {
   /**
-   * Newest first by default. Oldest first, an event is shown only when none can appear before it any
-   * more: while one of our transactions is in flight, that is those made a second before it began.
+   * Newest first by default: by id, so by the time they were made. Oldest first, and both ways round with `after`, it
+   * is the order of polling: see `selectPolled`.
    *
    * @param handle Not a transaction.
    */
-  list(handle: Handle, accountId: string, query: EventListQuery): Promise<Page<Event>>
-  get(handle: Handle, accountId: string, id: string): Promise<Event>
+  list(handle: Handle, scope: Scope, query: EventListQuery): Promise<Page<Event>>
+  get(handle: Handle, scope: Scope, id: string): Promise<Event>
   listTypes(): EventTypeDescription[]
 }
 
-export function createEventService({ clock }: { clock: Clock }): EventService {
+export function createEventService(): EventService {
   const types = describeEventTypes()
 
-  /** Reads up to where nothing can appear any more. */
-  async function selectSettled(handle: Handle, accountId: string, filter: EventFilter): Promise<EventRow[]> {
-    const before = { at: clock.now(), ...(await transactionsUnderway(handle)) }
-    const rows = await selectEvents(handle, accountId, filter)
-    const bound = firstUnsafeId(before, await transactionsUnderway(handle))
-    return bound === null ? rows : rows.filter(({ id }) => id < bound)
-  }
-
   return {
-    async list(handle, accountId, query) {
-      const { limit } = query
-      const filter = filterOf(query)
-      const select = filter.order === 'asc' ? selectSettled : selectEvents
-      const rows = await select(handle, accountId, filter)
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toEvent })
+    async list(handle, scope, query) {
+      const rows = await selectRows(handle, scope, query)
+      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toEvent })
     },
-    async get(handle, accountId, id) {
-      const row = await findEvent(handle, accountId, id)
+    async get(handle, scope, id) {
+      const row = await findEvent(handle, scope, id)
       if (row === undefined) throw notFound('event', id)
       return toEvent(row)
     },
@@ -50,22 +39,23 @@ export function createEventService({ clock }: { clock: Clock }): EventService {
   }
 }
 
-function filterOf({ type, since, after, cursor, order, limit }: EventListQuery): EventFilter {
-  const position = decodeCursor('event', cursor)
-  const filter = { type, since: since === undefined ? undefined : new Date(since), limit: limit + 1 }
-  // The time in an identifier is never before the event's own, so `since` is a bound of both.
-  const first = filter.since === undefined ? undefined : firstIdAt('event', filter.since)
-  const bound = greatest(first, after)
-  if ((order ?? (after === undefined ? 'desc' : 'asc')) === 'asc') {
-    return { ...filter, order: 'asc', above: greatest(bound, position) }
+/** One more than the page has. */
+async function selectRows(handle: Handle, scope: Scope, query: EventListQuery): Promise<EventRow[]> {
+  const { type, after } = query
+  const order = query.order ?? (after === undefined ? 'desc' : 'asc')
+  const limit = query.limit + 1
+  const cursor = decodeCursor('event', query.cursor)
+  const since = query.since === undefined ? undefined : new Date(query.since)
+  const until = query.until === undefined ? undefined : new Date(query.until)
+  if (order === 'asc' || after !== undefined) {
+    return selectPolled(handle, scope, { type, since, until, after, cursor, order, limit })
   }
-  return { ...filter, order: 'desc', above: bound, below: position }
+  // The time in an id is never before the event's own, so `since` is a bound of both.
+  const above = since === undefined ? undefined : firstIdAt('event', since)
+  return selectEvents(handle, scope, { type, since, until, above, below: cursor, order, limit })
 }
 
-function greatest(...ids: (string | undefined)[]): string | undefined {
-  return ids.reduce((a, b) => (a === undefined || (b !== undefined && b > a) ? b : a))
-}
-
-function toEvent({ body }: EventRow): Event {
-  return JSON.parse(body)
+/** The body as it is pushed, with what stands in a header there. */
+function toEvent({ body, mode }: EventRow): Event {
+  return { ...JSON.parse(body), mode }
 }

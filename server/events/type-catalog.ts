@@ -7,9 +7,10 @@ import type { EventTypeDescription } from '../../contract/events.ts'
  * fields than it names, since later versions may add some.
  */
 export function describeEventTypes(): EventTypeDescription[] {
-  return [...eventTypes.values()].map(({ name, meaning, body, exampleBody }) => ({
+  return [...eventTypes.values()].map(({ name, meaning, shared, body, exampleBody }) => ({
     type: name,
     meaning,
+    shared,
     schema: z.toJSONSchema(body, { target: 'draft-2020-12', io: 'input', override: nameExamples }),
     example: exampleBody,
   }))

@@ -16,12 +16,12 @@ import { answerErrors, badEscape } from './errors.ts'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
 import { serveMailLinks } from './mail-links.ts'
 import { pathsOf, refuseOtherMethods } from './methods.ts'
-import { checkQuery } from './query.ts'
+import { checkQuery, parseQuery } from './query.ts'
 import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createRoutes, type Services } from './routes/index.ts'
 import { traceRequests } from './trace-requests.ts'
-import { refusalOf } from './validation.ts'
+import { refusalOf, validatedAtOnce } from './validation.ts'
 
 /** What the API needs beyond what every process serves. */
 export type ApiOptions = {
@@ -62,8 +62,8 @@ export function createHttpApp(options: HttpAppOptions): Express {
   const app = express()
   // Before the first route: express fixes them then.
   app.enable('case sensitive routing').enable('strict routing').disable('x-powered-by').disable('etag')
-  // Without nested objects and arrays: what is given twice can then be seen.
-  app.set('query parser', 'simple')
+  // Nested objects only where the contract has them, and no arrays: what is given twice can then be seen.
+  app.set('query parser', parseQuery)
   app.set('trust proxy', options.trustProxy)
 
   app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost)
@@ -84,7 +84,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
   const { services, endpoint, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
   // `/v1/emails/batch` is of the form `/v1/emails/:id` too, but has none of its methods.
   for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
-  createExpressEndpoints(contract, createRoutes(services, endpoint), app, {
+  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint), app, {
     logInitialization: false,
     globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes, largeBodies(maxEmailBodyBytes))],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),

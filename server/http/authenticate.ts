@@ -20,16 +20,17 @@ export type AuthenticateOptions = {
  * Finds out who sends the request, for `callerOf`. To stand before the rate limit, which stands before
  * `requirePermission`.
  *
- * `authentication_error` when the key is missing, malformed, unknown or revoked; instead of it
+ * `authentication_error` when the key is missing, malformed, unknown or revoked, or when there are two headers;
+ * instead of it
  * `rate_limit_exceeded` when the client's address has failed too often. A valid key always gets in:
  * many clients may share an address, behind a proxy all of them, and one must not lock the others out.
  */
 export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteGate {
-  async function find(header: string | undefined, address: string): Promise<Caller> {
-    const secret = header === undefined ? null : bearerTokenOf(header)
-    const cached = secret === null ? undefined : cache.get(secret)
+  async function find(headers: readonly string[], address: string): Promise<Caller> {
+    const secret = headers[0] === undefined ? null : bearerTokenOf(headers[0])
+    const cached = secret === null || headers.length > 1 ? undefined : cache.get(secret)
     if (cached !== undefined) return cached
-    const result = await checkKey(header, (key) => cache.read(key, () => apiKeys.findBySecret(db, key)))
+    const result = await checkKey(headers, (key) => cache.read(key, () => apiKeys.findBySecret(db, key)))
     if (typeof result !== 'string') return result
     refuseAfter(failures.count(address))
     throw new DomainError('authentication_error', result)
@@ -37,7 +38,7 @@ export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptio
 
   return async (req, _res, next) => {
     // Undefined when the client is gone already.
-    setCaller(req, await find(req.headers.authorization, req.ip ?? ''))
+    setCaller(req, await find(req.headersDistinct.authorization ?? [], req.ip ?? ''))
     next()
   }
 }
@@ -69,9 +70,11 @@ export function authorize(
 
 /** The key, or why the request has none that is valid. */
 async function checkKey(
-  header: string | undefined,
+  [header, ...others]: readonly string[],
   lookUp: (key: string) => Promise<FoundKey | null>,
 ): Promise<Caller | string> {
+  // Node would take the first, and a proxy in front of it perhaps the last (RFC 9110 §11.6.2: one value).
+  if (others.length > 0) return 'The request has more than one Authorization header: send one.'
   if (header === undefined) return 'The API key is missing: send it as "Authorization: Bearer <API key>".'
   const secret = bearerTokenOf(header)
   if (secret === null) return 'The Authorization header is malformed: it must be "Authorization: Bearer <API key>".'

@@ -1,21 +1,37 @@
 import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
+import type { RouteMetadata } from '../../contract/route.ts'
 import { DomainError } from '../errors.ts'
-import { gatherBytes } from '../gather-bytes.ts'
+import { type Gathering, gatherBytes } from '../gather-bytes.ts'
 import type { BodyRoom } from './body-room.ts'
-import { structuralBytes } from './json-structure.ts'
+import { readJson } from './read-json.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
 const noBody = Buffer.alloc(0)
 
-/** The body as it was sent, byte for byte; empty when there was none. */
+/** The body as it was sent, byte for byte, of a request with an `Idempotency-Key`; empty when there was none. */
 export function rawBodyOf(req: IncomingMessage): Buffer {
   return rawBodies.get(req) ?? noBody
 }
 
+/** Forgets the body as it was sent, which may be large. */
+export function forgetRawBody(req: IncomingMessage): void {
+  rawBodies.delete(req)
+}
+
 /** The route a request was found to be for; none where a middleware stands alone. */
 type Routed = Request & { tsRestRoute?: { metadata?: unknown } }
+
+/** Bytes, as written, of a string of a field that is not a long one. */
+export const maxStringBytes = 131_072
+/** Names and values in a usual body, and in one that may hold files: a full batch has a fifth of them. */
+const maxValues = 10_000
+const maxLargeValues = 100_000
+/** Objects and lists within each other. */
+const maxDepth = 32
+/** Beside its long texts, a body that may hold files has so many times the bytes of a usual one at most. */
+const othersOfLarge = 4
 
 /** What bodies with files in them may be. */
 export type LargeBodies = {
@@ -29,7 +45,8 @@ export type LargeBodies = {
  * means nothing and is not looked at.
  *
  * `unsupported_media_type` when it is not JSON in plain UTF-8, `payload_too_large` when it is longer
- * than `maxBytes`, `malformed_json` when it cannot be parsed.
+ * than `maxBytes` or of too many parts, `malformed_json` when it cannot be parsed. A string that is longer than
+ * any field of the route may be is read as another that is too long, for the schema to refuse: see `readJson`.
  *
  * Source: RFC 8259 §8.1 (UTF-8), RFC 9110 §8.4 (encodings), §9.3.1, §9.3.5 (GET, DELETE).
  *
@@ -39,21 +56,28 @@ export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHand
   return async (req: Routed, res, next) => {
     if (carriesBody(req)) {
       checkMediaType(req)
-      const isLarge = large !== undefined && takesAttachments(req)
+      const isLarge = large !== undefined && metadataOf(req).takesAttachments === true
       const bytes = await (isLarge
         ? collectLarge(req, res, { ...large, usualBytes: maxBytes })
         : collect(req, maxBytes))
       if (bytes.length > 0) {
-        req.body = parse(bytes)
-        rawBodies.set(req, bytes)
+        req.body = await readJson(bytes, {
+          longFields: metadataOf(req).longFields ?? {},
+          maxStringBytes,
+          maxOtherBytes: isLarge ? othersOfLarge * maxBytes : maxBytes,
+          maxValues: isLarge ? maxLargeValues : maxValues,
+          maxDepth,
+        })
+        // Nobody else reads it, and it may be large.
+        if (req.headers['idempotency-key'] !== undefined) rawBodies.set(req, bytes)
       }
     }
     next()
   }
 }
 
-function takesAttachments({ tsRestRoute }: Routed): boolean {
-  return Object(tsRestRoute?.metadata).takesAttachments === true
+function metadataOf({ tsRestRoute }: Routed): Partial<RouteMetadata> {
+  return Object(tsRestRoute?.metadata)
 }
 
 function carriesBody({ method, headers }: Request): boolean {
@@ -96,7 +120,7 @@ function isJsonInUtf8(contentType: string): boolean {
  * The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer.
  * Never settles when the request breaks off: nobody is left to be answered.
  */
-async function collect(req: Request, maxBytes: number, onData?: (length: number) => void): Promise<Buffer> {
+async function collect(req: Request, maxBytes: number, onData?: (body: Gathering) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {
@@ -104,38 +128,33 @@ async function collect(req: Request, maxBytes: number, onData?: (length: number)
     req.on('data', (chunk: Buffer) => {
       body.add(chunk)
       if (body.length > maxBytes) reject(tooLarge(maxBytes))
-      onData?.(body.length)
+      onData?.(body)
     })
     req.on('end', () => resolve(body.bytes()))
   })
 }
 
-/** The same; beyond `usualBytes` there may be strings only, and nothing is read before there is room for it. */
+/** The same; beyond `usualBytes`, nothing is read before there is room for it. */
 async function collectLarge(
   req: Request,
   res: Response,
   { maxBytes, usualBytes, room }: LargeBodies & { usualBytes: number },
 ): Promise<Buffer> {
   let isAsking = false
-  const bytes = await collect(req, maxBytes, (length) => {
-    if (isAsking || length <= usualBytes || length > maxBytes) return
+  const announced = req.headers['content-length']
+  return collect(req, maxBytes, (body) => {
+    if (isAsking || body.length <= usualBytes || body.length > maxBytes) return
     isAsking = true
     req.pause()
-    void room.enter(Number(req.headers['content-length'] ?? maxBytes)).then((leave) => {
+    void room.enter(Number(announced ?? maxBytes)).then((leave) => {
       // Given back when the request is over, however it ends; it may be already.
       if (res.closed) leave()
       else res.once('close', leave)
+      // Putting many pieces together at the end would take the memory twice.
+      if (announced !== undefined) body.reserve(Number(announced))
       req.resume()
     })
   })
-  // What makes it large has to be texts: of anything else the parser makes many times as much.
-  if (bytes.length > usualBytes && structuralBytes(bytes, usualBytes + 1) > usualBytes) {
-    throw new DomainError(
-      'payload_too_large',
-      `The body has more than ${usualBytes} bytes that are not in its strings: send less at once.`,
-    )
-  }
-  return bytes
 }
 
 function tooLarge(maxBytes: number): DomainError {
@@ -143,16 +162,4 @@ function tooLarge(maxBytes: number): DomainError {
     'payload_too_large',
     `The body is larger than the limit of ${maxBytes} bytes for this operation: send less.`,
   )
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function parse(bytes: Buffer): unknown {
-  let reason = 'it is not UTF-8'
-  try {
-    return JSON.parse(utf8.decode(bytes))
-  } catch (error) {
-    if (error instanceof SyntaxError) reason = error.message
-  }
-  throw new DomainError('malformed_json', `The body is not JSON: ${reason}.`)
 }

@@ -18,21 +18,21 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 // The addresses are relative, so that the page also works behind a proxy that adds a prefix.
-const page = `<!doctype html>
+const pageBelow = (root: string) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Postern API</title>
-    <link rel="icon" type="image/png" href="docs/favicon-32x32.png">
-    <link rel="stylesheet" href="docs/swagger-ui.css">
-    <link rel="stylesheet" href="docs/page.css">
+    <link rel="icon" type="image/png" href="${root}docs/favicon-32x32.png">
+    <link rel="stylesheet" href="${root}docs/swagger-ui.css">
+    <link rel="stylesheet" href="${root}docs/page.css">
   </head>
   <body>
-    <noscript>This page needs JavaScript. The same description for programs is <a href="openapi.json">openapi.json</a>.</noscript>
-    <div id="docs"></div>
-    <script src="docs/swagger-ui-bundle.js"></script>
-    <script src="docs/page.js"></script>
+    <noscript>This page needs JavaScript. The same description for programs is <a href="${root}openapi.json">openapi.json</a>.</noscript>
+    <div id="docs" data-spec="${root}openapi.json"></div>
+    <script src="${root}docs/swagger-ui-bundle.js"></script>
+    <script src="${root}docs/page.js"></script>
   </body>
 </html>
 `
@@ -50,7 +50,7 @@ noscript {
 
 // A key is kept in the page alone and gone with it. No document is sent to a validator elsewhere.
 const script = `SwaggerUIBundle({
-  url: 'openapi.json',
+  url: document.getElementById('docs').dataset.spec,
   dom_id: '#docs',
   deepLinking: true,
   displayRequestDuration: true,
@@ -76,7 +76,8 @@ export function serveDocs(app: Express, document: object): string[] {
   const handlers: Record<string, RequestHandler> = {
     '/': (_req, res) => res.redirect('/docs'),
     '/openapi.json': answerText('application/json; charset=utf-8', JSON.stringify(document)),
-    '/docs': answerPage(page, contentSecurityPolicy),
+    '/docs': answerPage(pageBelow(''), contentSecurityPolicy),
+    '/docs/': answerPage(pageBelow('../'), contentSecurityPolicy),
     '/docs/page.css': answerText('text/css; charset=utf-8', style),
     '/docs/page.js': answerText('text/javascript; charset=utf-8', script),
   }

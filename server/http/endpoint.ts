@@ -2,13 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
+import type { Scope } from '../scope.ts'
 
 /** What a route knows of the request beyond its validated input. */
 export type EndpointContext = {
-  /** The account of the key. Every use case is limited to it. */
-  accountId: string
-  /** The kind of the key. */
-  mode: 'test' | 'live'
+  /** The account and the kind of the key. Every use case is limited to them, or to the account. */
+  scope: Scope
   /**
    * Where the use case works: the database, or, for a request with an `Idempotency-Key`, the
    * transaction its answer is kept in.

@@ -1,15 +1,20 @@
 import { createHash } from 'node:crypto'
+import type { Mode } from '../../contract/mode.ts'
 import type { Clock } from '../clock.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import { DomainError, invalidField } from '../errors.ts'
+import { sliceInTurns } from '../in-turns.ts'
 import type { SecretBox } from '../secrets.ts'
-import { rawBodyOf } from './body.ts'
+import { forgetRawBody, rawBodyOf } from './body.ts'
 import { type Caller, callerOf } from './caller.ts'
+import { tellDeprecated } from './deprecated.ts'
 import type { Endpoint, RouteInput, RouteRequest } from './endpoint.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
 
 const header = 'idempotency-key'
 const maxKeyLength = 255
+/** Of a body, hashed in one turn: some milliseconds. */
+const sliceBytes = 4 * 2 ** 20
 
 type Answer = { status: number; body: unknown }
 
@@ -84,12 +89,17 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { req } = input
     const caller = callerOf(req)
     const { accountId, mode } = caller
+    const scope = { accountId, mode }
     const { idempotency } = req.tsRestRoute.metadata
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
-    if (key === undefined) return handler(input, { accountId, mode, handle: db })
-    const use = { accountId, key, fingerprint: fingerprintOf(req, caller), at: clock.now() }
+    if (key === undefined) {
+      const answer = await handler(input, { scope, handle: db })
+      tellDeprecated(req, input.res)
+      return answer
+    }
+    const use = { accountId, key: keyInMode(key, mode), fingerprint: await fingerprintOf(req, caller), at: clock.now() }
     const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
-    const answer = await run(use, input, (handle) => handler(input, { accountId, mode, handle }))
+    const answer = await run(use, input, (handle) => handler(input, { scope, handle }))
     // The fingerprint holds the route: what is replayed is what this handler answered.
     return answer as Awaited<ReturnType<typeof handler>>
   }
@@ -106,7 +116,18 @@ function idempotencyKeyOf(req: RouteRequest): string | undefined {
   return key
 }
 
+/**
+ * Keys of test and of live keys do not meet: what no client can send stands before the former. Those of live keys
+ * stay as they are, so that what an older process has kept is found.
+ */
+function keyInMode(key: string, mode: Mode): string {
+  return mode === 'live' ? key : `${mode}\u001f${key}`
+}
+
 /** What the request asks for: method, path, body and, since a test key does other things, the mode of the key. */
-function fingerprintOf(req: RouteRequest, { mode }: Caller): Buffer {
-  return createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`).update(rawBodyOf(req)).digest()
+async function fingerprintOf(req: RouteRequest, { mode }: Caller): Promise<Buffer> {
+  const hash = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
+  await sliceInTurns(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))
+  forgetRawBody(req)
+  return hash.digest()
 }

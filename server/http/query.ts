@@ -1,6 +1,29 @@
 import type { IncomingMessage } from 'node:http'
+import { parse } from 'node:querystring'
 import type { NextFunction, Response } from 'express'
+import { deepParameters } from '../../contract/metadata.ts'
 import { type ErrorDetail, invalidRequest } from '../errors.ts'
+
+const deepKey = /^(\w+)\[([^[\]]*)\]$/
+
+/**
+ * Reads a query: `a=1`, given once or several times, and `metadata[a]=1` of the parameters that are objects
+ * (OpenAPI's style `deepObject`). Anything else keeps its brackets in its name.
+ */
+export function parseQuery(text: string): Record<string, unknown> {
+  const query: Record<string, unknown> = parse(text)
+  for (const [key, value] of Object.entries(query)) {
+    const [, name = '', inner = ''] = deepKey.exec(key) ?? []
+    if (!deepParameters.includes(name)) continue
+    const deep = query[name] ?? Object.create(null)
+    // Beside the parameter as plain text it is one that is not known.
+    if (typeof deep !== 'object' || Array.isArray(deep)) continue
+    deep[inner] = value
+    query[name] = deep
+    delete query[key]
+  }
+  return query
+}
 
 type Routed = IncomingMessage & { url: string; query: object; tsRestRoute: { path: string; query?: unknown } }
 
@@ -21,6 +44,11 @@ function faultsOf(query: object, takesQuery: boolean): ErrorDetail[] {
   for (const [key, value] of Object.entries(query)) {
     if (!takesQuery) faults.push({ path: `query.${key}`, message: 'is not known here' })
     else if (Array.isArray(value)) faults.push({ path: `query.${key}`, message: 'must be given only once' })
+    else if (typeof value === 'object' && value !== null) {
+      for (const [inner, one] of Object.entries(value)) {
+        if (Array.isArray(one)) faults.push({ path: `query.${key}.${inner}`, message: 'must be given only once' })
+      }
+    }
   }
   return faults
 }

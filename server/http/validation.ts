@@ -1,12 +1,44 @@
-import type { AppRoute } from '@ts-rest/core'
+import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import type { RequestValidationError } from '@ts-rest/express'
 import { z } from 'zod'
-import { DomainError, type ErrorDetail, invalidRequest } from '../errors.ts'
+import { brokenRules, DomainError, type ErrorDetail, invalidRequest } from '../errors.ts'
 import { type Issue, wordingOf } from './wording.ts'
 
 /**
+ * The same contract with schemas whose validation throws what they throw. That of zod tries again
+ * asynchronously when a schema throws; then nothing handles the promise, and its rejection ends the process.
+ */
+export function validatedAtOnce<Router extends AppRouter>(router: Router): Router {
+  const entries = Object.entries(router).map(([name, entry]) => [
+    name,
+    isAppRoute(entry) ? routeValidatedAtOnce(entry) : validatedAtOnce(entry),
+  ])
+  return Object.fromEntries(entries)
+}
+
+const validatedParts = ['pathParams', 'query', 'headers', 'body']
+
+function routeValidatedAtOnce(route: AppRoute): AppRoute {
+  const entries = Object.entries(route).map(([part, schema]) => [
+    part,
+    validatedParts.includes(part) && schema instanceof z.ZodType ? throwing(schema) : schema,
+  ])
+  return Object.fromEntries(entries)
+}
+
+/** The schema itself but for its `~standard`, which ts-rest validates by. */
+function throwing(schema: z.ZodType): z.ZodType {
+  const validate = (value: unknown) => {
+    const { success, data, error } = schema.safeParse(value)
+    return success ? { value: data } : { issues: error.issues }
+  }
+  return Object.create(schema, { '~standard': { value: { version: 1, vendor: 'postern', validate } } })
+}
+
+/**
  * What a request that does not fit its route is answered: `not_found` when only the path is wrong, since
- * nothing can have an identifier of another form; otherwise `validation_error` with every fault.
+ * nothing can have an identifier of another form; otherwise `validation_error` with every fault, or
+ * `rule_violation` when the published schema takes the request.
  */
 export function refusalOf(error: RequestValidationError, route: AppRoute): DomainError {
   const path = detailsOf('path', error.pathParams)
@@ -17,7 +49,7 @@ export function refusalOf(error: RequestValidationError, route: AppRoute): Domai
   ]
   return others.length === 0 && path.length > 0
     ? nothingThere(route, error.pathParams?.issues ?? [])
-    : invalidRequest([...path, ...others])
+    : refusalFor([...path, ...others])
 }
 
 /**
@@ -29,7 +61,13 @@ export function readPart<T>(schema: z.ZodType<T>, value: unknown, at: readonly (
   const read = schema.safeParse(value)
   if (read.success) return read.data
   const issues = read.error.issues.map((issue) => ({ ...issue, path: [...at, ...issue.path] }))
-  return invalidRequest(detailsOf('body', { issues }))
+  return refusalFor(detailsOf('body', { issues }))
+}
+
+type Fault = ErrorDetail & { isRule: boolean }
+
+function refusalFor(faults: readonly Fault[]): DomainError {
+  return faults.every(({ isRule }) => isRule) ? brokenRules(faults) : invalidRequest(faults)
 }
 
 type Issues = { readonly issues: readonly Issue[] }
@@ -45,12 +83,12 @@ function nothingThere(route: AppRoute, issues: readonly Issue[]): DomainError {
   return new DomainError('not_found', `Nothing is at this path${hint}.`)
 }
 
-function detailsOf(place: 'path' | 'headers' | 'query' | 'body', error: Issues | null): ErrorDetail[] {
+function detailsOf(place: 'path' | 'headers' | 'query' | 'body', error: Issues | null): Fault[] {
   return (error?.issues ?? []).flatMap(meant).flatMap((issue) => {
     const path = place + (issue.path ?? []).map(step).join('')
     return issue.code === 'unrecognized_keys'
-      ? (issue.keys ?? []).map((name) => ({ path: path + step(name), message: 'is not known here' }))
-      : [{ path, message: wordingOf(issue) }]
+      ? (issue.keys ?? []).map((name) => ({ path: path + step(name), message: 'is not known here', isRule: false }))
+      : [{ path, message: wordingOf(issue), isRule: issue.params?.isRule === true }]
   })
 }
 

@@ -12,6 +12,8 @@ export type Issue = {
   readonly maximum?: number | bigint
   readonly inclusive?: boolean
   readonly keys?: readonly string[]
+  /** What a schema adds to a fault of its own: `isRule`, that the published schema does not state it. */
+  readonly params?: Readonly<Record<string, unknown>> | undefined
   /** What each member of a union has against the value. */
   readonly errors?: readonly (readonly Issue[])[]
 }

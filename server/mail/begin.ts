@@ -39,6 +39,8 @@ export type DueRecipient = {
   /** How often it was begun so far. */
   attempts: number
   nextAttemptAt: Date | null
+  /** Since when it is tried, or was found to have no server that can be used; null: neither. */
+  triedSince: Date | null
   /** Whether it waits and its time has come. */
   due: boolean
   /** Whether it was sent to, and what came of it the last time is not known. */
@@ -53,7 +55,16 @@ type EmailColumn = 'mode' | 'status' | 'tags' | 'campaign_id' | 'updated_at' | '
 type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
   Pick<
     Selectable<EmailRecipientsTable>,
-    'position' | 'kind' | 'name' | 'address' | 'domain' | 'status' | 'attempt_count' | 'next_attempt_at'
+    | 'position'
+    | 'kind'
+    | 'name'
+    | 'address'
+    | 'domain'
+    | 'status'
+    | 'attempt_count'
+    | 'first_attempt_at'
+    | 'next_attempt_at'
+    | 'delayed_at'
   > & {
     due: boolean
     domain_name: string | null
@@ -75,7 +86,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
   const { rows } = await sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
       e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
-      r.next_attempt_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
+      r.first_attempt_at, r.next_attempt_at, r.delayed_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
       -- Of the first attempt there is nothing to be read.
@@ -145,6 +156,7 @@ function recipientOf(row: Row): DueRecipient {
     status,
     attempts: attempt_count,
     nextAttemptAt: next_attempt_at,
+    triedSince: row.first_attempt_at ?? row.delayed_at,
     due,
     isAnswerLost: isSenderDead || doubts.at(-1) === 'unknown',
     mayHaveIt,
@@ -161,9 +173,15 @@ export type Resent = RecipientKey & {
   detail: string
 }
 
+/** How late an attempt may be that counts as in time: the queue has its own delays. Seconds. */
+const lateSeconds = 60
+
 /**
  * Says that recipients are being sent to: committed before the first word to a server, so that after a crash
  * it is known which of them may have been taken. Of those in `resent` it is not known now; their history says it.
+ *
+ * An attempt that comes late, because the service or its relay was away, has the first count as that much later: a
+ * recipient is tried for 72 hours in which it could be.
  */
 export async function markSending(
   trx: Trx,
@@ -175,7 +193,9 @@ export async function markSending(
     WITH recipient AS (
       UPDATE email_recipients r SET
         status = 'sending', attempt_count = r.attempt_count + 1, next_attempt_at = NULL,
-        first_attempt_at = coalesce(r.first_attempt_at, ${at})
+        first_attempt_at = coalesce(r.first_attempt_at + CASE
+          WHEN r.next_attempt_at < ${at}::timestamptz - make_interval(secs => ${lateSeconds})
+          THEN ${at}::timestamptz - r.next_attempt_at ELSE interval '0' END, ${at})
       FROM unnest(
         ${begun.map(({ emailId }) => emailId)}::text[],
         ${begun.map(({ position }) => position)}::int[]
@@ -221,6 +241,28 @@ export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Pro
       AND r.status = 'sending' AND r.attempt_count = i.attempt
   `.execute(trx)
   await refreshStatuses(trx, ids)
+}
+
+/**
+ * The same for recipients that wait for the one way out there is. They were due at `at`, and the time until they are
+ * begun again is not counted: see `markSending`.
+ */
+export async function unmarkWaiting(trx: Trx, recipients: readonly Begun[], at: Date): Promise<void> {
+  if (recipients.length === 0) return
+  await unmarkSending(trx, recipients)
+  const ids = [...new Set(recipients.map(({ emailId }) => emailId))]
+  await sql`
+    UPDATE email_recipients r SET
+      first_attempt_at = CASE WHEN r.attempt_count > 0 THEN r.first_attempt_at END,
+      next_attempt_at = CASE WHEN r.attempt_count > 0 THEN ${at}::timestamptz END
+    FROM unnest(
+      ${recipients.map(({ emailId }) => emailId)}::text[],
+      ${recipients.map(({ position }) => position)}::int[],
+      ${recipients.map(({ attempt }) => attempt)}::int[]
+    ) AS i (email_id, position, attempt)
+    WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
+      AND r.status IN ('queued', 'deferred') AND r.attempt_count = i.attempt - 1
+  `.execute(trx)
 }
 
 /** Has emails, which are locked, say of themselves what their recipients say. */

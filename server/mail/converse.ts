@@ -26,8 +26,16 @@ export type ConverseMeans = {
   onError: (error: unknown) => void
 }
 
-/** What became of the recipients, and those nothing was sent to because of us: they are tried again soon. */
-export type Conversed = { facts: Fact[]; released: readonly Begun[] }
+export type Conversed = {
+  facts: Fact[]
+  /** Recipients nothing was sent to because of us: they are tried again soon. */
+  released: readonly Begun[]
+  /** Recipients that wait for a server that can be used; null: none. */
+  waiting: Waiting | null
+}
+
+/** Until when; `in-place`: for the one way out there is, where they were in the queue. */
+export type Waiting = { recipients: readonly Begun[]; until: Date | 'in-place' }
 
 /** What the conversations of one email share, where it is small: its content, and the message made of it. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
@@ -76,7 +84,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     if (email.domain === null || signer === null) return hindered(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
     // Gone meanwhile: there is nothing to be written down either.
-    if (content === undefined) return { facts: [], released: [] }
+    if (content === undefined) return { facts: [], released: [], waiting: null }
     if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, signer }).catch(onError)
     if (!message) return unmakeable(planned)
@@ -87,17 +95,30 @@ export function createConversing(means: ConverseMeans): Conversing {
     return conversedOf(planned, outcomes, signal.aborted)
   }
 
-  function conversedOf({ email, recipients }: Planned, outcomes: readonly Outcome[], isStopping: boolean): Conversed {
-    const at = clock.now()
-    const conversed = recipients.map((recipient, index) => {
+  function conversedOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): Conversed {
+    const { email, recipients } = planned
+    const facts: Fact[] = []
+    const released: Begun[] = []
+    const waiting: Begun[] = []
+    for (const [index, recipient] of recipients.entries()) {
+      const about = { emailId: email.id, position: recipient.position, at: clock.now() }
       const outcome = outcomes[index] ?? lost
-      if (isStopping && isUntried(outcome)) return { released: begunOf(email, recipient) }
-      return { fact: { ...outcome, emailId: email.id, position: recipient.position, at } }
-    })
-    return {
-      facts: conversed.flatMap(({ fact }) => fact ?? []),
-      released: conversed.flatMap(({ released }) => released ?? []),
+      if (isStopping && isUntried(outcome)) {
+        released.push(begunOf(email, recipient))
+      } else if (outcome.kind === 'deferred' && outcome.unusable) {
+        waiting.push(begunOf(email, recipient))
+        // That the one way out is away is the operator's to mend, and told in the log.
+        if (transport.only === null) facts.push({ ...outcome, kind: 'waiting', ...about })
+      } else {
+        facts.push({ ...outcome, ...about })
+      }
     }
+    return { facts, released, waiting: waiting.length === 0 ? null : { recipients: waiting, until: untilOf(planned) } }
+  }
+
+  function untilOf({ destination }: Planned): Date | 'in-place' {
+    if (transport.only !== null) return 'in-place'
+    return transport.unusable(destination)?.until ?? new Date(clock.now().getTime() + unusablePauseMs)
   }
 
   /** Made once for all conversations of a small email, or for each recipient where the copies differ. */
@@ -123,11 +144,15 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   function unmakeable({ email, recipients }: Planned): Conversed {
     const failed = { kind: 'failed' as const, reason: faultOfOurs, emailId: email.id, at: clock.now() }
-    return { facts: recipients.map(({ position }) => ({ ...failed, position })), released: [] }
+    return { facts: recipients.map(({ position }) => ({ ...failed, position })), released: [], waiting: null }
   }
 
   function hindered({ email, recipients }: Planned, domain: EmailDomain | null): Conversed {
-    return { facts: factsOfObstacles(email, obstructedOf(domain, recipients), clock.now()), released: [] }
+    return {
+      facts: factsOfObstacles(email, obstructedOf(domain, recipients), clock.now()),
+      released: [],
+      waiting: null,
+    }
   }
 
   return {
@@ -146,13 +171,16 @@ export function createConversing(means: ConverseMeans): Conversing {
 
 /** Nothing was sent, and that is nobody's fault but ours. */
 function released({ email, recipients }: Planned): Conversed {
-  return { facts: [], released: recipients.map((one) => begunOf(email, one)) }
+  return { facts: [], released: recipients.map((one) => begunOf(email, one)), waiting: null }
 }
 
 /** A personal one is of its only recipient. */
 function copyOf({ email, personal, recipients }: Planned): CopyRef {
   return { emailId: email.id, position: personal ? (recipients[0]?.position ?? null) : null }
 }
+
+/** For what could not be sent to a destination that was used meanwhile. Milliseconds. */
+const unusablePauseMs = 5_000
 
 const faultOfOurs = 'The message could not be made because of a fault of the service. Ask its operator.'
 
@@ -164,6 +192,7 @@ const lost: Outcome = {
   host: null,
   unknown: false,
   congested: false,
+  unusable: false,
 }
 
 function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): Begun {
@@ -172,5 +201,5 @@ function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient
 
 /** Whether a server neither has the message nor has said anything of the recipient. */
 function isUntried(outcome: Outcome): boolean {
-  return outcome.kind === 'deferred' && !outcome.unknown && outcome.reply === null
+  return outcome.kind === 'deferred' && !outcome.unknown && (outcome.unusable || outcome.reply === null)
 }

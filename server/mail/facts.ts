@@ -18,6 +18,8 @@ type FactKind =
   | { kind: 'relayed' | 'expanded'; reply: string | null; host: string | null }
   /** Not now. It is tried again, unless 72 h are over. */
   | { kind: 'deferred'; reason: string; reply: string | null; host: string | null; unknown: boolean }
+  /** No server of its domain can be used. It waits, unless 72 h are over, and that is no attempt. */
+  | { kind: 'waiting'; reason: string; reply: string | null; host: string | null }
   /** A relay says that it is late; nothing is to be done here. */
   | { kind: 'delayed'; reason: string; reply: string | null; host: string | null }
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
@@ -25,7 +27,8 @@ type FactKind =
   | { kind: 'failed'; reason: string }
   /** Not written to: the address is on the suppression list. */
   | { kind: 'suppressed'; reason: string }
-  | { kind: 'complained'; feedbackType: string }
+  /** `isDoubtful`: any recipient of the email could have sent the report, so it does not suppress the address. */
+  | { kind: 'complained'; feedbackType: string; isDoubtful?: boolean }
   | ({ kind: 'opened' } & Visitor)
   | ({ kind: 'clicked'; link: string } & Visitor)
 

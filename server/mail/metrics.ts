@@ -1,4 +1,4 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Fact } from './facts.ts'
 
 export type MailMetrics = {
@@ -6,6 +6,8 @@ export type MailMetrics = {
   onFact(fact: Fact): void
   /** Counts recipients that are sent to again, since the answer to an earlier attempt is not known. */
   onResent(count: number): void
+  /** Shows how many destinations cannot be used. */
+  onUnusable(count: number): void
 }
 
 /** Figures of email, counted as it happens. */
@@ -22,7 +24,13 @@ export function createMailMetrics(registry: Registry): MailMetrics {
     help: 'Recipients that were sent to again although the server may have taken the message: the answer was lost.',
     registers,
   })
+  const unusable = new Gauge({
+    name: 'postern_mail_unusable_destinations',
+    help: 'Destinations of email that this process cannot use at present: the relay, or domains with no server that can be talked to.',
+    registers,
+  })
   return {
+    onUnusable: (count) => unusable.set(count),
     onFact: ({ kind }) => outcomes.inc({ kind }),
     onResent: (count) => resent.inc(count),
   }

@@ -52,6 +52,20 @@ export function obstacleOf(
   }
 }
 
+/**
+ * What keeps an email with links to this service from being sent while they would lead nowhere; null: nothing. It was
+ * accepted by a process with other settings, or before they were changed, and waits for its operator to mend them.
+ *
+ * @param fault Why they would lead nowhere, for people; null: they lead to this service.
+ */
+export function obstacleOfLinks(fault: string | null): Obstacle | null {
+  if (fault === null) return null
+  return {
+    kind: 'deferred',
+    reason: `Links in this email would lead nowhere (${fault}): it waits until the operator of the service sets PUBLIC_URL to its https address.`,
+  }
+}
+
 function beforeSent(mayHaveIt: boolean): string {
   if (!mayHaveIt) return 'before the email was sent.'
   return 'before the email was sent again. Whether the server took it before is not known: the recipient may have it.'

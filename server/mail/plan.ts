@@ -3,7 +3,9 @@ import type { DueEmail, DueRecipient, RecipientKey, Resent } from './begin.ts'
 import { isWaiting } from './email-status.ts'
 import type { Fact } from './facts.ts'
 import { type EmailDomain, type Obstacle, obstacleOf } from './obstacle.ts'
+import { isOutOfPatience } from './retry-pauses.ts'
 import { play } from './simulator.ts'
+import type { Unusable } from './transport.ts'
 
 /** One conversation to be held: these recipients of one email, at one destination. */
 export type Planned = {
@@ -30,38 +32,57 @@ export type Plan = {
   obstructed: readonly Obstructed[]
   /** The destinations at which there was no room, so that due recipients were left for another time. */
   parkedAt: readonly string[]
+  /** Those that cannot be used now, and the due recipients that wait for them. */
+  waiting: readonly Waiting[]
 }
+
+export type Waiting = { unusable: Unusable; recipients: readonly DueRecipient[] }
 
 /** How recipients are brought together, and how much may be begun. */
 export type Routes = {
   destinationOf(domain: string): string
   /** Takes a place at a destination, if there is one. Answers how to leave it. */
   take(destination: string): (() => void) | null
+  /** What a destination waits for where there is no place; null: for one. */
+  unusable(destination: string): Unusable | null
+}
+
+/** How an email is to be sent. */
+export type Manner = {
+  /** Whether each recipient gets a copy of their own. */
+  personal: boolean
+  /** What keeps it from being sent, beside its domain; null: nothing. */
+  obstacle: Obstacle | null
 }
 
 /**
  * What to do for an email: all due recipients of one destination in one conversation, or, where each copy is
  * its recipient's own, one conversation each.
  */
-export function planOf(email: DueEmail, personal: boolean, routes: Routes): Plan {
+export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: Routes): Plan {
   const due = email.recipients.filter((recipient) => recipient.due)
   const simulated = due.filter(({ domain }) => domain === simulatorDomain)
   const withheld = due.filter((recipient) => recipient.withheld !== null)
   const real = due.filter((recipient) => recipient.domain !== simulatorDomain && recipient.withheld === null)
-  const obstructed = obstructedOf(email.domain, real)
+  const ofDomain = obstructedOf(email.domain, real)
+  const obstructed =
+    ofDomain.length > 0 || obstacle === null ? ofDomain : real.map((recipient) => ({ recipient, obstacle }))
   const sendable = obstructed.length > 0 ? [] : real
   const together = [...Map.groupBy(sendable, ({ domain }) => routes.destinationOf(domain))]
   const groups = personal
     ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
     : together.map(([destination, recipients]) => ({ destination, recipients }))
   const parkedAt = new Set<string>()
+  const waiting: Waiting[] = []
   const conversations = groups.flatMap((group) => {
     const leave = routes.take(group.destination)
     if (leave !== null) return [{ ...group, email, personal, leave }]
-    parkedAt.add(group.destination)
+    const unusable = routes.unusable(group.destination)
+    if (unusable === null) parkedAt.add(group.destination)
+    else waiting.push({ unusable, recipients: group.recipients })
     return []
   })
-  return { email, conversations, simulated, withheld, obstructed, parkedAt: [...parkedAt] }
+  return { email, conversations, simulated, withheld, obstructed, parkedAt: [...parkedAt], waiting }
 }
 
 /** All of the recipients, or none: what keeps them from being sent to is the domain. Null: it is gone. */
@@ -102,6 +123,20 @@ export function isBegun({ conversations, simulated, withheld, obstructed }: Plan
   return conversations.length + simulated.length + withheld.length + obstructed.length > 0
 }
 
+/**
+ * What is told of recipients that wait for servers of their domain: that they do, once, and in the end that they are
+ * given up. Of those that wait for the one way out there is nothing is told: that is the operator's to mend.
+ */
+export function factsOfWaiting({ email, waiting }: Plan, at: Date): Fact[] {
+  return waiting.flatMap(({ unusable: { reason, reply, host }, recipients }) =>
+    recipients
+      .filter(
+        ({ status, triedSince }) => status === 'queued' || (triedSince !== null && isOutOfPatience(triedSince, at)),
+      )
+      .map(({ position }) => ({ kind: 'waiting' as const, reason, reply, host, emailId: email.id, position, at })),
+  )
+}
+
 /** What is known of an email without any server: what the simulator plays, and who is not written to. */
 export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): Fact[] {
   const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
@@ -128,10 +163,12 @@ export function factsOfObstacles({ id: emailId }: DueEmail, obstructed: readonly
 }
 
 /** When an email nothing is begun for is looked at again; null: never, nothing waits. */
-export function nextLook({ email, parkedAt }: Plan, parkedUntil: Date): Date | null {
+export function nextLook({ email, parkedAt, waiting: waitingFor }: Plan, parkedUntil: Date): Date | null {
   const waiting = email.recipients.filter(({ status }) => isWaiting(status))
   if (waiting.length === 0) return null
   const times = waiting.flatMap(({ due, nextAttemptAt }) => (due || nextAttemptAt === null ? [] : [nextAttemptAt]))
-  if (parkedAt.length > 0 || times.length < waiting.length) times.push(parkedUntil)
+  times.push(...waitingFor.map(({ unusable }) => unusable.until))
+  const isWaitingOnly = parkedAt.length === 0 && waitingFor.length > 0
+  if (parkedAt.length > 0 || (times.length < waiting.length && !isWaitingOnly)) times.push(parkedUntil)
   return new Date(Math.min(...times.map((time) => time.getTime())))
 }

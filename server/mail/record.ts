@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
@@ -8,6 +9,7 @@ import type {
 } from '../database/tables/emails.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
+import type { Scope } from '../scope.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
 import type { Fact } from './facts.ts'
 import { type RecipientState, type TimelineEntry, transition } from './transition.ts'
@@ -41,7 +43,7 @@ type Recipient = {
 
 type Email = {
   id: string
-  accountId: string
+  scope: Scope
   subject: string
   status: EmailStatus
   recipients: Recipient[]
@@ -67,7 +69,7 @@ export async function recordFacts(handle: Handle, means: RecordMeans, facts: rea
     await writeRecipients(trx, emails)
     await writeTimeline(trx, entries)
     await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
-    for (const [accountId, ofAccount] of events) await means.outbox.append(trx, accountId, ofAccount)
+    for (const { scope, events: ofScope } of events.values()) await means.outbox.append(trx, scope, ofScope)
     return [...emails.values()].map(remainderOf)
   })
 }
@@ -95,7 +97,12 @@ async function withoutRepeated(trx: Trx, facts: readonly Fact[]): Promise<readon
 
 type Entry = TimelineEntry & { emailId: string; position: number; at: Date }
 type Suppressed = { email: Email; recipient: Recipient; reason: SuppressionsTable['reason']; at: Date }
-type Consequences = { entries: Entry[]; events: Map<string, NewEvent[]>; suppressed: Suppressed[] }
+type Consequences = {
+  entries: Entry[]
+  /** By account and mode. */
+  events: Map<string, { scope: Scope; events: NewEvent[] }>
+  suppressed: Suppressed[]
+}
 
 /** Changes the states in `emails` and answers what else follows. */
 function apply(emails: ReadonlyMap<string, Email>, facts: readonly Fact[], random: () => number): Consequences {
@@ -111,9 +118,11 @@ function apply(emails: ReadonlyMap<string, Email>, facts: readonly Fact[], rando
     recipient.changed = true
     const { position, at } = fact
     consequences.entries.push(...next.timeline.map((entry) => ({ ...entry, emailId, position, at })))
-    const ofAccount = consequences.events.get(email.accountId)
-    if (ofAccount === undefined) consequences.events.set(email.accountId, [...next.events])
-    else ofAccount.push(...next.events)
+    const { scope } = email
+    const key = `${scope.accountId} ${scope.mode}`
+    const ofScope = consequences.events.get(key) ?? { scope, events: [] }
+    ofScope.events.push(...next.events)
+    consequences.events.set(key, ofScope)
     if (next.suppress !== null) consequences.suppressed.push({ email, recipient, reason: next.suppress, at })
   }
   return consequences
@@ -130,6 +139,7 @@ function remainderOf({ id, recipients }: Email): Remainder {
 }
 
 type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
+  mode: Mode
   subject: string
   email_status: EmailStatus
 }
@@ -137,7 +147,7 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
 /** Locks emails with all their recipients, in one order for all, so that no two wait for each other. */
 async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
   const { rows } = await sql<Row>`
-    SELECT e.id AS email_id, e.account_id, e.subject, e.status AS email_status,
+    SELECT e.id AS email_id, e.account_id, e.mode, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
       r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
@@ -147,8 +157,8 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
   `.execute(trx)
   const emails = new Map<string, Email>()
   for (const row of rows) {
-    const { email_id: id, account_id: accountId, subject, email_status: status } = row
-    const email = emails.get(id) ?? { id, accountId, subject, status, recipients: [] }
+    const { email_id: id, account_id: accountId, mode, subject, email_status: status } = row
+    const email = emails.get(id) ?? { id, scope: { accountId, mode }, subject, status, recipients: [] }
     emails.set(id, email)
     email.recipients[row.position] = {
       emailId: id,
@@ -244,7 +254,7 @@ async function writeSuppressions(
   // One for each address, the weightiest: a statement cannot change a row twice.
   const byKey = new Map<string, Suppressed>()
   for (const one of suppressed) {
-    const key = `${one.email.accountId} ${one.recipient.addressKey}`
+    const key = `${one.email.scope.accountId} ${one.recipient.addressKey}`
     if (!byKey.has(key) || one.reason === 'complaint') byKey.set(key, one)
   }
   const ones = [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
@@ -252,7 +262,7 @@ async function writeSuppressions(
     INSERT INTO suppressions (id, account_id, address, address_key, reason, source, email_id, created_at)
     SELECT * FROM unnest(
       ${ones.map(({ at }) => newId('suppression', at))}::text[],
-      ${ones.map(({ email }) => email.accountId)}::text[],
+      ${ones.map(({ email }) => email.scope.accountId)}::text[],
       ${ones.map(({ recipient }) => recipient.address)}::text[],
       ${ones.map(({ recipient }) => recipient.addressKey)}::text[],
       ${ones.map(({ reason }) => reason)}::text[],

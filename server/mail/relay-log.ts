@@ -17,7 +17,7 @@ export function tellOfRelay(
       const { message: reason, reply } = error
       logger.warn(
         { reason, reply: reply === null ? null : textOfReply(reply) },
-        `${name} cannot be used; emails wait and are tried again for 72 hours. Check SMTP_URL, and that the relay can be reached from here`,
+        `${name} cannot be used; emails wait in their order until it can, however long that takes. Check SMTP_URL, and that the relay can be reached from here`,
       )
     }
     if (error === null && isAway) logger.info(`${name} can be used again`)

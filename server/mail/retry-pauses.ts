@@ -7,6 +7,11 @@ const jitter = 0.2
 /** From the first attempt until it is given up. Milliseconds. RFC 5321 §4.5.4.1 would have 4 to 5 days: too late to tell anybody. */
 const patienceMs = 72 * 60 * minuteMs
 
+/** Whether a recipient is given up at `now` that is being tried since then. */
+export function isOutOfPatience(since: Date, now: Date): boolean {
+  return now.getTime() - since.getTime() >= patienceMs
+}
+
 /**
  * When a deferred recipient is tried again, or null: 72 h after the first attempt there is no next one.
  *
@@ -18,7 +23,7 @@ export function nextAttemptAt(
   random: number,
 ): Date | null {
   const deadline = firstAttemptAt.getTime() + patienceMs
-  if (now.getTime() >= deadline) return null
+  if (isOutOfPatience(firstAttemptAt, now)) return null
   const pause = pausesMs[Math.min(attempts, pausesMs.length) - 1] ?? minuteMs
   const at = now.getTime() + pause * (1 - jitter + 2 * jitter * random)
   // The last attempt is at the end of the patience, not long before it.

@@ -1,9 +1,10 @@
 import { startBatches } from '../batches.ts'
 import type { Clock } from '../clock.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
-import type { ClaimedEmail } from '../queue/email-queue.ts'
+import type { ClaimedEmail, FinishedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { type Begun, unmarkSending } from './begin.ts'
+import { type Begun, unmarkSending, unmarkWaiting } from './begin.ts'
+import type { Waiting } from './converse.ts'
 import type { Fact } from './facts.ts'
 import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
 
@@ -12,9 +13,14 @@ export type Sent = {
   facts: readonly Fact[]
   /** Recipients nothing was sent to, because of us: they are tried again. */
   released: readonly Begun[]
+  /** Recipients that wait for a server that can be used; null: none. */
+  waiting: Waiting | null
   /** The claim, where this was the last part of the email; else null. */
-  finished: ClaimedEmail | null
+  finished: Finished | null
 }
+
+/** The claim of an email, and until when parts of it wait for servers that can be used; null: none does. */
+export type Finished = { claimed: ClaimedEmail; waitsUntil: Date | 'in-place' | null }
 
 /** What was sent and waits to be written down. */
 export type Settling = {
@@ -67,29 +73,45 @@ export function startSettling(options: SettlingOptions): Settling {
         )
         const released = batch.flatMap((one) => one.released)
         await unmarkSending(trx, released)
+        const waiting = batch.flatMap((one) => one.waiting ?? [])
+        const [inPlace, others] = [waiting.filter(isInPlace), waiting.filter((one) => !isInPlace(one))]
+        await unmarkSending(trx, recipientsOf(others))
+        await unmarkWaiting(trx, recipientsOf(inPlace), clock.now())
         await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
       })
-      onFinished(finished.map(({ emailId }) => emailId))
+      onFinished(finished.map(({ claimed }) => claimed.emailId))
     },
   })
+}
+
+function isInPlace({ until }: Waiting): boolean {
+  return until === 'in-place'
+}
+
+function recipientsOf(waiting: readonly Waiting[]): Begun[] {
+  return waiting.flatMap(({ recipients }) => recipients)
 }
 
 type Outlook = { remainders: readonly Remainder[]; released: readonly Begun[]; now: Date }
 
 /** When each email is taken up again; null: never, it is done. */
-function finishedAt(
-  finished: readonly ClaimedEmail[],
-  { remainders, released, now }: Outlook,
-): { claimed: ClaimedEmail; nextAt: Date | null }[] {
+function finishedAt(finished: readonly Finished[], { remainders, released, now }: Outlook): FinishedEmail[] {
   const byId = new Map(remainders.map((remainder) => [remainder.emailId, remainder]))
   const letGo = new Set(released.map(({ emailId }) => emailId))
   const soon = new Date(now.getTime() + parkMs)
-  return finished.map((claimed) => {
+  return finished.map(({ claimed, waitsUntil }) => {
     const remainder = byId.get(claimed.emailId)
     if (letGo.has(claimed.emailId)) return { claimed, nextAt: soon }
+    if (waitsUntil === 'in-place') return { claimed, nextAt: waitsUntil }
+    // Also where others of it found no room: they are looked at again with those that wait.
+    if (waitsUntil !== null) return { claimed, nextAt: earlier(waitsUntil, remainder?.nextAt ?? null) }
     // What there was no room for: the part that is done has left some. What waits for a time is found in the second
     // after it, and this shall be found now.
     if (remainder?.anyQueued === true) return { claimed, nextAt: new Date(now.getTime() - 1_000) }
     return { claimed, nextAt: remainder?.nextAt ?? null }
   })
+}
+
+function earlier(one: Date, other: Date | null): Date {
+  return other === null || one < other ? one : other
 }

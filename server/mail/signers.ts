@@ -5,7 +5,7 @@ import type { SecretBox } from '../secrets.ts'
 import type { DkimSigner } from './message/dkim.ts'
 
 export type Signers = {
-  /** The keys of a domain, which are made with it and never change; null: it is gone, as far as it was looked. */
+  /** The keys of a domain, as they were a minute ago at the earliest; null: it is gone, as far as it was looked. */
   of(domainId: string): Promise<DkimSigner | null>
 }
 

@@ -29,8 +29,10 @@ export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'lo
   tokens: MailTokens
   secretBox: SecretBox
   metrics: MailMetrics
-  /** Where this service is reached from outside, without a slash at the end. */
+  /** Where this service is reached from outside, without a slash at the end. Not asked where links lead nowhere. */
   publicUrl: () => string
+  /** Why links in emails would lead nowhere, for people; null: they lead to this service. */
+  faultOfLinks: string | null
   /** Whether relays are asked to tell of success, because there is somebody to listen. */
   successNotifications: boolean
 }
@@ -48,7 +50,7 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
   await using starting = new AsyncDisposableStack()
   const { db, clock, logger, tokens, config } = options
   const to = await wayOut()
-  const transport = createTransport({ ...options, to })
+  const transport = createTransport({ ...options, to, onUnusable: options.metrics.onUnusable })
   starting.defer(() => transport.close())
   const worker = startMailWorker({
     ...options,
@@ -58,6 +60,7 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
     signers: createSigners(options),
     concurrency: config.concurrency,
     connectionsPerHost: config.connectionsPerHost,
+    copyForEach: config.transport !== 'capture' && options.successNotifications,
   })
   const running = starting.move()
   return {

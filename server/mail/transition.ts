@@ -3,7 +3,7 @@ import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '.
 import type { NewEvent } from '../outbox/append.ts'
 import { isWaiting } from './email-status.ts'
 import type { Fact } from './facts.ts'
-import { nextAttemptAt } from './retry-pauses.ts'
+import { isOutOfPatience, nextAttemptAt } from './retry-pauses.ts'
 
 /** What can change of a recipient. */
 export type RecipientState = {
@@ -124,6 +124,27 @@ export function transition(
         suppress: null,
       }
     }
+    case 'waiting': {
+      if (!isWaiting(state.status)) return null
+      const { reason, reply, host } = fact
+      const since = state.firstAttemptAt ?? state.delayedAt ?? fact.at
+      if (isOutOfPatience(since, fact.at)) return givenUp(unusableAtEnd(reply ?? reason), [])
+      // Told once, however often it is looked at again.
+      if (state.delayedAt !== null && state.reason === (reply ?? reason)) return null
+      const isFirst = state.delayedAt === null
+      return {
+        // One that was begun is put back by who began it.
+        state: {
+          ...state,
+          status: state.status === 'queued' ? 'deferred' : state.status,
+          reason: reply ?? reason,
+          delayedAt: state.delayedAt ?? fact.at,
+        },
+        timeline: isFirst ? [{ type: 'deferred', detail: reason, reply, host }] : [],
+        events: isFirst ? [delayedEvent(reply ?? reason)] : [],
+        suppress: null,
+      }
+    }
     case 'delayed': {
       if (state.status !== 'accepted' || state.delayedAt !== null) return null
       const { reason, reply, host } = fact
@@ -163,7 +184,7 @@ export function transition(
         state: { ...state, ...ended, status: 'complained', reason: null, complainedAt: fact.at },
         timeline: [{ type: 'complained', detail: fact.feedbackType, reply: null, host: null }],
         events: [{ type: 'email.complained', data: { ...about, complainedAt: at, feedbackType: fact.feedbackType } }],
-        suppress: lasting('complaint'),
+        suppress: fact.isDoubtful ? null : lasting('complaint'),
       }
     }
     case 'opened': {
@@ -207,6 +228,10 @@ export function transition(
   function lasting(reason: SuppressionsTable['reason']): SuppressionsTable['reason'] | null {
     return recipient.domain === simulatorDomain ? null : reason
   }
+}
+
+function unusableAtEnd(last: string): string {
+  return `Given up after 72 hours: no mail server of the domain could be used. The last failure: ${last}`
 }
 
 function reasonAtEnd({ reason, reply, unknown }: Extract<Fact, { kind: 'deferred' }>): string {

@@ -15,7 +15,8 @@ export type Conversation = {
  *
  * `accepted`: the server has taken it; `final` where it is the recipient's own, not a relay.
  * `deferred`: not now, try again. `unknown` where the message was sent whole and the line broke before the
- * answer: the server may have taken it. `congested` where the server asks for fewer or slower messages.
+ * answer: the server may have taken it. `congested` where the server asks for fewer or slower messages. `unusable`
+ * where no server could be talked to, so that nothing was said of the recipient: it is no attempt.
  * `bounced`: never; `hard` where the address is the reason, so that it must not be written to again.
  */
 export type Outcome =
@@ -27,13 +28,27 @@ export type Outcome =
       host: string | null
       unknown: boolean
       congested: boolean
+      unusable: boolean
     }
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
+
+/** Why a destination cannot be used: a sentence for people, what the server said, and which that was. */
+export type Failure = { reason: string; reply: string | null; host: string | null }
+
+/** A destination that could not be used the last time. */
+export type Unusable = Failure & {
+  /** When it is tried again, by one conversation. */
+  until: Date
+}
 
 /** Where messages go: to the recipients' servers, to a relay, or into the capture of this service. */
 export type Transport = {
   /** What recipients at `domain` (lower case, A-labels) can share a conversation by. */
   destinationOf(domain: string): string
+  /** The one destination of all messages, such as a relay; null: there are many. */
+  readonly only: string | null
+  /** What a destination waits for that gets no conversation now; null: for room. */
+  unusable(destination: string): Unusable | null
   /** How many conversations may be begun now, wherever to; 0: none, there is nothing to claim for. */
   room(): number
   /** How many conversations with a destination may be begun now, beside those that wait or run; 0: none. */

@@ -10,15 +10,32 @@ import { loadSmallContents } from './contents.ts'
 import { type ConverseMeans, createConversing, type Draft } from './converse.ts'
 import type { Fact } from './facts.ts'
 import { isPersonal } from './message/compose.ts'
+import { obstacleOfLinks } from './obstacle.ts'
 import { createPlaces } from './places.ts'
-import { beginningsOf, factsAtOnce, isBegun, nextLook, type Plan, type Planned, planOf } from './plan.ts'
+import {
+  beginningsOf,
+  factsAtOnce,
+  factsOfWaiting,
+  isBegun,
+  nextLook,
+  type Plan,
+  type Planned,
+  planOf,
+} from './plan.ts'
 import type { RecordMeans } from './record.ts'
-import { parkMs, type Sent, shortParkMs, startSettling } from './settling.ts'
+import { type Finished, parkMs, type Sent, shortParkMs, startSettling } from './settling.ts'
 
 export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
   RecordMeans & {
     queue: Queue
     logger: Logger
+    /**
+     * Whether each recipient of an email gets a copy with a return path of their own, because reports come back to
+     * this service: nobody else can write to it then. Default: only where links differ.
+     */
+    copyForEach?: boolean
+    /** Why links in emails would lead nowhere, for people. Default: they lead to this service. */
+    faultOfLinks?: string | null
     /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
     pollIntervalMs?: number
     /** Told of what conversations and the simulator told. */
@@ -40,7 +57,7 @@ export type MailWorker = {
 }
 
 /** A claimed email in this process, until all that was begun of it is written down. */
-type Held = { claimed: ClaimedEmail; since: number; partsLeft: number }
+type Held = Finished & { since: number; partsLeft: number }
 
 /** Emails that are held for each connection there may be, to be ready for it. */
 const heldPerConnection = 4
@@ -121,7 +138,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       else others.push(one)
     }
     if (others.length === 0) return
-    for (const one of others) held.set(one.emailId, { claimed: one, since, partsLeft: 0 })
+    for (const one of others) held.set(one.emailId, { claimed: one, since, partsLeft: 0, waitsUntil: null })
     try {
       await start(await planAll(others))
     } catch (error) {
@@ -135,14 +152,19 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   /** Decides what is begun, and commits that it is. */
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
     const plans = new Map<string, Plan>()
-    const routes = { destinationOf: transport.destinationOf, take: places.take }
+    const { destinationOf, unusable } = transport
+    const routes = { destinationOf, unusable, take: places.take }
     let resent = 0
     const begun = await inTransaction(db, async (trx) => {
       const emails = await lockDue(
         trx,
         claimed.map(({ emailId }) => emailId),
       )
-      for (const email of emails) plans.set(email.id, planOf(email, isPersonal(email), routes))
+      for (const email of emails) {
+        const hasLinks = isPersonal(email)
+        const obstacle = hasLinks ? obstacleOfLinks(options.faultOfLinks ?? null) : null
+        plans.set(email.id, planOf(email, { personal: hasLinks || (options.copyForEach ?? false), obstacle }, routes))
+      }
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
       resent = beginnings.resent.length
@@ -150,19 +172,38 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         new Date(clock.now().getTime() + (parkedAt.some(places.mayLookSoon) ? shortParkMs : parkMs))
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
-        if (plan !== undefined && isBegun(plan)) return []
-        return [{ claimed: one, nextAt: plan === undefined ? null : nextLook(plan, parkedUntil(plan)) }]
+        if (plan !== undefined && isToBeDone(plan)) return []
+        return [{ claimed: one, nextAt: plan === undefined ? null : nextAtOf(plan, parkedUntil(plan)) }]
       })
       await queue.emails.finish(trx, idle)
       for (const { claimed: one } of idle) held.delete(one.emailId)
       noteClaim(claimed.length, idle.length)
-      return [...plans.values()].filter(isBegun)
+      return [...plans.values()].filter(isToBeDone)
     }).catch((error) => {
       for (const { conversations } of plans.values()) for (const { leave } of conversations) leave()
       throw error
     })
     if (resent > 0) onResent?.(resent)
     return begun
+  }
+
+  /** Nothing is told of what waits for the one way out there is. */
+  function waitingFacts(plan: Plan): Fact[] {
+    return transport.only === null ? factsOfWaiting(plan, clock.now()) : []
+  }
+
+  function isToBeDone(plan: Plan): boolean {
+    return isBegun(plan) || waitingFacts(plan).length > 0
+  }
+
+  function waitsUntilOf({ waiting }: Plan): Held['waitsUntil'] {
+    if (transport.only !== null) return waiting.length > 0 ? 'in-place' : null
+    return waiting.reduce<Held['waitsUntil']>((until, { unusable }) => earlierOf(until, unusable.until), null)
+  }
+
+  function nextAtOf(plan: Plan, parkedUntil: Date): Held['waitsUntil'] {
+    const waitsUntil = waitsUntilOf(plan)
+    return waitsUntil === 'in-place' ? waitsUntil : nextLook(plan, parkedUntil)
   }
 
   async function start(plans: readonly Plan[]): Promise<void> {
@@ -173,10 +214,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       const { email, conversations } = plan
       const one = held.get(email.id)
       if (one === undefined) continue
-      const facts = factsAtOnce(plan, clock.now())
+      const facts = [...factsAtOnce(plan, clock.now()), ...waitingFacts(plan)]
+      one.waitsUntil = waitsUntilOf(plan)
       one.partsLeft = conversations.length + (facts.length > 0 ? 1 : 0)
       const draft: Draft = { small: contents?.get(email.id) }
-      if (facts.length > 0) settle(one, { facts, released: [] })
+      if (facts.length > 0) settle(one, { facts, released: [], waiting: null })
       for (const planned of conversations) run(one, planned, draft)
     }
   }
@@ -191,8 +233,9 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   function settle(one: Held, sent: Omit<Sent, 'finished'>): void {
     one.partsLeft -= 1
+    one.waitsUntil = earlierOf(one.waitsUntil, sent.waiting?.until ?? null)
     if (onFact !== undefined) sent.facts.forEach(onFact)
-    settling.add({ ...sent, finished: one.partsLeft === 0 ? one.claimed : null })
+    settling.add({ ...sent, finished: one.partsLeft === 0 ? one : null })
   }
 
   async function putBack(claimed: readonly ClaimedEmail[], trx: Parameters<typeof queue.emails.finish>[0]) {
@@ -240,4 +283,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       return stopped
     },
   }
+}
+
+/** Back to its place in the queue is the earliest. */
+function earlierOf(one: Finished['waitsUntil'], other: Finished['waitsUntil']): Finished['waitsUntil'] {
+  if (one === null || other === null) return one ?? other
+  if (one === 'in-place' || other === 'in-place') return 'in-place'
+  return one < other ? one : other
 }

@@ -14,9 +14,6 @@ const specialV6 = ['2001::/23', '2001:db8::/32', '3fff::/20', '2620:4f:8000::/48
   ipaddr.IPv6.parseCIDR(block),
 )
 
-/** The platform of Azure as its machines see it: part of a public block, and of the machine's inside. */
-const azurePlatform = ipaddr.IPv4.parse('168.63.129.16')
-
 /** Where the bits of an IPv4 address stand in an IPv6 address that leads to it, in bytes from the left. */
 const embeddings: { block: [ipaddr.IPv6, number]; offset: number }[] = [
   // Mapped (RFC 4291 §2.5.5.2).
@@ -35,7 +32,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 function isPublicV4(address: ipaddr.IPv4): boolean {
-  return address.range() === 'unicast' && !address.match(azurePlatform, 32)
+  return address.range() === 'unicast' && !isMetadataV4(address)
 }
 
 function isPublicV6(address: ipaddr.IPv6): boolean {
@@ -47,4 +44,44 @@ function isPublicV6(address: ipaddr.IPv6): boolean {
     return isPublicV4(new ipaddr.IPv4(bytes))
   }
   return address.match(globalUnicastV6) && !specialV6.some((block) => address.match(block))
+}
+
+/** Link-local (RFC 3927), and where Azure, Alibaba Cloud and Oracle Cloud serve the metadata of a machine. */
+const metadataV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32'].map((block) =>
+  ipaddr.IPv4.parseCIDR(block),
+)
+
+/** Link-local (RFC 4291 §2.5.6), all that AWS serves to its machines, and where Google Cloud, Scaleway and Oracle do. */
+const metadataV6 = ['fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128'].map(
+  (block) => ipaddr.IPv6.parseCIDR(block),
+)
+
+/** More addresses that lead to an IPv4 address, none of which is public: compatible, translated, local NAT64. */
+const privateEmbeddings: typeof embeddings = [
+  { block: ipaddr.IPv6.parseCIDR('::/96'), offset: 12 },
+  { block: ipaddr.IPv6.parseCIDR('::ffff:0:0:0/96'), offset: 12 },
+  { block: ipaddr.IPv6.parseCIDR('64:ff9b:1::/48'), offset: 12 },
+]
+
+/**
+ * Whether `address` is link-local or one at which a cloud serves the metadata of a machine, credentials
+ * among it, in any notation. False for what is no address.
+ */
+export function isMetadataAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.parse(address)
+  return parsed.kind() === 'ipv4' ? isMetadataV4(parsed as ipaddr.IPv4) : isMetadataV6(parsed as ipaddr.IPv6)
+}
+
+function isMetadataV4(address: ipaddr.IPv4): boolean {
+  return metadataV4.some((block) => address.match(block))
+}
+
+function isMetadataV6(address: ipaddr.IPv6): boolean {
+  const inner = [...embeddings, ...privateEmbeddings].find(({ block }) => address.match(block))
+  if (inner !== undefined) {
+    const bytes = address.toByteArray().slice(inner.offset, inner.offset + 4)
+    return isMetadataV4(new ipaddr.IPv4(bytes))
+  }
+  return metadataV6.some((block) => address.match(block))
 }

@@ -1,9 +1,9 @@
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
-import { hasBegun } from '../database/driver.ts'
 import { prepare } from '../database/prepared.ts'
 import { newId } from '../ids.ts'
+import type { Scope } from '../scope.ts'
 
 /** An event about to be appended, of any type. */
 export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]
@@ -12,12 +12,14 @@ export type Outbox = {
   /**
    * Writes events into the transaction that causes them: they exist if and only if it commits, and
    * are fanned out in the order given. The body is serialised here, once; it is sent and signed as
-   * stored. Answers the ids.
+   * stored. Returns the ids.
    *
    * Throws a ZodError when `data` does not have the shape the contract publishes, which undoes the
    * transaction: nothing unpublished is ever sent.
+   *
+   * @param scope The account, and the mode of what caused the events.
    */
-  append(trx: Trx, accountId: string, events: readonly NewEvent[]): Promise<string[]>
+  append(trx: Trx, scope: Scope, events: readonly NewEvent[]): Promise<string[]>
 }
 
 /** Builds the body of an event: the bytes every receiver gets. Throws as `append` does. */
@@ -31,8 +33,7 @@ function eventBody(id: string, event: NewEvent, at: Date): string {
   })
 }
 
-type EventRows = {
-  accountId: string
+type EventRows = Scope & {
   at: Date
   traceparent: string | null
   ids: readonly string[]
@@ -42,12 +43,12 @@ type EventRows = {
 
 const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: true })`
   WITH event AS (
-    INSERT INTO events (id, account_id, type, body, created_at, traceparent)
-    SELECT id, ${'accountId'}, type, body, ${'at'}, ${'traceparent'}
+    INSERT INTO events (id, account_id, mode, type, body, created_at, traceparent)
+    SELECT id, ${'accountId'}, ${'mode'}, type, body, ${'at'}, ${'traceparent'}
     FROM unnest(${'ids'}::text[], ${'types'}::text[], ${'bodies'}::text[]) AS e (id, type, body)
-    RETURNING id, account_id, type
+    RETURNING id, account_id, mode, type
   )
-  INSERT INTO outbox (event_id, account_id, type) SELECT id, account_id, type FROM event
+  INSERT INTO outbox (event_id, account_id, mode, type) SELECT id, account_id, mode, type FROM event
 `
 
 export type OutboxOptions = {
@@ -60,10 +61,8 @@ export type OutboxOptions = {
 
 export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions): Outbox {
   return {
-    async append(trx, accountId, events) {
+    async append(trx, { accountId, mode }, events) {
       if (events.length === 0) return []
-      // Who polls waits for transactions that have begun: no identifier may be made before.
-      await hasBegun(trx)
       const at = clock.now()
       const rows = events.map((event) => {
         const id = newId('event', at)
@@ -72,7 +71,7 @@ export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions)
       const ids = rows.map((row) => row.id)
       const types = rows.map((row) => row.type)
       const bodies = rows.map((row) => row.body)
-      await insertEvents(trx, { accountId, at, traceparent: trace(rows), ids, types, bodies })
+      await insertEvents(trx, { accountId, mode, at, traceparent: trace(rows), ids, types, bodies })
       afterCommit(trx, wake)
       return ids
     },

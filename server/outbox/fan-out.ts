@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
 import type { Clock } from '../clock.ts'
 import { plainArray } from '../database/arrays.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
@@ -6,6 +7,7 @@ import { executePrepared } from '../database/prepared.ts'
 import type { Claim } from '../delivery/claim.ts'
 import { keepFresh } from '../delivery/keep-fresh.ts'
 import type { Room } from '../delivery/room.ts'
+import { receives } from '../delivery/subscription.ts'
 import { newId } from '../ids.ts'
 import { freshRange, rangeOfTurns } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
@@ -18,8 +20,15 @@ const maxDeliveries = 2_000
 /** Rows written by one statement. */
 const chunkSize = 2_500
 
-type Waiting = { event_id: string; account_id: string; type: string; body: string | null; traceparent: string | null }
-type Target = { id: string; account_id: string; events: string[]; slow: boolean; lane: number }
+type Waiting = {
+  event_id: string
+  account_id: string
+  mode: Mode
+  type: string
+  body: string | null
+  traceparent: string | null
+}
+type Target = { id: string; account_id: string; mode: Mode; events: string[]; slow: boolean; lane: number }
 type NewDelivery = { id: string; event: Waiting; target: Target; priority: number }
 
 export type FanOutMeans = {
@@ -76,7 +85,7 @@ export async function fanOutBatch({
     for (const event of waiting) {
       if (deliveries >= maxDeliveries || (room.size > 0 && keeping.length >= room.size)) break
       for (const target of targets.get(event.account_id) ?? []) {
-        if (!target.events.includes(event.type)) continue
+        if (!receives(target, event)) continue
         const delivery = {
           id: newId('delivery', now),
           event,
@@ -98,12 +107,13 @@ export async function fanOutBatch({
       eventIds.push(event.event_id)
     }
     await write(trx, queue, chunk, now)
+    const kept = await keep(trx, queue, keeping, now)
+    // Last, together with the COMMIT: the events get their positions, for which the accounts' counters stay locked.
     await executePrepared(
       trx,
       { name: 'leave_outbox', sendsWithNext: true },
       trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${plainArray(eventIds)}::text[])`),
     )
-    const kept = await keep(trx, queue, keeping, now)
     const isFull = waiting.length === limit || eventIds.length < waiting.length
     return { events: eventIds.length, deliveries, eventIds, kept, queued, isFull }
   })
@@ -115,7 +125,7 @@ async function take(trx: Trx, limit: number): Promise<Waiting[]> {
     { name: 'take_from_outbox' },
     trx
       .selectFrom('outbox')
-      .select(['event_id', 'account_id', 'type'])
+      .select(['event_id', 'account_id', 'mode', 'type'])
       .orderBy('event_id')
       .limit(limit)
       .forUpdate()
@@ -126,9 +136,9 @@ async function take(trx: Trx, limit: number): Promise<Waiting[]> {
 
 async function takeWithBodies(trx: Trx, limit: number): Promise<Waiting[]> {
   const statement = sql<Waiting>`
-    SELECT o.event_id, o.account_id, o.type, e.body, e.traceparent
+    SELECT o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
     FROM (
-      SELECT event_id, account_id, type FROM outbox ORDER BY event_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      SELECT event_id, account_id, mode, type FROM outbox ORDER BY event_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ) o
     -- One by one along the key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
@@ -146,7 +156,7 @@ async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<str
     { name: 'find_targets' },
     trx
       .selectFrom('webhooks')
-      .select(['id', 'account_id', 'events', 'slow', 'lane'])
+      .select(['id', 'account_id', 'mode', 'events', 'slow', 'lane'])
       .where('account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
       .where('status', '=', 'enabled')
       .where('events', '&&', sql<string[]>`${types}::text[]`)
@@ -177,6 +187,7 @@ async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], 
       webhookId: target.id,
       eventId: event.event_id,
       body: event.body ?? '',
+      mode: event.mode,
       traceparent: event.traceparent,
       priority,
     })),

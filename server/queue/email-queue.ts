@@ -13,6 +13,9 @@ export type ClaimedEmail = {
   claim: JobClaim
 }
 
+/** A claimed email, and when it is taken up again; null: never. `in-place`: as if it had not been claimed. */
+export type FinishedEmail = { claimed: ClaimedEmail; nextAt: Date | 'in-place' | null }
+
 /** An email to be put in the queue. */
 export type QueuedEmail = {
   emailId: string
@@ -36,10 +39,10 @@ export type EmailQueue = {
   /** Says that claimed emails are still being worked on; needed every few seconds. */
   keepAlive(claimed: readonly ClaimedEmail[]): Promise<void>
   /**
-   * Ends claims in a transaction of the caller's: emails leave the queue, or, with a time, wait for it.
-   * A claim that lapsed meanwhile changes nothing: the email is another worker's.
+   * Ends claims in a transaction of the caller's: emails leave the queue, or, with a time, wait for it, or are put
+   * back where they were. A claim that lapsed meanwhile changes nothing: the email is another worker's.
    */
-  finish(trx: Trx, finished: readonly { claimed: ClaimedEmail; nextAt: Date | null }[]): Promise<void>
+  finish(trx: Trx, finished: readonly FinishedEmail[]): Promise<void>
   /** Of `emailIds`, those that have no job that will ever run. */
   missing(handle: Handle, emailIds: readonly string[]): Promise<string[]>
   depth(): Promise<QueueDepth>
@@ -99,25 +102,28 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
     async finish(trx, finished) {
       if (finished.length === 0) return
       const ids = finished.map(({ claimed }) => claimed.claim.id)
-      const times = finished.map(({ nextAt }) => nextAt)
+      const times = finished.map(({ nextAt }) => (nextAt === 'in-place' ? null : nextAt))
       await sql`
         WITH input AS (
           SELECT * FROM unnest(
             ${ids}::uuid[],
             ${finished.map(({ claimed }) => claimed.claim.retryCount)}::int[],
             ${times}::timestamptz[],
-            ${times.map((at) => (at === null ? null : priorityOf(emailLane, at)))}::int[]
-          ) AS i (id, retry_count, next_at, priority)
+            ${times.map((at) => (at === null ? null : priorityOf(emailLane, at)))}::int[],
+            ${finished.map(({ nextAt }) => nextAt === 'in-place')}::bool[]
+          ) AS i (id, retry_count, next_at, priority, in_place)
         ), waiting AS (
           UPDATE ${jobs} j SET
-            state = 'created', start_after = i.next_at, priority = i.priority, heartbeat_on = NULL
+            state = 'created', start_after = coalesce(i.next_at, j.start_after),
+            priority = coalesce(i.priority, j.priority), heartbeat_on = NULL
           FROM input i
-          WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id AND i.next_at IS NOT NULL
+          WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id
+            AND (i.next_at IS NOT NULL OR i.in_place)
             AND j.state = 'active' AND j.retry_count = i.retry_count
         )
         DELETE FROM ${jobs} j USING input i
         WHERE j.name = ${emailQueue} AND j.id = ANY(${ids}::uuid[]) AND j.id = i.id AND i.next_at IS NULL
-          AND j.state = 'active' AND j.retry_count = i.retry_count
+          AND NOT i.in_place AND j.state = 'active' AND j.retry_count = i.retry_count
       `.execute(trx)
     },
     missing: jobsOfEmails.missing,

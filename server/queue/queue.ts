@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type AttachableClock, type Db as BossConnection, fromKysely, PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
+import { sessionGuards, socketGuards } from '../database/session-guards.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
 import { claimOptions, type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
@@ -33,6 +34,8 @@ export type QueuedDelivery = {
 
 /** Work in the background that is not a delivery. `data` is JSON. */
 export type Task =
+  | { name: 'recovery'; data: { accountId: string; recoveryId: string; task: number } }
+  /** Put in by processes of the version before, which may still run beside this one. */
   | { name: 'recover'; data: { webhookId: string; since: string; until: string } }
   | { name: 'cancel'; data: { webhookId: string } }
 
@@ -102,7 +105,7 @@ const deliveryQueue = 'deliveries'
 /** Far above the 30 s of an exchange. */
 const expireInSeconds = 3_600
 
-const taskNames: readonly Task['name'][] = ['recover', 'cancel']
+const taskNames: readonly Task['name'][] = ['recovery', 'recover', 'cancel']
 const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
 
 /** Given to tasks at the end: one that needs longer is begun again by another process. Milliseconds. */
@@ -138,7 +141,8 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
  */
 async function prepareSession(session: { query(statement: string): Promise<unknown> }): Promise<void> {
   await session.query(`
-    SELECT set_config('synchronous_commit', 'off', false), set_config('max_parallel_workers_per_gather', '0', false)
+    SELECT set_config('synchronous_commit', 'off', false), set_config('max_parallel_workers_per_gather', '0', false),
+      ${sessionGuards}
   `)
 }
 
@@ -149,8 +153,8 @@ function createBoss(options: QueueOptions): PgBoss {
     max: options.works ? 4 : 2,
     schedule: options.works,
     supervise: options.works,
-    // Reaches pg's pool as it is.
-    ...{ onConnect: prepareSession },
+    // These reach pg's pool as they are.
+    ...{ onConnect: prepareSession, ...socketGuards },
     superviseIntervalSeconds: 15,
     monitorIntervalSeconds: 15,
     cronWorkerIntervalSeconds: 5,

@@ -1,3 +1,4 @@
+import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
@@ -17,6 +18,8 @@ export type MembershipChange = {
   statusOf: (membership: Membership) => SubscriptionStatus
   /** Just the membership in this audience. Default: all. */
   only?: string | undefined
+  /** Of what causes it. */
+  mode: Mode
 }
 
 /**
@@ -27,7 +30,7 @@ export async function changeMemberships(
   trx: Trx,
   { clock, outbox }: { clock: Clock; outbox: Outbox },
   person: Person,
-  { changed, statusOf, only }: MembershipChange,
+  { changed, statusOf, only, mode }: MembershipChange,
 ): Promise<void> {
   for await (const chunk of chunksOf(trx, person, { only, purpose: 'change' })) {
     const updates: Membership[] = []
@@ -44,18 +47,23 @@ export async function changeMemberships(
     }
     if (updates.length === 0) continue
     await updateMemberships(trx, person.id, updates, clock.now())
-    await outbox.append(trx, person.account_id, events)
+    await outbox.append(trx, { accountId: person.account_id, mode }, events)
   }
 }
 
-/** Takes a person off every audience; emits `contact.deleted` for each. */
-export async function removeMemberships(trx: Trx, { outbox }: { outbox: Outbox }, person: Person): Promise<void> {
+/** Takes a person off every audience; emits `contact.deleted` for each. @param mode Of what causes it. */
+export async function removeMemberships(
+  trx: Trx,
+  { outbox }: { outbox: Outbox },
+  person: Person,
+  mode: Mode,
+): Promise<void> {
   for await (const chunk of chunksOf(trx, person, { purpose: 'delete' })) {
     const audienceIds = chunk.map(({ audience_id }) => audience_id)
     await deleteMemberships(trx, person.id, audienceIds)
     await outbox.append(
       trx,
-      person.account_id,
+      { accountId: person.account_id, mode },
       audienceIds.map((audienceId) => ({
         type: 'contact.deleted',
         data: { subscriberId: person.id, audienceId },

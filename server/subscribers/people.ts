@@ -1,9 +1,11 @@
+import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
-import { DomainError } from '../errors.ts'
+import { DomainError, liveKeyNeeded } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
+import type { Scope } from '../scope.ts'
 import { changeOf, type SubscriberPatch } from './change.ts'
 import { changeMemberships } from './memberships.ts'
 import { insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
@@ -27,19 +29,25 @@ export type NewPerson = {
 export async function addPerson(
   trx: Trx,
   { clock, outbox }: PeopleDependencies,
-  accountId: string,
+  scope: Scope,
   { email, firstName = null, lastName = null }: NewPerson,
 ): Promise<Person | undefined> {
   const at = clock.now()
   const id = newId('subscriber', at)
-  const person = await insertSubscriber(trx, { id, accountId, email, firstName, lastName, at })
-  if (person !== undefined) await outbox.append(trx, accountId, [personAdded(person)])
+  const person = await insertSubscriber(trx, { id, accountId: scope.accountId, email, firstName, lastName, at })
+  if (person !== undefined) await outbox.append(trx, scope, [personAdded(person)])
   return person
 }
 
 /** What tells that a person was added. */
 export function personAdded({ id, email, status }: Pick<Person, 'id' | 'email' | 'status'>): NewEvent {
   return { type: 'subscriber.added', data: { subscriberId: id, email, status } }
+}
+
+export type PersonChange = {
+  patch: SubscriberPatch
+  contact?: { audienceId: string; status: SubscriptionStatus }
+  mode: Mode
 }
 
 /** Finds a person whom this transaction is about to change, and keeps everybody else from doing so. */
@@ -50,27 +58,32 @@ export async function lockPerson(trx: Trx, accountId: string, id: string): Promi
 /**
  * Changes a locked person, with all that follows: `subscriber.unsubscribed` when they become
  * unsubscribed, and `contact.updated` for each audience where something changed by it. Nothing
- * happens when nothing really changes.
+ * happens when nothing really changes. A test key cannot make anybody active again who had unsubscribed:
+ * `authentication_error`.
  *
+ * @param mode Of what causes the change.
  * @param contact The status one contact shall get by the same request, told in the same event.
  */
 export async function changePerson(
   trx: Trx,
   dependencies: PeopleDependencies,
   person: Person,
-  { patch, contact }: { patch: SubscriberPatch; contact?: { audienceId: string; status: SubscriptionStatus } },
+  { patch, contact, mode }: PersonChange,
 ): Promise<Person> {
   const { after, changed } = changeOf(
     { email: person.email, firstName: person.first_name, lastName: person.last_name, status: person.status },
     patch,
   )
+  if (mode === 'test' && changed.includes('status') && after.status === 'active') {
+    throw liveKeyNeeded('Making a subscriber active again')
+  }
   const updated =
     changed.length === 0 ? person : await updateSubscriber(trx, person.id, after, dependencies.clock.now())
   if (updated === 'taken') throw addressTaken(after.email)
 
   const unsubscribes = changed.includes('status') && after.status === 'unsubscribed'
   if (unsubscribes) {
-    await dependencies.outbox.append(trx, person.account_id, [
+    await dependencies.outbox.append(trx, { accountId: person.account_id, mode }, [
       {
         type: 'subscriber.unsubscribed',
         data: { subscriberId: person.id, email: updated.email, status: updated.status },
@@ -87,6 +100,7 @@ export async function changePerson(
         return membership.audience_id === contact?.audienceId ? contact.status : membership.status
       },
       only: everywhere ? undefined : contact?.audienceId,
+      mode,
     })
   }
   return updated

@@ -1,50 +1,54 @@
 import type { Page } from '../../contract/pagination.ts'
 import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscriber } from '../../contract/subscribers.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { notFound } from '../errors.ts'
+import { liveKeyNeeded, notFound } from '../errors.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
+import type { Scope } from '../scope.ts'
 import { liftUnsubscribe } from '../suppressions/lift.ts'
 import { removeMemberships } from './memberships.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import { deleteSubscriber, findSubscriber, lockSubscriber, type SubscriberRow, selectSubscribers } from './queries.ts'
 
-/** Use cases around people. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around people, whom both modes share. Throws DomainErrors; every call is limited to one account. */
 export type SubscriberService = {
   /** Emits `subscriber.added`. `conflict` when the address is there already, in whatever letter case. */
-  create(handle: Handle, accountId: string, subscriber: CreateSubscriber): Promise<Subscriber>
+  create(handle: Handle, scope: Scope, subscriber: CreateSubscriber): Promise<Subscriber>
   /** Newest first. */
   list(handle: Handle, accountId: string, query: SubscriberListQuery): Promise<Page<Subscriber>>
   get(handle: Handle, accountId: string, id: string): Promise<Subscriber>
   /**
    * Emits `contact.updated` for each audience with what really changed; with the status
    * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are, and takes back
-   * what an unsubscribe link has put on the suppression list.
+   * what an unsubscribe link has put on the suppression list; with a test key it is `authentication_error` where
+   * that would take back an unsubscribing.
    */
-  update(handle: Handle, accountId: string, id: string, patch: UpdateSubscriber): Promise<Subscriber>
+  update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
   /** Emits `contact.deleted` for each audience, then `subscriber.removed`. */
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
    * From everything: emits `subscriber.unsubscribed`, then `contact.updated` for each contact that
    * was active. Nothing when the person is unsubscribed already.
    */
-  unsubscribe(handle: Handle, accountId: string, id: string): Promise<Subscriber>
+  unsubscribe(handle: Handle, scope: Scope, id: string): Promise<Subscriber>
 }
 
 export function createSubscriberService(dependencies: PeopleDependencies): SubscriberService {
-  async function update(handle: Handle, accountId: string, id: string, patch: UpdateSubscriber): Promise<Subscriber> {
+  async function update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber> {
     return inTransaction(handle, async (trx) => {
+      const { accountId, mode } = scope
       const person = await lockPerson(trx, accountId, id)
       if (person === undefined) throw notFound('subscriber', id)
-      const changed = await changePerson(trx, dependencies, person, { patch })
+      const changed = await changePerson(trx, dependencies, person, { patch, mode })
       // Also of one who was active: whoever says so wants emails to reach them.
-      if (patch.status === 'active') await liftUnsubscribe(trx, accountId, changed.email)
+      const lifts = patch.status === 'active' && (await liftUnsubscribe(trx, accountId, changed.email))
+      if (lifts && mode === 'test') throw liveKeyNeeded('Taking back an unsubscribing')
       return toSubscriber(changed)
     })
   }
 
   return {
-    async create(handle, accountId, subscriber) {
-      const added = await inTransaction(handle, (trx) => addPerson(trx, dependencies, accountId, subscriber))
+    async create(handle, scope, subscriber) {
+      const added = await inTransaction(handle, (trx) => addPerson(trx, dependencies, scope, subscriber))
       if (added === undefined) throw addressTaken(subscriber.email)
       return toSubscriber(added)
     },
@@ -59,18 +63,18 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       return toSubscriber(row)
     },
     update,
-    async delete(handle, accountId, id) {
+    async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        const person = await lockSubscriber(trx, accountId, id, 'delete')
+        const person = await lockSubscriber(trx, scope.accountId, id, 'delete')
         if (person === undefined) throw notFound('subscriber', id)
-        await removeMemberships(trx, dependencies, person)
+        await removeMemberships(trx, dependencies, person, scope.mode)
         await deleteSubscriber(trx, id)
-        await dependencies.outbox.append(trx, accountId, [
+        await dependencies.outbox.append(trx, scope, [
           { type: 'subscriber.removed', data: { subscriberId: id, email: person.email, status: person.status } },
         ])
       })
     },
-    unsubscribe: (handle, accountId, id) => update(handle, accountId, id, { status: 'unsubscribed' }),
+    unsubscribe: (handle, scope, id) => update(handle, scope, id, { status: 'unsubscribed' }),
   }
 }
 

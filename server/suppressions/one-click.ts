@@ -5,14 +5,15 @@ import { newId } from '../ids.ts'
 import type { UnsubscribeRef } from '../mail/message/tokens.ts'
 import { addressKey } from '../subscribers/address.ts'
 import type { SubscriberService } from '../subscribers/service.ts'
-import { insertUnsubscribed } from './queries.ts'
+import { findModeOfEmail, insertUnsubscribed } from './queries.ts'
 
 export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
 
 /**
  * What the unsubscribe link of an email does, however old the email is: the person, if the account has one of
  * that address, is unsubscribed from everything as over the API, and no email to an audience goes to the
- * address any more. Once more, it changes nothing. False: the account is gone.
+ * address any more. Once more, it changes nothing. Its events have the mode of the email, or are live where that
+ * is gone. False: the account is gone.
  *
  * Source: RFC 8058 §3.2.
  */
@@ -22,8 +23,9 @@ export async function unsubscribeByLink(
   { accountId, address, emailId }: UnsubscribeRef,
 ): Promise<boolean> {
   return inTransaction(handle, async (trx) => {
+    const scope = { accountId, mode: (await findModeOfEmail(trx, accountId, emailId)) ?? 'live' }
     const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
-    for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, accountId, id))
+    for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, scope, id))
     const at = clock.now()
     const id = newId('suppression', at)
     return insertUnsubscribed(trx, { id, accountId, address, addressKey: addressKey(address), at, emailId })

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
@@ -75,6 +76,17 @@ export async function insertUnsubscribed(
   return true
 }
 
+/** The mode of an email; undefined: it is gone. */
+export async function findModeOfEmail(trx: Trx, accountId: string, emailId: string): Promise<Mode | undefined> {
+  const row = await trx
+    .selectFrom('emails')
+    .select('mode')
+    .where('account_id', '=', accountId)
+    .where('id', '=', emailId)
+    .executeTakeFirst()
+  return row?.mode
+}
+
 export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }
 
 /** @param page.before The entry the page begins behind, newest first. */
@@ -137,19 +149,23 @@ export async function deleteSuppression(trx: Trx, accountId: string, addressKey:
   return numDeletedRows > 0n
 }
 
-/** Forgets that the owner of an address unsubscribed. What it is on the list for besides stays. */
-export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<void> {
-  await trx
+/**
+ * Forgets that the owner of an address unsubscribed. What it is on the list for besides stays. Returns whether
+ * the owner had.
+ */
+export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
     .deleteFrom('suppressions')
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
     .where('reason', '=', 'unsubscribe')
-    .execute()
-  await trx
+    .executeTakeFirst()
+  const { numUpdatedRows } = await trx
     .updateTable('suppressions')
     .set({ unsubscribed_at: null, unsubscribe_email_id: null })
     .where('account_id', '=', accountId)
     .where('address_key', '=', addressKey)
     .where('unsubscribed_at', 'is not', null)
-    .execute()
+    .executeTakeFirst()
+  return numDeletedRows + numUpdatedRows > 0n
 }

@@ -33,6 +33,8 @@ export type SuppressionService = {
   create(handle: Handle, accountId: string, suppression: CreateSuppression): Promise<Suppression>
   /** Newest first. */
   list(handle: Handle, accountId: string, query: SuppressionListQuery): Promise<Page<Suppression>>
+  /** The entry of an address, in whatever letter case it is given. `not_found` when it is not on the list. */
+  get(handle: Handle, accountId: string, address: string): Promise<Suppression>
   /**
    * Has an address be written to again, in whatever letter case it is given. One whose owner unsubscribed and
    * that is there for another reason loses that reason alone, and stays for the unsubscribing.
@@ -63,12 +65,16 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
       })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSuppression })
     },
+    async get(handle, accountId, address) {
+      const page = { reason: undefined, addressKey: addressKey(address), before: undefined, limit: 1 }
+      const [row] = isStorable(address) ? await selectSuppressions(handle, accountId, page) : []
+      if (row === undefined) throw notSuppressed()
+      return toSuppression(row)
+    },
     async delete(handle, accountId, address) {
-      // What cannot be an address cannot be there either; nor could the database look for it.
-      const isStorable = !address.includes('\u0000')
       const remove = (trx: Trx) => deleteSuppression(trx, accountId, addressKey(address))
-      if (isStorable && (await inTransaction(handle, remove))) return
-      throw new DomainError('not_found', 'The address is not on the suppression list of this account.')
+      if (isStorable(address) && (await inTransaction(handle, remove))) return
+      throw notSuppressed()
     },
     async find(handle, accountId, addressKeys) {
       if (addressKeys.length === 0) return new Map()
@@ -76,6 +82,15 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
       return new Map(rows.map((row) => [row.address_key, { reason: row.reason, since: row.created_at }]))
     },
   }
+}
+
+/** What cannot be an address cannot be there either; nor could the database look for it. */
+function isStorable(address: string): boolean {
+  return !address.includes('\u0000')
+}
+
+function notSuppressed(): DomainError {
+  return new DomainError('not_found', 'The address is not on the suppression list of this account.')
 }
 
 function toSuppression(row: SuppressionRow): Suppression {

@@ -1,7 +1,7 @@
 import type { UpdateWebhook, Webhook } from '../../contract/webhooks.ts'
 
 export type WebhookChange = {
-  after: Pick<Webhook, 'url' | 'events' | 'description' | 'status' | 'disabledReason'>
+  after: Pick<Webhook, 'url' | 'events' | 'description' | 'metadata' | 'status' | 'disabledReason'>
   /** Whether anything differs. */
   changed: boolean
   /** Whether the record of failures starts anew: the webhook was enabled, or leads somewhere else. */
@@ -10,12 +10,25 @@ export type WebhookChange = {
 
 /** Compares what is asked for with what is there. */
 export function changeOf(before: Webhook, patch: UpdateWebhook): WebhookChange {
+  const { metadata = before.metadata } = patch
   const { url = before.url, events = before.events, description = before.description, status = before.status } = patch
   const moved = url !== before.url
   const switched = status !== before.status
   return {
-    after: { url, events, description, status, disabledReason: switched ? reasonOf(status) : before.disabledReason },
-    changed: moved || switched || description !== before.description || !isSameList(events, before.events),
+    after: {
+      url,
+      events,
+      description,
+      metadata,
+      status,
+      disabledReason: switched ? reasonOf(status) : before.disabledReason,
+    },
+    changed:
+      moved ||
+      switched ||
+      description !== before.description ||
+      !isSameMap(metadata, before.metadata) ||
+      !isSameList(events, before.events),
     forgiven: moved || (switched && status === 'enabled'),
   }
 }
@@ -27,4 +40,9 @@ function reasonOf(status: Webhook['status']): Webhook['disabledReason'] {
 /** The order counts: the first type is the one a test event is of. */
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index])
+}
+
+function isSameMap(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && a[name] === b[name])
 }

@@ -1,22 +1,35 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Webhook } from '../../contract/webhooks.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { WebhooksTable } from '../database/tables/webhooks.ts'
+import { type SealedSecrets, sealedSecretColumns } from '../delivery/keyring.ts'
+import type { Scope } from '../scope.ts'
 
 export type WebhookRow = Pick<Selectable<WebhooksTable>, (typeof columns)[number]>
 
-/** Secrets are written here, and read only by the delivery. */
-const columns = ['id', 'url', 'events', 'description', 'status', 'disabled_reason', 'created_at', 'updated_at'] as const
+/** Without secrets: those are written here and read only by the delivery, and by a rotation. */
+const columns = [
+  'id',
+  'mode',
+  'url',
+  'events',
+  'description',
+  'metadata',
+  'status',
+  'disabled_reason',
+  'created_at',
+  'updated_at',
+] as const
 
 export async function insertWebhook(
   handle: Handle,
-  webhook: {
+  webhook: Scope & {
     id: string
-    accountId: string
     url: string
     events: string[]
     description: string | null
+    metadata: Readonly<Record<string, string>>
     secret: Buffer
     at: Date
   },
@@ -26,9 +39,11 @@ export async function insertWebhook(
     .values({
       id: webhook.id,
       account_id: webhook.accountId,
+      mode: webhook.mode,
       url: webhook.url,
       events: webhook.events,
       description: webhook.description,
+      metadata: JSON.stringify(webhook.metadata),
       secret: webhook.secret,
       created_at: webhook.at,
       updated_at: webhook.at,
@@ -37,34 +52,37 @@ export async function insertWebhook(
     .executeTakeFirstOrThrow()
 }
 
-function oneWebhook(handle: Handle, accountId: string, id: string) {
-  return handle.selectFrom('webhooks').select(columns).where('account_id', '=', accountId).where('id', '=', id)
+function webhooksOf(handle: Handle, { accountId, mode }: Scope) {
+  return handle.selectFrom('webhooks').select(columns).where('account_id', '=', accountId).where('mode', '=', mode)
 }
 
-export async function findWebhook(handle: Handle, accountId: string, id: string): Promise<WebhookRow | undefined> {
-  const [row] = await executePrepared(handle, { name: 'find_webhook' }, oneWebhook(handle, accountId, id))
+export async function findWebhook(handle: Handle, scope: Scope, id: string): Promise<WebhookRow | undefined> {
+  const [row] = await executePrepared(handle, { name: 'find_webhook' }, webhooksOf(handle, scope).where('id', '=', id))
   return row
 }
 
 /** Finds a webhook that this transaction is about to change or to delete. Locked before its deliveries. */
 export async function lockWebhook(
   trx: Trx,
-  accountId: string,
+  scope: Scope,
   id: string,
   purpose: 'change' | 'delete',
 ): Promise<WebhookRow | undefined> {
-  const query = oneWebhook(trx, accountId, id)
+  const query = webhooksOf(trx, scope).where('id', '=', id)
   return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
 }
 
 /** @param page.after The row the page begins behind, newest first. */
 export async function selectWebhooks(
   handle: Handle,
-  accountId: string,
-  page: { after?: string | undefined; limit: number },
+  scope: Scope,
+  page: { after?: string | undefined; limit: number; metadata?: Readonly<Record<string, string>> | undefined },
 ): Promise<WebhookRow[]> {
-  let query = handle.selectFrom('webhooks').select(columns).where('account_id', '=', accountId)
+  let query = webhooksOf(handle, scope)
   if (page.after !== undefined) query = query.where('id', '<', page.after)
+  if (page.metadata !== undefined) {
+    query = query.where(sql<boolean>`metadata @> ${JSON.stringify(page.metadata)}::jsonb`)
+  }
   return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
@@ -72,6 +90,7 @@ export type WebhookUpdate = {
   url: string
   events: string[]
   description: string | null
+  metadata: Readonly<Record<string, string>>
   status: Webhook['status']
   disabledReason: Webhook['disabledReason']
   /** Whether the endpoint gets a clean record: no failures, no slow lane. */
@@ -86,9 +105,10 @@ export async function updateWebhook(trx: Trx, id: string, update: WebhookUpdate)
       url: update.url,
       events: update.events,
       description: update.description,
+      metadata: JSON.stringify(update.metadata),
       status: update.status,
       disabled_reason: update.disabledReason,
-      ...(update.forgiven ? { failing_since: null, slow: false } : {}),
+      ...(update.forgiven ? { failing_since: null, failing_attempts: 0, slow: false } : {}),
       updated_at: update.at,
     })
     .where('id', '=', id)
@@ -96,25 +116,36 @@ export async function updateWebhook(trx: Trx, id: string, update: WebhookUpdate)
     .executeTakeFirstOrThrow()
 }
 
-/** Puts a new secret in the place of the present one, which becomes the previous one until `previousUntil`. */
-export async function replaceSecret(
-  handle: Handle,
-  accountId: string,
+/** The secrets of a webhook that this transaction is about to replace: of two at once the second waits. */
+export async function lockSecrets(
+  trx: Trx,
+  { accountId, mode }: Scope,
   id: string,
-  { secret, previousUntil, at }: { secret: Buffer; previousUntil: Date; at: Date },
-): Promise<WebhookRow | undefined> {
-  return handle
-    .updateTable('webhooks')
-    .set((eb) => ({
-      previous_secret: eb.ref('secret'),
-      previous_secret_expires_at: previousUntil,
-      secret,
-      updated_at: at,
-    }))
+): Promise<SealedSecrets | undefined> {
+  return trx
+    .selectFrom('webhooks')
+    .select(sealedSecretColumns)
     .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+}
+
+export async function updateSecrets(
+  trx: Trx,
+  { accountId, mode }: Scope,
+  id: string,
+  { secrets, at }: { secrets: SealedSecrets; at: Date },
+): Promise<WebhookRow> {
+  return trx
+    .updateTable('webhooks')
+    .set({ ...secrets, updated_at: at })
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
     .where('id', '=', id)
     .returning(columns)
-    .executeTakeFirst()
+    .executeTakeFirstOrThrow()
 }
 
 export async function deleteWebhook(trx: Trx, id: string): Promise<void> {

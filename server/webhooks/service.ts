@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { type EventTypeName, isEventTypeName } from '../../contract/event-types.ts'
-import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { Page } from '../../contract/pagination.ts'
 import type {
   CreateWebhook,
   UpdateWebhook,
   Webhook,
+  WebhookListQuery,
   WebhookTestResult,
   WebhookWithSecret,
 } from '../../contract/webhooks.ts'
@@ -12,47 +13,47 @@ import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import { type AddressPolicy, faultOfUrl } from '../delivery/address-guard.ts'
 import type { DeliveryService } from '../delivery/service.ts'
-import { DomainError, invalidField, notFound } from '../errors.ts'
+import { brokenRule, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
+import type { Scope } from '../scope.ts'
 import type { SecretBox } from '../secrets.ts'
 import { changeOf } from './change.ts'
 import {
   deleteWebhook,
   findWebhook,
   insertWebhook,
+  lockSecrets,
   lockWebhook,
-  replaceSecret,
   selectWebhooks,
+  updateSecrets,
   updateWebhook,
   type WebhookRow,
 } from './queries.ts'
+import { rotated } from './rotation.ts'
 
-/** How long the previous secret still signs after a rotation. Milliseconds: 24 hours. */
-const previousSecretLifeMs = 24 * 3_600_000
-
-/** Use cases around webhooks. Throws DomainErrors; every call is limited to one account. */
+/** Use cases around webhooks. Throws DomainErrors; every call is limited to one mode of one account. */
 export type WebhookService = {
-  /** `validation_error` when the URL leads where the operator lets nothing go. */
-  create(handle: Handle, accountId: string, webhook: CreateWebhook): Promise<WebhookWithSecret>
+  /** `rule_violation` when the URL leads where the operator lets nothing go. */
+  create(handle: Handle, scope: Scope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
-  list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Webhook>>
-  get(handle: Handle, accountId: string, id: string): Promise<Webhook>
+  list(handle: Handle, scope: Scope, query: WebhookListQuery): Promise<Page<Webhook>>
+  get(handle: Handle, scope: Scope, id: string): Promise<Webhook>
   /**
    * Disabling cancels what is pending; enabling resends nothing. Enabling, or another URL, forgets
    * past failures.
    */
-  update(handle: Handle, accountId: string, id: string, patch: UpdateWebhook): Promise<Webhook>
+  update(handle: Handle, scope: Scope, id: string, patch: UpdateWebhook): Promise<Webhook>
   /** Cancels what is pending. */
-  delete(handle: Handle, accountId: string, id: string): Promise<void>
-  /** The previous secret also signs `webhook-signature` for 24 hours. */
-  rotateSecret(handle: Handle, accountId: string, id: string): Promise<WebhookWithSecret>
+  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  /** A secret that was rotated also signs `webhook-signature` for 24 hours, the latest four of them. */
+  rotateSecret(handle: Handle, scope: Scope, id: string): Promise<WebhookWithSecret>
   /**
    * Sends a sample at once, also to a disabled webhook.
    *
    * @param type Default: the first subscribed type.
    */
-  test(handle: Handle, accountId: string, id: string, type?: EventTypeName): Promise<WebhookTestResult>
+  test(handle: Handle, scope: Scope, id: string, type?: EventTypeName): Promise<WebhookTestResult>
 }
 
 export type WebhookServiceOptions = {
@@ -70,41 +71,42 @@ export function createWebhookService({
 }: WebhookServiceOptions): WebhookService {
   function refuseBadUrl(url: string | undefined): void {
     const fault = url === undefined ? null : faultOfUrl(url, addressPolicy)
-    if (fault !== null) throw invalidField('body.url', fault)
+    if (fault !== null) throw brokenRule('body.url', fault)
   }
 
-  async function get(handle: Handle, accountId: string, id: string): Promise<Webhook> {
-    const row = await findWebhook(handle, accountId, id)
+  async function get(handle: Handle, scope: Scope, id: string): Promise<Webhook> {
+    const row = await findWebhook(handle, scope, id)
     if (row === undefined) throw notFound('webhook', id)
     return toWebhook(row)
   }
 
   return {
-    async create(handle, accountId, { url, events, description = null }) {
+    async create(handle, scope, { url, events, description = null, metadata = {} }) {
       refuseBadUrl(url)
       const at = clock.now()
       const secret = newSecret()
       const row = await insertWebhook(handle, {
         id: newId('webhook', at),
-        accountId,
+        ...scope,
         url,
         events,
         description,
+        metadata,
         secret: secretBox.seal(secret),
         at,
       })
       return { ...toWebhook(row), secret }
     },
-    async list(handle, accountId, { limit, cursor }) {
+    async list(handle, scope, { limit, cursor, metadata }) {
       const after = decodeCursor('webhook', cursor)
-      const rows = await selectWebhooks(handle, accountId, { after, limit: limit + 1 })
+      const rows = await selectWebhooks(handle, scope, { after, limit: limit + 1, metadata })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toWebhook })
     },
     get,
-    async update(handle, accountId, id, patch) {
+    async update(handle, scope, id, patch) {
       refuseBadUrl(patch.url)
       return inTransaction(handle, async (trx) => {
-        const row = await lockWebhook(trx, accountId, id, 'change')
+        const row = await lockWebhook(trx, scope, id, 'change')
         if (row === undefined) throw notFound('webhook', id)
         const before = toWebhook(row)
         const { after, changed, forgiven } = changeOf(before, patch)
@@ -114,32 +116,32 @@ export function createWebhookService({
         return toWebhook(await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() }))
       })
     },
-    async delete(handle, accountId, id) {
+    async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        const row = await lockWebhook(trx, accountId, id, 'delete')
+        const row = await lockWebhook(trx, scope, id, 'delete')
         if (row === undefined) throw notFound('webhook', id)
         await deliveries.cancelPending(trx, id)
         await deleteWebhook(trx, id)
       })
     },
-    async rotateSecret(handle, accountId, id) {
-      const at = clock.now()
+    async rotateSecret(handle, scope, id) {
       const secret = newSecret()
-      const row = await replaceSecret(handle, accountId, id, {
-        secret: secretBox.seal(secret),
-        previousUntil: new Date(at.getTime() + previousSecretLifeMs),
-        at,
+      const sealed = secretBox.seal(secret)
+      return inTransaction(handle, async (trx) => {
+        const before = await lockSecrets(trx, scope, id)
+        if (before === undefined) throw notFound('webhook', id)
+        const at = clock.now()
+        const row = await updateSecrets(trx, scope, id, { secrets: rotated(before, sealed, at), at })
+        return { ...toWebhook(row), secret }
       })
-      if (row === undefined) throw notFound('webhook', id)
-      return { ...toWebhook(row), secret }
     },
-    async test(handle, accountId, id, type) {
-      const webhook = await get(handle, accountId, id)
+    async test(handle, scope, id, type) {
+      const webhook = await get(handle, scope, id)
       const sampled = type ?? webhook.events[0]
       if (sampled === undefined) {
-        throw new DomainError('validation_error', 'This version knows no event type of the webhook: give `type`.')
+        throw brokenRule('body.type', 'is needed: this version knows no event type of the webhook')
       }
-      return deliveries.sendTest(handle, accountId, id, sampled)
+      return deliveries.sendTest(handle, scope, id, sampled)
     },
   }
 }
@@ -152,9 +154,11 @@ function newSecret(): string {
 function toWebhook(row: WebhookRow): Webhook {
   return {
     id: row.id,
+    mode: row.mode,
     url: row.url,
     events: row.events.filter(isEventTypeName),
     description: row.description,
+    metadata: row.metadata,
     status: row.status,
     disabledReason: row.disabled_reason,
     createdAt: row.created_at.toISOString(),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
+import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from './world.ts'
 
 let world: World
@@ -24,7 +25,7 @@ function address(): string {
 
 async function add(email = address()) {
   const { db, account, contacts, emitted } = world
-  const contact = await contacts.add(db, account, audienceId, { email, firstName: 'Ada' })
+  const contact = await contacts.add(db, live(account), audienceId, { email, firstName: 'Ada' })
   await emitted()
   return { contact, key: { audienceId, subscriberId: contact.subscriberId } }
 }
@@ -33,7 +34,7 @@ describe('adding a contact', () => {
   test('makes the person if they are new, and tells both', async () => {
     const { db, account, contacts, subscribers, emitted } = world
     const email = address()
-    const contact = await contacts.add(db, account, audienceId, { email, firstName: 'Ada' })
+    const contact = await contacts.add(db, live(account), audienceId, { email, firstName: 'Ada' })
     const { subscriberId } = contact
     expect(contact).toMatchObject({ audienceId, email, firstName: 'Ada', lastName: null, status: 'active' })
     expect(await contacts.get(db, account, { audienceId, subscriberId })).toEqual(contact)
@@ -46,10 +47,10 @@ describe('adding a contact', () => {
 
   test('leaves the address and the names of a known person alone', async () => {
     const { db, account, contacts, subscribers, emitted } = world
-    const person = await subscribers.create(db, account, { email: address(), firstName: 'Ada' })
+    const person = await subscribers.create(db, live(account), { email: address(), firstName: 'Ada' })
     await emitted()
     const email = person.email.toUpperCase()
-    const contact = await contacts.add(db, account, audienceId, { email, firstName: 'Eve', lastName: 'Eve' })
+    const contact = await contacts.add(db, live(account), audienceId, { email, firstName: 'Eve', lastName: 'Eve' })
     expect(contact).toMatchObject({ subscriberId: person.id, email: person.email, firstName: 'Ada', lastName: null })
     expect((await emitted()).map(([type]) => type)).toEqual(['contact.created'])
     expect(await subscribers.get(db, account, person.id)).toEqual(person)
@@ -57,10 +58,10 @@ describe('adding a contact', () => {
 
   test('who unsubscribed from everything makes an unsubscribed contact', async () => {
     const { db, account, contacts, subscribers, emitted } = world
-    const person = await subscribers.create(db, account, { email: address() })
-    await subscribers.unsubscribe(db, account, person.id)
+    const person = await subscribers.create(db, live(account), { email: address() })
+    await subscribers.unsubscribe(db, live(account), person.id)
     await emitted()
-    const contact = await contacts.add(db, account, audienceId, { email: person.email })
+    const contact = await contacts.add(db, live(account), audienceId, { email: person.email })
     expect(contact.status).toBe('unsubscribed')
     expect(await emitted()).toEqual([
       ['contact.created', { subscriberId: person.id, audienceId, email: person.email, status: 'unsubscribed' }],
@@ -70,7 +71,7 @@ describe('adding a contact', () => {
   test('who is on the list already is refused', async () => {
     const { db, account, contacts, emitted } = world
     const { contact } = await add()
-    expect(await refusal(contacts.add(db, account, audienceId, { email: contact.email }))).toBe('conflict')
+    expect(await refusal(contacts.add(db, live(account), audienceId, { email: contact.email }))).toBe('conflict')
     expect(await emitted()).toEqual([])
   })
 
@@ -78,7 +79,7 @@ describe('adding a contact', () => {
     const { db, account, contacts, emitted } = world
     const email = address()
     const results = await Promise.all(
-      Array.from({ length: 8 }, () => refusal(contacts.add(db, account, audienceId, { email }))),
+      Array.from({ length: 8 }, () => refusal(contacts.add(db, live(account), audienceId, { email }))),
     )
     expect(results.toSorted()).toEqual([...Array.from({ length: 7 }, () => 'conflict'), 'not refused'])
     expect((await emitted()).map(([type]) => type)).toEqual(['subscriber.added', 'contact.created'])
@@ -89,8 +90,8 @@ describe('adding a contact', () => {
     const other = await audiences.create(db, account, { name: 'Other' })
     const email = address()
     const [one, two] = await Promise.all([
-      contacts.add(db, account, audienceId, { email }),
-      contacts.add(db, account, other.id, { email }),
+      contacts.add(db, live(account), audienceId, { email }),
+      contacts.add(db, live(account), other.id, { email }),
     ])
     expect(one.subscriberId).toBe(two.subscriberId)
     const types = (await emitted()).map(([type]) => type)
@@ -101,7 +102,7 @@ describe('adding a contact', () => {
     const { db, account, contacts, subscribers, emitted } = world
     const email = address()
     const undone = inTransaction(db, async (trx) => {
-      await contacts.add(trx, account, audienceId, { email })
+      await contacts.add(trx, live(account), audienceId, { email })
       throw new Error('undo')
     })
     await expect(undone).rejects.toThrow('undo')
@@ -117,10 +118,10 @@ describe('changing a contact', () => {
     const { contact, key } = await add()
     const { email, subscriberId } = contact
     const other = await audiences.create(db, account, { name: 'Other' })
-    await contacts.add(db, account, other.id, { email })
+    await contacts.add(db, live(account), other.id, { email })
     await emitted()
     world.moveClock(1_000)
-    const changed = await contacts.update(db, account, key, { firstName: 'Augusta', status: 'unsubscribed' })
+    const changed = await contacts.update(db, live(account), key, { firstName: 'Augusta', status: 'unsubscribed' })
     expect(changed).toMatchObject({ firstName: 'Augusta', status: 'unsubscribed', createdAt: contact.createdAt })
     expect(changed.updatedAt > contact.updatedAt).toBe(true)
     expect(await emitted()).toEqual([
@@ -136,10 +137,10 @@ describe('changing a contact', () => {
     const { db, account, audiences, contacts, emitted } = world
     const { contact, key } = await add()
     const other = await audiences.create(db, account, { name: 'Other' })
-    await contacts.add(db, account, other.id, { email: contact.email })
+    await contacts.add(db, live(account), other.id, { email: contact.email })
     await emitted()
-    await contacts.update(db, account, key, { status: 'unsubscribed' })
-    await contacts.update(db, account, key, { status: 'active' })
+    await contacts.update(db, live(account), key, { status: 'unsubscribed' })
+    await contacts.update(db, live(account), key, { status: 'active' })
     const told = ['contact.updated', { ...key, email: contact.email, changes: ['status'] }]
     expect(await emitted()).toEqual([told, told])
   })
@@ -148,35 +149,35 @@ describe('changing a contact', () => {
     const { db, account, contacts, emitted } = world
     const { contact, key } = await add()
     world.moveClock(1_000)
-    expect(await contacts.update(db, account, key, { firstName: 'Ada', lastName: null, status: 'active' })).toEqual(
-      contact,
-    )
-    expect(await contacts.update(db, account, key, {})).toEqual(contact)
+    expect(
+      await contacts.update(db, live(account), key, { firstName: 'Ada', lastName: null, status: 'active' }),
+    ).toEqual(contact)
+    expect(await contacts.update(db, live(account), key, {})).toEqual(contact)
     expect(await emitted()).toEqual([])
   })
 
   test('to active is refused while the person is unsubscribed from everything', async () => {
     const { db, account, contacts, subscribers, emitted } = world
     const { key } = await add()
-    await subscribers.unsubscribe(db, account, key.subscriberId)
+    await subscribers.unsubscribe(db, live(account), key.subscriberId)
     await emitted()
     const resubscribe = { status: 'active', firstName: 'Augusta' } as const
-    expect(await refusal(contacts.update(db, account, key, resubscribe))).toBe('subscriber_unsubscribed')
+    expect(await refusal(contacts.update(db, live(account), key, resubscribe))).toBe('subscriber_unsubscribed')
     expect(await contacts.get(db, account, key)).toMatchObject({ firstName: 'Ada', status: 'unsubscribed' })
     expect(await emitted()).toEqual([])
 
-    await subscribers.update(db, account, key.subscriberId, { status: 'active' })
-    expect(await contacts.update(db, account, key, resubscribe)).toMatchObject({ status: 'active' })
+    await subscribers.update(db, live(account), key.subscriberId, { status: 'active' })
+    expect(await contacts.update(db, live(account), key, resubscribe)).toMatchObject({ status: 'active' })
   })
 
   test('while the person unsubscribes never ends active', async () => {
     const { db, account, contacts, subscribers } = world
     for (let round = 0; round < 10; round++) {
       const { key } = await add()
-      await contacts.update(db, account, key, { status: 'unsubscribed' })
+      await contacts.update(db, live(account), key, { status: 'unsubscribed' })
       const [, result] = await Promise.all([
-        subscribers.unsubscribe(db, account, key.subscriberId),
-        refusal(contacts.update(db, account, key, { status: 'active' })),
+        subscribers.unsubscribe(db, live(account), key.subscriberId),
+        refusal(contacts.update(db, live(account), key, { status: 'active' })),
       ])
       expect(['not refused', 'subscriber_unsubscribed']).toContain(result)
       expect((await contacts.get(db, account, key)).status).toBe('unsubscribed')
@@ -187,7 +188,7 @@ describe('changing a contact', () => {
 test('removing a contact tells it and keeps the person', async () => {
   const { db, account, contacts, subscribers, emitted } = world
   const { key } = await add()
-  const results = await Promise.all([1, 2, 3].map(() => refusal(contacts.remove(db, account, key))))
+  const results = await Promise.all([1, 2, 3].map(() => refusal(contacts.remove(db, live(account), key))))
   expect(results.toSorted()).toEqual(['not refused', 'not_found', 'not_found'])
   expect(await emitted()).toEqual([['contact.deleted', key]])
   expect(await refusal(contacts.get(db, account, key))).toBe('not_found')
@@ -198,7 +199,7 @@ test('the list of contacts is newest first and can be limited to a status', asyn
   const { db, account, contacts } = world
   const first = await add()
   const second = await add()
-  await contacts.update(db, account, first.key, { status: 'unsubscribed' })
+  await contacts.update(db, live(account), first.key, { status: 'unsubscribed' })
   const all = await contacts.list(db, account, audienceId, { limit: 10 })
   expect(all.data.map(({ subscriberId }) => subscriberId)).toEqual([second.key.subscriberId, first.key.subscriberId])
   const active = await contacts.list(db, account, audienceId, { limit: 10, status: 'active' })
@@ -210,13 +211,13 @@ test("another account's contact does not exist", async () => {
   const { contact, key } = await add()
   const theirs = await audiences.create(db, stranger, { name: 'Theirs' })
   const attempts = [
-    contacts.add(db, stranger, audienceId, { email: address() }),
+    contacts.add(db, live(stranger), audienceId, { email: address() }),
     contacts.list(db, stranger, audienceId, { limit: 1 }),
     contacts.get(db, stranger, key),
-    contacts.update(db, stranger, key, { firstName: 'Mallory' }),
-    contacts.remove(db, stranger, key),
+    contacts.update(db, live(stranger), key, { firstName: 'Mallory' }),
+    contacts.remove(db, live(stranger), key),
     contacts.get(db, stranger, { ...key, audienceId: theirs.id }),
-    contacts.update(db, stranger, { ...key, audienceId: theirs.id }, { status: 'unsubscribed' }),
+    contacts.update(db, live(stranger), { ...key, audienceId: theirs.id }, { status: 'unsubscribed' }),
     contacts.get(db, account, { ...key, audienceId: exampleId('audience') }),
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))

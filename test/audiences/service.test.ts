@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
+import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from './world.ts'
 
 let world: World
@@ -56,7 +57,7 @@ describe('deleting an audience', () => {
     const { db, account, audiences, subscribers, emitted } = world
     const audience = await audiences.create(db, account, { name: 'Large' })
     const people = await fill(audience.id, 2_500)
-    await audiences.delete(db, account, audience.id)
+    await audiences.delete(db, live(account), audience.id)
     expect(await emitted()).toEqual(
       people.map((subscriberId) => ['contact.deleted', { subscriberId, audienceId: audience.id }]),
     )
@@ -69,7 +70,7 @@ describe('deleting an audience', () => {
     const audience = await audiences.create(db, account, { name: 'Kept' })
     await fill(audience.id, 3)
     const undone = inTransaction(db, async (trx) => {
-      await audiences.delete(trx, account, audience.id)
+      await audiences.delete(trx, live(account), audience.id)
       throw new Error('undo')
     })
     await expect(undone).rejects.toThrow('undo')
@@ -84,9 +85,9 @@ describe('deleting an audience', () => {
       const people = await fill(audience.id, 5)
       const email = `late-${round}@example.com`
       const results = await Promise.all([
-        refusal(audiences.delete(db, account, audience.id)),
-        refusal(contacts.add(db, account, audience.id, { email })),
-        ...people.map((id) => refusal(subscribers.unsubscribe(db, account, id))),
+        refusal(audiences.delete(db, live(account), audience.id)),
+        refusal(contacts.add(db, live(account), audience.id, { email })),
+        ...people.map((id) => refusal(subscribers.unsubscribe(db, live(account), id))),
       ])
       expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
       expect(results[0]).toBe('not refused')
@@ -107,7 +108,7 @@ test("another account's audience does not exist", async () => {
   const attempts = [
     audiences.get(db, stranger, audience.id),
     audiences.update(db, stranger, audience.id, { name: 'Theirs' }),
-    audiences.delete(db, stranger, audience.id),
+    audiences.delete(db, live(stranger), audience.id),
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))
   expect((await audiences.list(db, stranger, { limit: 10 })).data).toEqual([])

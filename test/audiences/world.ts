@@ -38,7 +38,7 @@ export async function createWorld() {
     subscribers: createSubscriberService({ clock, outbox }),
     audiences: createAudienceService({ clock, outbox }),
     contacts: createContactService({ clock, outbox }),
-    events: createEventService({ clock }),
+    events: createEventService(),
     /** The events committed since it was last asked, in order, each as its type and data. */
     async emitted(): Promise<[type: string, data: unknown][]> {
       const rows = await db

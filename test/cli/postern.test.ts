@@ -161,6 +161,19 @@ describe('while a service runs', () => {
     expect(keys.find((key) => key.id === id)?.revokedAt).not.toBeNull()
   })
 
+  test('it is told of a key that is deleted, which is on no list any more', async () => {
+    const { id } = await posternJson(env, 'keys', 'create', '--mode', 'test')
+    const listener = new pg.Client({ connectionString: database.connectionString })
+    await listener.connect()
+    await listener.query(`LISTEN ${keysChannel}`)
+    const told = once(listener, 'notification')
+    expect((await postern(env, 'keys', 'delete', id)).stdout).toBe(`The key "API key" (${id}) is deleted.\n`)
+    expect(await told).toMatchObject([{ channel: keysChannel, payload: id }])
+    await listener.end()
+    const keys: { id: string }[] = await posternJson(env, 'keys', 'list')
+    expect(keys.map((key) => key.id)).not.toContain(id)
+  })
+
   test('where there are several accounts, a key is made for the one that is named', async () => {
     const several = { DATA_DIR: join(parent, 'several') }
     await using _database = await startEmbeddedDatabase({ dataDir: several.DATA_DIR })
@@ -198,6 +211,7 @@ describe('while a service runs', () => {
   test.each([
     [['accounts', 'create', '--plan', 'gold'], 'postern: there is no plan "gold"; RATE_LIMITS has free, pro, scale\n'],
     [['keys', 'revoke', 'key_unknown'], 'postern: There is no API key with the id "key_unknown".\n'],
+    [['keys', 'delete', 'key_unknown'], 'postern: There is no API key with the id "key_unknown".\n'],
     [['keys', 'list', '--account', 'acc_unknown'], 'postern: There is no account with the id "acc_unknown".\n'],
     [
       ['keys', 'create', '--mode', 'test', '--account', 'acc_unknown'],

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
@@ -150,7 +151,9 @@ describe('on a service that is well', () => {
       .map((operation) => [operation.id, operation] as const),
   )('%s refuses an Idempotency-Key that was used for something else with 409', async (id, operation) => {
     const idempotencyKey = `another request than ${id}`
-    await client.succeed(contract.audiences.create, { body: { name: 'List' } }, { idempotencyKey })
+    // With the key of the same mode: those of two modes do not meet.
+    const key = fixtures.keyFor(operation) ?? service.keys.live
+    await client.as(key).succeed(contract.audiences.create, { body: { name: 'List' } }, { idempotencyKey })
     const path = pathOf(operation, await fixtures.parametersFor(operation))
     const answer = await call(client, operation, { fixtures, path, idempotencyKey })
     expect([answer.status, codeOf(answer)]).toEqual([409, 'idempotency_conflict'])
@@ -222,6 +225,17 @@ describe('on a service that is well', () => {
           return client.send('POST', '/v1/domains', { json: { name: name.toUpperCase() } })
         },
       ],
+      [
+        'rotateDomainKeys',
+        async () => {
+          const { id = '' } = await fixtures.parametersFor(operationById('rotateDomainKeys'))
+          const { privateKey } = generateKeyPairSync('ed25519')
+          const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+          const json = { dkimKeys: { ed25519: { selector: 's1', privateKey: pem } } }
+          await client.send('POST', `/v1/domains/${id}/rotate-keys`, { json })
+          return client.send('POST', `/v1/domains/${id}/rotate-keys`, { json })
+        },
+      ],
     ]
     test.each(cases)('%s', async (_, provoke) => {
       const answer = await provoke()
@@ -232,7 +246,8 @@ describe('on a service that is well', () => {
   describe('what is well-formed but not possible now answers 422', () => {
     const disableWebhook = (id: string) =>
       client.succeed(contract.webhooks.update, { params: { id }, body: { url: deadUrl, status: 'disabled' } })
-    const cancelEmail = (id: string) => client.succeed(contract.emails.cancel, { params: { id }, body: {} })
+    const cancelEmail = (id: string) =>
+      client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
     const toNobody = {
       from: 'hello@example.com',
       to: 'ada@example.com',
@@ -240,7 +255,26 @@ describe('on a service that is well', () => {
       text: 'Hello',
       audienceId: String(unknownParameters(operationById('getAudience')).id),
     }
-    const cases: Record<string, { forbid: (parameters: Record<string, string>) => Promise<unknown>; json: object }> = {
+    const noUrl = 'https://example.com:99999/'
+    const noMailbox = 'ada@example.127'
+    const forgetEvents = (id: string) =>
+      service.database.db
+        .updateTable('webhooks')
+        .set({ events: ['later.type'] })
+        .where('id', '=', id)
+        .execute()
+    type Case = { forbid?: (parameters: Record<string, string>) => Promise<unknown>; json?: object; query?: string }
+    const cases: Record<string, Case> = {
+      createWebhook: { json: { url: noUrl, events: ['contact.created'] } },
+      updateWebhook: { json: { url: noUrl } },
+      testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
+      createDomain: { json: { name: 'printer.local' } },
+      rotateDomainKeys: { json: { dkimKeys: { rsa: { selector: 's1', privateKey: 'no key' } } } },
+      createSuppression: { json: { address: noMailbox } },
+      listSuppressions: { query: `?address=${noMailbox}` },
+      listWebhooks: { query: '?metadata[__proto__]=42' },
+      listEmails: { query: `?recipient=${noMailbox}` },
+      listDeliveries: { query: '?since=2026-03-01T00:00:00Z&from=2026-03-02T00:00:00Z' },
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
       updateContact: {
@@ -248,17 +282,22 @@ describe('on a service that is well', () => {
           client.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} }),
         json: { status: 'active' },
       },
-      sendEmail: { forbid: async () => undefined, json: toNobody },
-      sendEmailBatch: { forbid: async () => undefined, json: { emails: [toNobody] } },
+      sendEmail: { json: toNobody },
+      sendEmailBatch: { json: { emails: [toNobody] } },
       updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
       cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
+      listEvents: {
+        forbid: async () => undefined,
+        query: `?after=${unknownParameters(operationById('getEvent')).id}`,
+      },
     }
 
     test.each(declaring(422))('%s', async (id, operation) => {
-      const { forbid, json } = cases[id] ?? expect.fail(`say in this test how ${id} comes to be impossible`)
+      const { forbid, json, query = '' } = cases[id] ?? expect.fail(`say in this test how ${id} comes to be impossible`)
       const parameters = await fixtures.parametersFor(operation)
-      await forbid(parameters)
-      const answer = await call(client, operation, { fixtures, json, path: pathOf(operation, parameters) })
+      await forbid?.(parameters)
+      const path = pathOf(operation, parameters) + query
+      const answer = await call(client, operation, { fixtures, path, ...(json && { json }) })
       expect(answer.status).toBe(422)
     })
   })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { plainArray } from '../../server/database/arrays.ts'
+import { plainArray, textArrays } from '../../server/database/arrays.ts'
 import { newId } from '../../server/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 
@@ -13,4 +13,32 @@ it('are read as they were written: identifiers, numbers, times, and what is null
       ${plainArray([now.toISOString()])}::timestamptz[] AS times, ${plainArray([])}::text[] AS none
   `.execute(database.db)
   expect(rows).toEqual([{ ids, numbers: [200, null, -1], times: [now], none: [] }])
+})
+
+it('texts from outside are read as they were written, and null and none', async () => {
+  await using database = await createTestDatabase()
+  const texts = [
+    '',
+    'NULL',
+    null,
+    '{"a,b"}',
+    '\\x00',
+    "'; DROP TABLE emails; --",
+    'Größe 😀',
+    '\u2028\n\t',
+    'x'.repeat(100_000),
+  ]
+  const { all, some, none } = await textArrays({ all: texts, some: ['a'], none: [] })
+  const { rows } = await sql`
+    SELECT ${all}::text[] AS all, ${some}::text[] AS some, ${none}::text[] AS none
+  `.execute(database.db)
+  expect(rows).toEqual([{ all: texts, some: ['a'], none: [] }])
+})
+
+it('others have their turn while large texts are written', async () => {
+  const order: string[] = []
+  setImmediate(() => order.push('another'))
+  await textArrays({ html: Array.from({ length: 100 }, () => 'Größe 😀'.repeat(40_000)) })
+  order.push('written')
+  expect(order).toEqual(['another', 'written'])
 })

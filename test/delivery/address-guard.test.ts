@@ -33,7 +33,6 @@ describe('the URL of a webhook', () => {
     'https://１２７.0.0.1/',
     'https://127。0。0。1/',
     'https://10.1.2.3/',
-    'https://169.254.169.254/latest/meta-data/',
     'https://0/',
     'https://0.0.0.0/',
     'https://[::]/',
@@ -45,7 +44,6 @@ describe('the URL of a webhook', () => {
     'https://[64:ff9b::7f00:1]/',
     'https://[64:ff9b:1::7f00:1]/',
     'https://[2002:7f00:1::]/',
-    'https://[fe80::1]/',
     'https://[fd00::1]/',
     'https://localhost/',
     'https://LOCALHOST/',
@@ -57,6 +55,36 @@ describe('the URL of a webhook', () => {
   ])('must lead to a public address, unlike %s', (url) => {
     expect(faultOfUrl(url, strict)).toMatch(/^must lead to a public address/)
     expect(faultOfUrl(url, open)).toBeNull()
+  })
+
+  test.each([
+    'https://169.254.169.254/latest/meta-data/',
+    'https://169.254.1.1/',
+    'https://2852039166/',
+    'https://0xa9fea9fe/',
+    'https://0251.0376.0251.0376/',
+    'https://[::ffff:169.254.169.254]/',
+    'https://[::169.254.169.254]/',
+    'https://[::ffff:0:169.254.169.254]/',
+    'https://[64:ff9b::a9fe:a9fe]/',
+    'https://[64:ff9b:1::a9fe:a9fe]/',
+    'https://[2002:a9fe:a9fe::]/',
+    'https://[fe80::1]/',
+    'https://[febf::1]/',
+    'https://[fd00:ec2::254]/',
+    // Credentials of Amazon EKS Pod Identity.
+    'https://[fd00:ec2::23]/',
+    'https://[fd20:ce::254]/',
+    'https://168.63.129.16/',
+    'https://100.100.100.200/',
+    'https://192.0.0.192/',
+    'https://metadata.google.internal/',
+    'https://METADATA.google.internal./computeMetadata/v1/',
+    'https://metadata/',
+    'https://instance-data/',
+  ])('never leads to a link-local address or the metadata of a cloud, whatever is allowed: %s', (url) => {
+    expect(faultOfUrl(url, strict)).toMatch(/^must not lead to a link-local address/)
+    expect(faultOfUrl(url, open)).toMatch(/^must not lead to a link-local address/)
   })
 
   test.each(['https://user@example.com/', 'https://user:password@example.com/', 'https://:password@example.com/'])(

@@ -114,8 +114,9 @@ describe.each([
     const exchange = testExchange({ ca })
     await post(exchange, receiver.url)
     receiver.respondOnce(close)
-    expect(await post(exchange, receiver.url)).toMatchObject({ kind: 'answered', status: 200 })
-    expect(receiver.requests).toHaveLength(3)
+    expect(await post(exchange, receiver.url)).toMatchObject({ kind: 'answered', status: 200, reposted: true })
+    expect(await post(exchange, receiver.url)).toMatchObject({ kind: 'answered', status: 200, reposted: false })
+    expect(receiver.requests).toHaveLength(4)
     expect(receiver.connections).toBe(2)
     expect(receiver.requests[2]).toEqual(receiver.requests[1])
   })
@@ -134,7 +135,8 @@ describe.each([
     expect(receiver.connections).toBe(2)
 
     receiver.respond(close)
-    expect(await post(exchange, receiver.url)).toMatchObject({ stage: 'while-sending', reason: 'connection-lost' })
+    const lost = { stage: 'while-sending', reason: 'connection-lost', reposted: true }
+    expect(await post(exchange, receiver.url)).toMatchObject(lost)
     expect(receiver.requests).toHaveLength(4)
     expect(receiver.connections).toBe(3)
   })

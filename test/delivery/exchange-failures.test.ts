@@ -11,6 +11,13 @@ async function closedPort(): Promise<number> {
   return receiver.port
 }
 
+const tooManyInterimAnswers = {
+  stage: 'while-sending',
+  reason: 'invalid-answer',
+  message: 'The endpoint’s answer is not valid HTTP: it sent more than 32 interim answers.',
+  partialAnswer: null,
+}
+
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 
 describe('an exchange fails', () => {
@@ -56,6 +63,7 @@ describe('an exchange fails', () => {
         stage: 'after-sending',
         reason: 'connection-lost',
         message: 'The endpoint closed the connection before its answer was complete.',
+        partialAnswer: { status: 200, body: 'five.' },
       },
     ],
     [
@@ -90,7 +98,12 @@ describe('an exchange fails', () => {
     [
       'when the size of a chunk is no number',
       ({ socket }) => socket.end(`${chunked}many\r\nfive.\r\n`),
-      { stage: 'after-sending', reason: 'invalid-answer' },
+      {
+        stage: 'after-sending',
+        reason: 'invalid-answer',
+        message: 'The endpoint’s answer is not valid HTTP: its chunked body is not valid.',
+        partialAnswer: { status: 200, body: '' },
+      },
     ],
     [
       'when the headers are too large',
@@ -123,15 +136,58 @@ describe('an exchange fails', () => {
       { stage: 'while-sending', reason: 'invalid-answer' },
     ],
     [
-      'when the endpoint asks to continue, unasked',
-      ({ socket }) => socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
+      'when the interim answers before it never end',
+      ({ socket }) => socket.write(`HTTP/1.1 100 Continue\r\nx-large: ${'x'.repeat(17 * 1024)}`),
+      { stage: 'while-sending', reason: 'invalid-answer' },
+    ],
+    [
+      'when very many interim answers come at once',
+      ({ socket }) => socket.write('HTTP/1.1 100\r\n\r\n'.repeat(64 * 1024)),
+      tooManyInterimAnswers,
+    ],
+    ...['100 Continue', '102 Processing', '103 Early Hints'].map((status): [string, Behaviour, object] => [
+      `when it goes on with ${status}`,
+      ({ socket }) => {
+        const more = () => {
+          if (!socket.destroyed) socket.write(`HTTP/1.1 ${status}\r\nlink: </x>\r\n\r\n`, more)
+        }
+        more()
+      },
+      tooManyInterimAnswers,
+    ]),
+    [
+      'when an interim answer is all there is',
+      ({ socket }) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'),
+      { stage: 'while-sending', reason: 'connection-lost', partialAnswer: null },
+    ],
+    ...(
+      [
+        ['two lengths that are alike', 'content-length: 2\r\ncontent-length: 2', 'it has more than one Content-Length'],
+        ['two lengths that differ', 'content-length: 2\r\nContent-Length: 3', 'it has more than one Content-Length'],
+        ['two lengths of 0', 'content-length: 0\r\ncontent-length: 0', 'it has more than one Content-Length'],
+        [
+          'a length and chunks',
+          'content-length: 2\r\ntransfer-encoding: chunked',
+          'it has both Content-Length and Transfer-Encoding',
+        ],
+        [
+          'chunks and a length',
+          'transfer-encoding: chunked\r\ncontent-length: 2',
+          'it has both Content-Length and Transfer-Encoding',
+        ],
+        ['a length that is no number', 'content-length: two', 'its Content-Length is not a number'],
+        ['a malformed header behind a length', 'content-length: 2\r\nno header', 'one of its headers is malformed'],
+      ] as const
+    ).map(([what, headers, fault]): [string, Behaviour, object] => [
+      `when the answer has ${what}`,
+      ({ socket }) => socket.end(`HTTP/1.1 200 OK\r\n${headers}\r\n\r\nok`),
       {
         stage: 'while-sending',
         reason: 'invalid-answer',
-        message:
-          'The endpoint’s answer is not valid HTTP: it sent an interim status, 100 or 101, that was not asked for.',
+        message: `The endpoint’s answer is not valid HTTP: ${fault}.`,
+        partialAnswer: { status: 200, body: '' },
       },
-    ],
+    ]),
   ])('%s', async (_name, behaviour, failure) => {
     await using receiver = await startReceiver()
     receiver.respond(behaviour)
@@ -190,6 +246,7 @@ describe('an exchange has 30 seconds', () => {
       stage: 'after-sending',
       reason: 'timed-out',
       message: 'Timed out after 30 seconds: the endpoint did not finish its answer. Answer with a short body, or none.',
+      partialAnswer: { status: 200, body: expect.stringMatching(/^\.+$/) },
     })
     expect(dripped).toBeGreaterThanOrEqual(30)
     await receiver.disconnected(1)

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { certificate, testAuthority } from '../support/certificates.ts'
 import { answer, type Behaviour, silence, startReceiver } from '../support/receiver.ts'
 import { now, post, testExchange } from './exchange-setup.ts'
 
@@ -18,6 +19,7 @@ describe('an exchange', () => {
     expect(outcome).toEqual({
       kind: 'answered',
       startedAt: now,
+      reposted: false,
       durationMs: expect.any(Number),
       status: 201,
       body: 'taken',
@@ -197,3 +199,53 @@ function inPieces(piece: string, count: number): Behaviour {
     response.end()
   }
 }
+
+describe('an interim answer is passed over (RFC 9110 §15.2)', () => {
+  const final = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const continued = 'HTTP/1.1 100 Continue\r\n\r\n'
+
+  test.each<[string, string]>([
+    ['100 Continue', `${continued}${final}`],
+    ['100 without a reason', `HTTP/1.1 100\r\n\r\n${final}`],
+    ['100 of HTTP/1.0', `HTTP/1.0 100 Continue\r\n\r\n${final}`],
+    ['100 with headers', `HTTP/1.1 100 Continue\r\ndate: now\r\ncontent-length: 0\r\n\r\n${final}`],
+    ['several of them', `${continued}${continued}HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${final}`],
+    ['102 Processing', `HTTP/1.1 102 Processing\r\n\r\n${final}`],
+    ['100 behind 103', `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${continued}${final}`],
+    ['32 of them', `${continued.repeat(32)}${final}`],
+  ])('%s, whole and byte by byte', async (_name, bytes) => {
+    for (const pieceLength of [bytes.length, 1, 7]) {
+      await using receiver = await startReceiver()
+      receiver.respond(({ socket }) => {
+        socket.setNoDelay(true)
+        let sent = 0
+        const next = () => {
+          if (sent >= bytes.length) return
+          const piece = bytes.slice(sent, sent + pieceLength)
+          sent += pieceLength
+          socket.write(piece, () => setImmediate(next))
+        }
+        next()
+      })
+      const exchange = testExchange()
+      for (let i = 0; i < 2; i++) {
+        expect(await post(exchange, receiver.url)).toMatchObject({ kind: 'answered', status: 200, body: 'ok' })
+      }
+      expect(receiver.connections).toBe(1)
+    }
+  })
+
+  test('but not in a body', async () => {
+    await using receiver = await startReceiver()
+    receiver.respond(answer(200, { body: `${continued}and more` }))
+    expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: `${continued}and more` })
+  })
+
+  test('over TLS too', async () => {
+    await using receiver = await startReceiver({ tls: certificate('valid') })
+    receiver.respond(({ socket }) => socket.write(`${continued}${final}`))
+    const exchange = testExchange({ ca: testAuthority() })
+    for (let i = 0; i < 2; i++) expect(await post(exchange, receiver.url)).toMatchObject({ status: 200, body: 'ok' })
+    expect(receiver.connections).toBe(1)
+  })
+})

@@ -13,6 +13,8 @@ function row(text: string, rotated: { previous: string; until: number } | null =
     secret: box.seal(text),
     previous_secret: rotated === null ? null : box.seal(rotated.previous),
     previous_secret_expires_at: rotated === null ? null : new Date(now.getTime() + rotated.until),
+    earlier_secrets: [],
+    earlier_secrets_expire_at: [],
   }
 }
 
@@ -31,9 +33,27 @@ const keyText = (key: { text: { export(): Buffer } } | null) => key?.text.export
 test('a previous secret signs until it expires', () => {
   const keyring = createKeyring(box)
   const keysOf = (until: number) => keyring.keysOf(row(secret, { previous, until }), now)
-  expect([keyText(keysOf(1).key), keyText(keysOf(1).previousKey)]).toEqual([secret, previous])
-  expect(keysOf(0).previousKey).toBeNull()
-  expect(keyring.keysOf(row(secret), now).previousKey).toBeNull()
+  expect([keyText(keysOf(1).key), keysOf(1).previousKeys.map(keyText)]).toEqual([secret, [previous]])
+  expect(keysOf(0).previousKeys).toEqual([])
+  expect(keyring.keysOf(row(secret), now).previousKeys).toEqual([])
+})
+
+test('earlier secrets sign too while they are valid, the latest four of all', () => {
+  const keyring = createKeyring(box)
+  const earlier = ['a', 'b', 'c', 'd', 'e'].map((letter) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`)
+  const keysOf = (texts: readonly string[], untils: readonly number[]) =>
+    keyring
+      .keysOf(
+        {
+          ...row(secret, { previous, until: 5 }),
+          earlier_secrets: texts.map((text) => box.seal(text)),
+          earlier_secrets_expire_at: untils.map((until) => new Date(now.getTime() + until)),
+        },
+        now,
+      )
+      .previousKeys.map(keyText)
+  expect(keysOf(earlier, [4, 3, 2, 1, 1])).toEqual([previous, ...earlier.slice(0, 3)])
+  expect(keysOf(earlier.slice(0, 3), [4, 0, 3])).toEqual([previous, earlier[0], earlier[2]])
 })
 
 test('a key is opened once for as long as it is kept', () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DeliveryListQuery } from '../../contract/deliveries.ts'
 import { newId } from '../../server/ids.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
+import { live } from '../support/scope.ts'
 
 let engine: Engine
 let webhookId: string
@@ -47,7 +48,7 @@ async function find(query: Partial<DeliveryListQuery>): Promise<number[]> {
   const found: number[] = []
   let cursor: string | null | undefined
   do {
-    const page = await engine.deliveries.list(engine.db, engine.accountId, webhookId, {
+    const page = await engine.deliveries.list(engine.db, live(engine.accountId), webhookId, {
       limit: 5,
       ...query,
       ...(cursor && { cursor }),
@@ -73,12 +74,12 @@ describe('the deliveries of a webhook', () => {
     expect(await find({ eventType: 'contact.created' })).toEqual(all.filter((index) => index % 2 === 1))
   })
 
-  it('are found by the time of their creation: from one, the other excluded', async () => {
-    const from = createdAt(5).toISOString()
+  it('are found by the time of their creation: since one, the other excluded', async () => {
+    const since = createdAt(5).toISOString()
     const until = createdAt(17).toISOString()
-    expect(await find({ from, until })).toEqual(all.filter((index) => index >= 5 && index < 17))
+    expect(await find({ since, until })).toEqual(all.filter((index) => index >= 5 && index < 17))
     expect(await find({ until })).toEqual(all.filter((index) => index < 17))
-    expect(await find({ from, status: 'failed' })).toEqual(all.filter((index) => index >= 5 && index % 4 === 1))
+    expect(await find({ since, status: 'failed' })).toEqual(all.filter((index) => index >= 5 && index % 4 === 1))
   })
 
   it('are found by their creation also when the clock was set back, and their ids are ahead of it', async () => {
@@ -100,8 +101,8 @@ describe('the deliveries of a webhook', () => {
         next_attempt_at: null,
       })
       .execute()
-    const from = createdAt(count).toISOString()
+    const since = createdAt(count).toISOString()
     const until = createdAt(count + 1).toISOString()
-    expect(await find({ from, until })).toEqual([count])
+    expect(await find({ since, until })).toEqual([count])
   })
 })

@@ -13,7 +13,6 @@ import { answer, silence, startReceiver } from '../support/receiver.ts'
 
 /* What is fanned out where there is room for it is delivered by the same process, without being claimed. */
 
-const patient = { timeout: 10_000 }
 const succeeded = (count: number) => (rows: { status: string }[]) =>
   rows.filter(({ status }) => status === 'succeeded').length === count
 
@@ -64,7 +63,7 @@ it('is offered once, given back whole, and filled with what has been fanned out'
     using offered = await worker.offerRoom(false)
     return offered.size
   }
-  await expect.poll(sizeNow, patient).toBe(240)
+  await expect.poll(sizeNow).toBe(240)
 })
 
 it('is not there while deliveries wait in the queue, which were first', async () => {
@@ -97,7 +96,7 @@ it('is there for those whose turn it is while a flood for others waits in the qu
     using offered = await worker.offerRoom(false)
     return offered.onlyTurns
   }
-  await expect.poll(isOnlyForTurns, patient).toBe(true)
+  await expect.poll(isOnlyForTurns).toBe(true)
 
   await engine.db.updateTable('webhooks').set({ events: [] }).execute()
   const id = await engine.addWebhook(fine.url)
@@ -175,7 +174,7 @@ it('is kept with one job, which ends when the last that fills it is settled', as
   expect(await whereabouts(engine)).toEqual({ waiting: 0, kept: 10 })
   release()
   await engine.deliveriesOf(id, succeeded(10))
-  await expect.poll(() => whereabouts(engine), patient).toEqual({ waiting: 0, kept: 0 })
+  await expect.poll(() => whereabouts(engine)).toEqual({ waiting: 0, kept: 0 })
 })
 
 it('has what failed tried again by a job of its own, and what was canceled by none', async () => {
@@ -191,7 +190,7 @@ it('has what failed tried again by a job of its own, and what was canceled by no
   await inTransaction(engine.db, (trx) => cancelDeliveries(trx, engine.queue, [canceled ?? '']))
   await room.fill(kept)
   await engine.deliveriesOf(id, (rows) => rows.every(({ attempt_count }) => attempt_count === 1))
-  await expect.poll(() => whereabouts(engine), patient).toEqual({ waiting: 1, kept: 0 })
+  await expect.poll(() => whereabouts(engine)).toEqual({ waiting: 1, kept: 0 })
 })
 
 it('is filled by nothing that is not committed', async () => {
@@ -213,7 +212,7 @@ it('is filled by nothing that is not committed', async () => {
     const { rows } = await sql<{ last: number }>`SELECT last_value::int AS last FROM refusals`.execute(engine.db)
     return rows[0]?.last ?? 0
   }
-  await expect.poll(refusals, patient).toBeGreaterThan(2)
+  await expect.poll(refusals).toBeGreaterThan(2)
   expect(receiver.requests).toHaveLength(0)
   await sql`DROP TRIGGER refuse ON deliveries`.execute(engine.db)
   await engine.deliveriesOf(id, succeeded(5))

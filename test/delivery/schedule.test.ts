@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { live } from '../support/scope.ts'
 
 let engine: Engine
 let receiver: Receiver
@@ -140,9 +141,26 @@ describe('a webhook that fails', () => {
     await failOnce()
     expect(await status()).toBe('enabled')
     await engine.advance(5 * 24 * hours + 1)
-    await engine.emit()
+    await engine.emit(10)
     await engine.deliveriesOf(webhookId, (rows) => rows.every((row) => row.status !== 'pending'))
     expect(await status()).toBe('disabled')
+  })
+
+  it('is not disabled for few attempts in five days, and counts them anew after a successful test', async () => {
+    receiver.respond(answer(500))
+    await engine.emit()
+    await afterAttempt(1)
+    await engine.advance(5 * 24 * hours + 1)
+    await afterAttempt(2)
+    expect(await currentWebhook()).toMatchObject({ status: 'enabled', failing_attempts: 2 })
+    receiver.respondOnce(answer(200))
+    await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
+    await engine.emit(9)
+    await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.status === 'pending').length === 10)
+    await expect.poll(currentWebhook).toMatchObject({ status: 'enabled', failing_attempts: 9 })
+    await engine.advance(5 * 24 * hours + 1)
+    await engine.deliveriesOf(webhookId, (rows) => rows.some((row) => row.status === 'canceled'))
+    expect(await currentWebhook()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' })
   })
 
   it('does nothing but fail only until a success, also one that was sent before the failure', async () => {

@@ -3,6 +3,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { reconcile } from '../../server/delivery/reconcile.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour, type Receiver, startReceiver } from '../support/receiver.ts'
+import { live } from '../support/scope.ts'
 
 let engine: Engine
 let receiver: Receiver
@@ -40,7 +41,7 @@ describe('resending', () => {
     receiver.respond(answer(500))
     await engine.emit()
     const { id } = await onlyDelivery(1)
-    await engine.deliveries.resend(engine.db, engine.accountId, webhookId, id)
+    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
     const row = await onlyDelivery(2)
     // The second failure of the schedule: five minutes.
     expect(Math.floor(((row.next_attempt_at as Date).getTime() - engine.clock.now().getTime()) / 1000)).toBe(300)
@@ -57,7 +58,7 @@ describe('resending', () => {
     await engine.emit()
     await receiver.received(1)
     const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-    const answered = await engine.deliveries.resend(engine.db, engine.accountId, webhookId, row?.id ?? '')
+    const answered = await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, row?.id ?? '')
     expect(answered).toMatchObject({ status: 'pending', attemptCount: 0 })
     hold.release(200)
     expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
@@ -68,20 +69,64 @@ describe('resending', () => {
     await engine.emit()
     const { id } = await onlyDelivery(1)
     receiver.respond(answer(500))
-    const answered = await engine.deliveries.resend(engine.db, engine.accountId, webhookId, id)
+    const answered = await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
     expect(answered).toMatchObject({ status: 'pending', completedAt: null })
     const row = await onlyDelivery(2)
     expect(Math.floor(((row.next_attempt_at as Date).getTime() - engine.clock.now().getTime()) / 1000)).toBe(60)
   })
 
+  it.each([
+    ['failed', 500],
+    ['succeeded', 200],
+  ])(
+    'sends it again although an attempt from before it was canceled is in flight, which then %s',
+    async (_, status) => {
+      const hold = held()
+      receiver.respondOnce(hold.behaviour, answer(204))
+      await engine.emit()
+      await receiver.received(1)
+      const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
+      const { id } = row ?? expect.fail('no delivery')
+      await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
+      await engine.advance(1)
+      await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
+      await receiver.received(2)
+      expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
+      hold.release(status)
+      expect(await onlyDelivery(2)).toMatchObject({ status: 'succeeded', next_attempt_at: null })
+      expect((await engine.attemptsOf(id)).map((attempt) => attempt.response_status)).toEqual([204, status])
+      expect(receiver.requests).toHaveLength(2)
+    },
+  )
+
+  it('sends it again also when the attempt from before ends first, and keeps both in the log', async () => {
+    const [first, second] = [held(), held()]
+    receiver.respondOnce(first.behaviour, second.behaviour)
+    await engine.emit()
+    await receiver.received(1)
+    const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
+    const { id } = row ?? expect.fail('no delivery')
+    await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
+    await engine.advance(1)
+    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
+    await receiver.received(2)
+    first.release(200)
+    expect(await onlyDelivery(1)).toMatchObject({ status: 'pending' })
+    second.release(500)
+    // The first failure of a new schedule.
+    const failed = await onlyDelivery(2)
+    expect(Math.floor(((failed.next_attempt_at as Date).getTime() - engine.clock.now().getTime()) / 1000)).toBe(60)
+    expect((await engine.attemptsOf(id)).map((attempt) => attempt.response_status)).toEqual([200, 500])
+  })
+
   it('is refused while the webhook is disabled, and for another account', async () => {
     await engine.emit()
     const { id } = await onlyDelivery(1)
-    await expect(engine.deliveries.resend(engine.db, 'acc_other', webhookId, id)).rejects.toMatchObject({
+    await expect(engine.deliveries.resend(engine.db, live('acc_other'), webhookId, id)).rejects.toMatchObject({
       code: 'not_found',
     })
     await engine.db.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'manual' }).execute()
-    await expect(engine.deliveries.resend(engine.db, engine.accountId, webhookId, id)).rejects.toMatchObject({
+    await expect(engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)).rejects.toMatchObject({
       code: 'webhook_disabled',
     })
   })
@@ -140,7 +185,9 @@ describe('recovering', () => {
     await engine.deliveriesOf(webhookId, (rows) => rows.length === 4 && rows.every((row) => row.status !== 'pending'))
     await engine.db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
     receiver.respond(answer(200))
-    const { count } = await engine.deliveries.recover(engine.db, engine.accountId, webhookId, since)
+    const { count } = await engine.deliveries.recover(engine.db, live(engine.accountId), webhookId, {
+      since: since.toISOString(),
+    })
     expect(count).toBe(3)
     await engine.tick(2)
     const rows = await engine.deliveriesOf(
@@ -154,7 +201,7 @@ describe('recovering', () => {
 
 describe('a test delivery', () => {
   it('sends a signed sample once, logs it, and stands in no list of events', async () => {
-    const result = await engine.deliveries.sendTest(engine.db, engine.accountId, webhookId, 'domain.verified')
+    const result = await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'domain.verified')
     expect(result).toEqual({ success: true, responseTime: expect.any(Number) })
     const row = await onlyDelivery(1)
     expect(row.status).toBe('succeeded')
@@ -164,12 +211,45 @@ describe('a test delivery', () => {
     expect(event).toMatchObject({ id: row.event_id, sample: true })
   })
 
+  it('is marked in each attempt and in the log, also when it is sent again; others are not', async () => {
+    receiver.respondOnce(answer(500))
+    await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'email.bounced')
+    const { id } = await onlyDelivery(1)
+    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
+    await onlyDelivery(2)
+    await engine.emit()
+    await receiver.received(3)
+    await engine.deliveriesOf(webhookId, (rows) => rows.length === 2 && rows[1]?.status === 'succeeded')
+    expect(receiver.requests.map(({ headers }) => headers['x-service-sample'])).toEqual(['true', 'true', undefined])
+    const { data } = await engine.deliveries.list(engine.db, live(engine.accountId), webhookId, { limit: 10 })
+    expect(data.map(({ sample }) => sample)).toEqual([false, true])
+    expect(await engine.deliveries.get(engine.db, live(engine.accountId), webhookId, id)).toMatchObject({
+      sample: true,
+    })
+  })
+
+  it('that succeeds ends a run of failures, and one that fails changes nothing', async () => {
+    const failing = { failing_since: engine.clock.now(), failing_attempts: 7 }
+    await engine.db.updateTable('webhooks').set(failing).execute()
+    const health = () =>
+      engine.db.selectFrom('webhooks').select(['failing_since', 'failing_attempts', 'status']).executeTakeFirst()
+    receiver.respond(answer(410))
+    await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
+    const { id } = await onlyDelivery(1)
+    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
+    await onlyDelivery(2)
+    expect(await health()).toEqual({ ...failing, status: 'enabled' })
+    receiver.respond(answer(200))
+    await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
+    expect(await health()).toEqual({ failing_since: null, failing_attempts: 0, status: 'enabled' })
+  })
+
   it('says what went wrong, and is tried once also when it is sent again', async () => {
     receiver.respond(answer(500))
-    const result = await engine.deliveries.sendTest(engine.db, engine.accountId, webhookId, 'contact.deleted')
+    const result = await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
     expect(result).toEqual({ success: false, error: expect.stringContaining('500') })
     const { id } = await onlyDelivery(1)
-    await engine.deliveries.resend(engine.db, engine.accountId, webhookId, id)
+    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
     expect(await onlyDelivery(2)).toMatchObject({ status: 'failed', next_attempt_at: null })
   })
 })

@@ -16,7 +16,7 @@ describe('the signature headers', () => {
       body,
       timestamp: new Date(1_772_357_400_999),
       key,
-      previousKey: null,
+      previousKeys: [],
     })
 
     const signed = createHmac('sha256', Buffer.alloc(32, 1)).update(`evt_1.1772357400.${body}`).digest('base64')
@@ -38,7 +38,7 @@ describe('the signature headers', () => {
           body: anyBody,
           timestamp: new Date(),
           key,
-          previousKey: null,
+          previousKeys: [],
         })
         expect(new Webhook(secret).verify(anyBody, headers)).toEqual({ text })
       }),
@@ -47,7 +47,7 @@ describe('the signature headers', () => {
 
   test('are refused by a ready-made verifier for another body, another event, another time or another secret', () => {
     const now = new Date()
-    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: now, key, previousKey: null })
+    const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp: now, key, previousKeys: [] })
     const verifier = new Webhook(secret)
     expect(() => verifier.verify(`${body} `, headers)).toThrow()
     expect(() => verifier.verify(body, { ...headers, 'webhook-id': 'evt_2' })).toThrow()
@@ -62,7 +62,7 @@ describe('the signature headers', () => {
       body,
       timestamp: new Date(),
       key,
-      previousKey: signingKey(previousSecret),
+      previousKeys: [signingKey(previousSecret)],
     })
     expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
     expect(new Webhook(previousSecret).verify(body, headers)).toEqual(JSON.parse(body))

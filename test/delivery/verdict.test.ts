@@ -3,7 +3,15 @@ import type { ExchangeOutcome } from '../../server/delivery/exchange.ts'
 import { faultOf, verdictOf } from '../../server/delivery/verdict.ts'
 
 function answered(status: number, retryAfterSeconds: number | null = null): ExchangeOutcome {
-  return { kind: 'answered', startedAt: new Date(0), durationMs: 5, status, body: '', retryAfterSeconds }
+  return {
+    kind: 'answered',
+    startedAt: new Date(0),
+    durationMs: 5,
+    status,
+    body: '',
+    retryAfterSeconds,
+    reposted: false,
+  }
 }
 
 const refused: ExchangeOutcome = {
@@ -13,6 +21,8 @@ const refused: ExchangeOutcome = {
   stage: 'before-sending',
   reason: 'connection-refused',
   message: 'The connection was refused.',
+  partialAnswer: null,
+  reposted: false,
 }
 
 describe('the verdict on an attempt', () => {

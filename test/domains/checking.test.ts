@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import type { Domain } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { claimDomains } from '../../server/domains/queries.ts'
+import { live } from '../support/scope.ts'
 import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
 
 const minuteMs = 60_000
@@ -21,7 +22,7 @@ afterEach(async () => {
 afterAll(() => world.end())
 
 async function add(): Promise<Domain> {
-  const domain = await world.domains.create(world.db, world.account, { name: `shop-${++counter}.example` })
+  const domain = await world.domains.create(world.db, live(world.account), { name: `shop-${++counter}.example` })
   await world.emitted()
   return domain
 }
@@ -67,7 +68,7 @@ test('records that do not appear in 72 hours make the domain fail, and asking be
   world.moveClock(dayMs)
   expect(await world.runDueChecks()).toBe(0)
   withdraw(world.dns, domain)
-  const again = await world.domains.verify(world.db, world.account, domain.id)
+  const again = await world.domains.verify(world.db, live(world.account), domain.id)
   expect(again.status).toBe('pending')
   publish(world.dns, domain)
   world.moveClock(minuteMs)
@@ -78,7 +79,7 @@ test('records that do not appear in 72 hours make the domain fail, and asking be
 test('a verified domain that loses a record shows it, and has failed on the third day', async () => {
   const domain = await add()
   publish(world.dns, domain)
-  await world.domains.verify(world.db, world.account, domain.id)
+  await world.domains.verify(world.db, live(world.account), domain.id)
   await world.emitted()
   withdraw(world.dns, domain)
   const statuses: string[] = []
@@ -92,7 +93,7 @@ test('a verified domain that loses a record shows it, and has failed on the thir
   expect(statuses).toEqual(['verified', 'verified', 'failed', 'failed'])
   expect(await world.emitted()).toEqual([])
   publish(world.dns, domain)
-  await world.domains.verify(world.db, world.account, domain.id)
+  await world.domains.verify(world.db, live(world.account), domain.id)
   expect(await world.emitted()).toEqual([['domain.verified', { domainId: domain.id, domain: domain.name }]])
 })
 
@@ -185,10 +186,10 @@ describe('a service whose name has no dot', () => {
   async function createIn(options: Parameters<typeof createDomainWorld>[0]) {
     const unnamed = await createDomainWorld(options)
     onTestFinished(() => unnamed.end())
-    const domain = await unnamed.domains.create(unnamed.db, unnamed.account, { name: 'example.com' })
+    const domain = await unnamed.domains.create(unnamed.db, live(unnamed.account), { name: 'example.com' })
     const verified = async () => {
       publish(unnamed.dns, domain)
-      return unnamed.domains.verify(unnamed.db, unnamed.account, domain.id)
+      return unnamed.domains.verify(unnamed.db, live(unnamed.account), domain.id)
     }
     return { ...unnamed, domain, verified }
   }

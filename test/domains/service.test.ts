@@ -9,6 +9,7 @@ import { createMailTokens } from '../../server/mail/message/tokens.ts'
 import { openPrivateKey } from '../../server/private-keys.ts'
 import { refusal } from '../audiences/world.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
+import { live } from '../support/scope.ts'
 import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
 
 let world: DomainWorld
@@ -29,7 +30,7 @@ function newName(): string {
 
 /** A domain of our account whose events are seen already. */
 async function add(name = newName()) {
-  const domain = await world.domains.create(world.db, world.account, { name })
+  const domain = await world.domains.create(world.db, live(world.account), { name })
   await world.emitted()
   return domain
 }
@@ -52,7 +53,7 @@ const allVerified = {
 describe('adding a domain', () => {
   test('answers the records to publish, and tells of it', async () => {
     const { db, account, domains, emitted, clock } = world
-    const domain = await domains.create(db, account, { name: 'Example.COM.' })
+    const domain = await domains.create(db, live(account), { name: 'Example.COM.' })
     const suffix = domain.id.slice(-10)
     expect(domain.records.map(({ ttl }) => ttl)).toEqual([3600, 3600, 3600, 3600, 3600])
     expect(
@@ -93,28 +94,28 @@ describe('adding a domain', () => {
 
   test('has the return path that is wanted, in its records and wherever bounces go', async () => {
     const { db, account, domains } = world
-    const domain = await domains.create(db, account, { name: 'example.com', returnPath: 'Bounces.mail-1' })
+    const domain = await domains.create(db, live(account), { name: 'example.com', returnPath: 'Bounces.mail-1' })
     expect(domain.returnPath).toBe('bounces.mail-1')
     const ofReturnPath = domain.records.filter(({ purpose }) => purpose === 'spf' || purpose === 'return_path')
     expect(ofReturnPath.map(({ name }) => name)).toEqual(Array(2).fill('bounces.mail-1.example.com'))
     expect(await domains.get(db, account, domain.id)).toEqual(domain)
     expect((await add()).returnPath).toBe('send')
     publish(world.dns, domain)
-    expect(await domains.verify(db, account, domain.id)).toMatchObject({ status: 'verified' })
+    expect(await domains.verify(db, live(account), domain.id)).toMatchObject({ status: 'verified' })
   })
 
   test('leaves room for the addresses at its return path, and refuses one that does not', async () => {
     const { db, account, domains } = world
     const name = `${'a.'.repeat(70)}example`
     const most = maxReturnPathLength - name.length - 1
-    const domain = await domains.create(db, account, { name, returnPath: 'r'.repeat(most) })
+    const domain = await domains.create(db, live(account), { name, returnPath: 'r'.repeat(most) })
     const tokens = createMailTokens(Buffer.alloc(32, 1))
     const emailId = newId('email', world.clock.now())
     const host = domain.records.find(({ purpose }) => purpose === 'return_path')?.name ?? ''
     expect(tokens.returnPath({ emailId, position: 49 }, host)).toHaveLength(254)
-    const failure = domains.create(db, account, { name: `b.${name}`, returnPath: 'r'.repeat(most - 1) })
+    const failure = domains.create(db, live(account), { name: `b.${name}`, returnPath: 'r'.repeat(most - 1) })
     await expect(failure).rejects.toMatchObject({
-      code: 'validation_error',
+      code: 'rule_violation',
       details: [{ path: 'body.returnPath', message: 'must be at most 205 characters with the domain' }],
     })
   })
@@ -139,8 +140,8 @@ describe('adding a domain', () => {
 
   test('is refused for a name that is none', async () => {
     const { db, account, domains, emitted } = world
-    const failure = await domains.create(db, account, { name: 'printer.local' }).catch((error: unknown) => error)
-    expect(failure).toMatchObject({ code: 'validation_error', details: [{ path: 'body.name' }] })
+    const failure = await domains.create(db, live(account), { name: 'printer.local' }).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'rule_violation', details: [{ path: 'body.name' }] })
     expect(await emitted()).toEqual([])
   })
 
@@ -148,11 +149,11 @@ describe('adding a domain', () => {
     const { db, account, domains, emitted } = world
     await add('xn--bcher-kva.example')
     for (const name of ['xn--bcher-kva.example', 'BÜCHER.example', 'bücher.example.']) {
-      expect(await refusal(domains.create(db, account, { name }))).toBe('conflict')
+      expect(await refusal(domains.create(db, live(account), { name }))).toBe('conflict')
     }
     expect(await emitted()).toEqual([])
     const name = newName()
-    const outcomes = await Promise.all([1, 2, 3].map(() => refusal(domains.create(db, account, { name }))))
+    const outcomes = await Promise.all([1, 2, 3].map(() => refusal(domains.create(db, live(account), { name }))))
     expect(outcomes.toSorted()).toEqual(['conflict', 'conflict', 'not refused'])
     expect(await emitted()).toHaveLength(1)
   })
@@ -160,7 +161,7 @@ describe('adding a domain', () => {
   test('is possible in another account, with keys of its own', async () => {
     const { db, stranger, domains } = world
     const ours = await add()
-    const theirs = await domains.create(db, stranger, { name: ours.name })
+    const theirs = await domains.create(db, live(stranger), { name: ours.name })
     expect(theirs.records[0]?.name).not.toBe(ours.records[0]?.name)
     expect(theirs.records[0]?.value).not.toBe(ours.records[0]?.value)
   })
@@ -175,9 +176,9 @@ describe('adding a domain', () => {
       SELECT 'dom_' || n, ${crowded}, n || '.example', '', '', '', '', '', '', ''
       FROM generate_series(2, ${maxDomains}::int) AS n
     `.execute(db)
-    const create = () => domains.create(db, crowded, { name: newName() })
+    const create = () => domains.create(db, live(crowded), { name: newName() })
     const { second } = await inTransaction(db, async (trx) => {
-      await domains.create(trx, crowded, { name: newName() })
+      await domains.create(trx, live(crowded), { name: newName() })
       const second = refusal(create())
       await Promise.race([untilSomebodyWaits(db), second])
       return { second }
@@ -191,7 +192,7 @@ describe('adding a domain', () => {
   test('leaves nothing when its transaction is rolled back', async () => {
     const { db, account, domains, emitted } = world
     const undone = inTransaction(db, async (trx) => {
-      await domains.create(trx, account, { name: newName() })
+      await domains.create(trx, live(account), { name: newName() })
       throw new Error('rolled back')
     })
     await expect(undone).rejects.toThrow('rolled back')
@@ -214,8 +215,8 @@ test("another account's domain is not there", async () => {
   const { db, stranger, domains, emitted } = world
   const { id } = await add()
   expect(await refusal(domains.get(db, stranger, id))).toBe('not_found')
-  expect(await refusal(domains.verify(db, stranger, id))).toBe('not_found')
-  expect(await refusal(domains.delete(db, stranger, id))).toBe('not_found')
+  expect(await refusal(domains.verify(db, live(stranger), id))).toBe('not_found')
+  expect(await refusal(domains.delete(db, live(stranger), id))).toBe('not_found')
   expect(await emitted()).toEqual([])
 })
 
@@ -223,10 +224,10 @@ describe('deleting a domain', () => {
   test('takes it away, and tells of it', async () => {
     const { db, account, domains, emitted } = world
     const { id, name } = await add()
-    await domains.delete(db, account, id)
+    await domains.delete(db, live(account), id)
     expect(await emitted()).toEqual([['domain.deleted', { domainId: id, domain: name }]])
     expect(await refusal(domains.get(db, account, id))).toBe('not_found')
-    expect(await refusal(domains.delete(db, account, id))).toBe('not_found')
+    expect(await refusal(domains.delete(db, live(account), id))).toBe('not_found')
     expect(await emitted()).toEqual([])
   })
 
@@ -236,8 +237,8 @@ describe('deleting a domain', () => {
     publish(dns, domain)
     // Locked by us, as if the deletion had come first.
     const verified = await inTransaction(db, async (trx) => {
-      await domains.delete(trx, account, domain.id)
-      const checking = refusal(domains.verify(db, account, domain.id))
+      await domains.delete(trx, live(account), domain.id)
+      const checking = refusal(domains.verify(db, live(account), domain.id))
       await expect.poll(() => dns.queries.some(({ name }) => name === `_dmarc.${domain.name}`)).toBe(true)
       return { checking }
     })
@@ -251,7 +252,7 @@ describe('verifying a domain', () => {
     const { db, account, domains, clock, emitted } = world
     const before = await add()
     world.moveClock(1_000)
-    const after = await domains.verify(db, account, before.id)
+    const after = await domains.verify(db, live(account), before.id)
     expect(after).toMatchObject({
       status: 'pending',
       lastCheckedAt: clock.now().toISOString(),
@@ -266,10 +267,10 @@ describe('verifying a domain', () => {
     const { db, account, domains, dns, clock, emitted } = world
     const domain = await add()
     publish(dns, domain)
-    const verified = await domains.verify(db, account, domain.id)
+    const verified = await domains.verify(db, live(account), domain.id)
     expect(verified).toMatchObject({ status: 'verified', verifiedAt: clock.now().toISOString() })
     expect(statusesOf(verified)).toEqual(allVerified)
-    await domains.verify(db, account, domain.id)
+    await domains.verify(db, live(account), domain.id)
     expect(await emitted()).toEqual([['domain.verified', { domainId: domain.id, domain: domain.name }]])
   })
 
@@ -277,9 +278,9 @@ describe('verifying a domain', () => {
     const { db, account, domains, dns } = world
     const domain = await add()
     publish(dns, domain, ['spf', 'return_path', 'dkim_ed25519'])
-    expect((await domains.verify(db, account, domain.id)).status).toBe('pending')
+    expect((await domains.verify(db, live(account), domain.id)).status).toBe('pending')
     publish(dns, domain, ['dkim_rsa'])
-    const verified = await domains.verify(db, account, domain.id)
+    const verified = await domains.verify(db, live(account), domain.id)
     expect(verified.status).toBe('verified')
     expect(statusesOf(verified)).toMatchObject({ dmarc: 'missing' })
   })
@@ -288,7 +289,7 @@ describe('verifying a domain', () => {
     const { db, account, domains, dns, emitted } = world
     const domain = await add()
     publish(dns, domain)
-    const answers = await Promise.all(Array.from({ length: 6 }, () => domains.verify(db, account, domain.id)))
+    const answers = await Promise.all(Array.from({ length: 6 }, () => domains.verify(db, live(account), domain.id)))
     expect(answers.map(({ status }) => status)).toEqual(Array(6).fill('verified'))
     expect(await emitted()).toHaveLength(1)
   })
@@ -297,11 +298,11 @@ describe('verifying a domain', () => {
     const { db, account, domains, dns, emitted } = world
     const domain = await add()
     publish(dns, domain)
-    await domains.verify(db, account, domain.id)
+    await domains.verify(db, live(account), domain.id)
     await emitted()
     withdraw(dns, domain)
     for (let i = 0; i < 5; i++) {
-      const after = await domains.verify(db, account, domain.id)
+      const after = await domains.verify(db, live(account), domain.id)
       expect([after.status, statusesOf(after).dkim_rsa]).toEqual(['verified', 'missing'])
     }
     expect(await emitted()).toEqual([])
@@ -311,9 +312,9 @@ describe('verifying a domain', () => {
     const { db, account, domains, dns } = world
     const domain = await add()
     publish(dns, domain)
-    await domains.verify(db, account, domain.id)
+    await domains.verify(db, live(account), domain.id)
     for (const { name } of domain.records) dns.set(name, 'failure')
-    const after = await domains.verify(db, account, domain.id)
+    const after = await domains.verify(db, live(account), domain.id)
     expect(after.status).toBe('verified')
     expect(new Set(Object.values(statusesOf(after)))).toEqual(new Set(['server_failure']))
   })
@@ -328,10 +329,10 @@ describe('the domain an address is sent from', () => {
     expect(await find('covering.example')).toEqual({ id: above.id, name: above.name, status: 'pending' })
     expect((await find('a.news.covering.example'))?.id).toBe(below.id)
     publish(dns, above)
-    await domains.verify(db, account, above.id)
+    await domains.verify(db, live(account), above.id)
     expect(await find('a.news.covering.example')).toEqual({ id: above.id, name: above.name, status: 'verified' })
     publish(dns, below)
-    await domains.verify(db, account, below.id)
+    await domains.verify(db, live(account), below.id)
     expect((await find('a.news.covering.example'))?.id).toBe(below.id)
     expect(await find('uncovering.example')).toBeNull()
     expect(await find('example')).toBeNull()
@@ -349,7 +350,7 @@ describe('while mail is captured', () => {
 
   test('a name below .test is verified at once, without any DNS', async () => {
     const { db, account, domains, dns, emitted } = captured
-    const domain = await domains.create(db, account, { name: 'shop.test' })
+    const domain = await domains.create(db, live(account), { name: 'shop.test' })
     expect(domain).toMatchObject({ status: 'verified' })
     expect(statusesOf(domain)).toEqual(allVerified)
     expect(domain.records[0]?.hint).toContain('while mail is captured')
@@ -358,19 +359,19 @@ describe('while mail is captured', () => {
       ['domain.created', { ...data, status: 'pending' }],
       ['domain.verified', data],
     ])
-    expect(await domains.verify(db, account, domain.id)).toEqual(domain)
+    expect(await domains.verify(db, live(account), domain.id)).toEqual(domain)
     expect(dns.queries).toEqual([])
   })
 
   test('every other name is looked up', async () => {
     const { db, account, domains, dns } = captured
-    const domain = await domains.create(db, account, { name: 'shop.test.example' })
-    expect((await domains.verify(db, account, domain.id)).status).toBe('pending')
+    const domain = await domains.create(db, live(account), { name: 'shop.test.example' })
+    expect((await domains.verify(db, live(account), domain.id)).status).toBe('pending')
     expect(dns.queries).not.toEqual([])
   })
 
   test('and where it is not captured, so is that', async () => {
     const domain = await add('shop.test')
-    expect((await world.domains.verify(world.db, world.account, domain.id)).status).toBe('pending')
+    expect((await world.domains.verify(world.db, live(world.account), domain.id)).status).toBe('pending')
   })
 })

@@ -60,9 +60,7 @@ test('a header named __proto__ is refused, and not lost', () => {
   const sent = JSON.parse('{"__proto__": "x", "constructor": "y"}')
   const { success, error } = headerMap.safeParse(sent)
   expect(success).toBe(false)
-  expect(error?.issues).toEqual([
-    expect.objectContaining({ path: ['__proto__'], message: 'cannot be the name of a header here' }),
-  ])
+  expect(error?.issues).toEqual([expect.objectContaining({ path: ['__proto__'], message: 'cannot be a name here' })])
   expect(headerMap.parse(JSON.parse('{"constructor": "y"}'))).toEqual({ constructor: 'y' })
 })
 

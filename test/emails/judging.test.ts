@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createJudge } from '../../server/emails/judging.ts'
 import { readEmail } from '../../server/emails/read-email.ts'
@@ -13,12 +14,17 @@ afterAll(() => world.end())
 
 /** What a live key is told that sends from a domain the account does not have. */
 async function refusalOf(from: string, isCaptured: boolean): Promise<string | undefined> {
-  const { db, live, suppressions, contacts, time } = world
+  const { db, live, time } = world
   const { email } = readEmail({ ...good, from }, { now: time.clock.now(), path: 'body' })
   if (email === null) throw new Error('the email of the test is none')
-  const means = { findSendingDomain, findSuppressed: suppressions.find, findUnsubscribed: contacts.unsubscribed }
+  const means = { ...readers(), faultOfLinks: null }
   const judge = await createJudge(db, { ...means, isCaptured }, { sender: live, emails: [email] })
   return judge.refusalOf(email, 'body')?.message
+}
+
+function readers() {
+  const { suppressions, contacts } = world
+  return { findSendingDomain, findSuppressed: suppressions.find, findUnsubscribed: contacts.unsubscribed }
 }
 
 test('who has no domain yet hears of those that need no DNS, where there are any', async () => {
@@ -27,4 +33,31 @@ test('who has no domain yet hears of those that need no DNS, where there are any
   const sent = await refusalOf('a@shop.example', false)
   expect(sent).toContain('publish its DNS records; then send again')
   expect(sent).not.toContain('.test')
+})
+
+describe('links that would lead nowhere', () => {
+  const faultOfLinks = 'PUBLIC_URL is not set'
+
+  async function refused(changes: Partial<SendEmail>, mode: 'test' | 'live' = 'live') {
+    const { db, live, time } = world
+    const { email } = readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
+    if (email === null) throw new Error('the email of the test is none')
+    const means = { ...readers(), isCaptured: false, faultOfLinks }
+    const judge = await createJudge(db, means, { sender: { ...live, mode }, emails: [email] })
+    const refusal = judge.refusalOf(email, 'body')
+    return refusal === null ? null : [refusal.code, refusal.details[0]?.path, refusal.message]
+  }
+
+  test('refuse what has such links, and say what to do', async () => {
+    const said = expect.stringMatching(/PUBLIC_URL is not set\. Ask the operator .* set PUBLIC_URL/)
+    expect(await refused({ trackOpens: true })).toEqual(['public_url_needed', 'body.trackOpens', said])
+    expect(await refused({ trackClicks: true })).toEqual(['public_url_needed', 'body.trackClicks', said])
+    const { id: audienceId } = await world.audiences.create(world.db, world.live.accountId, { name: 'News' })
+    expect(await refused({ audienceId })).toEqual(['public_url_needed', 'body.audienceId', said])
+  })
+
+  test('keep nothing else from being sent, and no test key from trying', async () => {
+    expect(await refused({})).toBeNull()
+    expect(await refused({ trackOpens: true }, 'test')).toBeNull()
+  })
 })

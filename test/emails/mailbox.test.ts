@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { mailboxForm } from '../../contract/fields.ts'
 import { readMailbox, writeMailbox } from '../../server/emails/mailbox.ts'
 import { addressKey } from '../../server/subscribers/address.ts'
 
@@ -28,6 +29,7 @@ describe('what is read', () => {
     ['😀 <ada@example.com>', '😀', 'ada@example.com', 'example.com'],
   ])('%s', (text, name, address, domain) => {
     expect(readMailbox(text)).toEqual({ mailbox: { name, address, domain }, fault: null })
+    expect(text).toMatch(mailboxForm)
   })
 })
 
@@ -169,5 +171,59 @@ describe('two addresses are the same', () => {
     ['jörg@example.com', 'jorg@example.com'],
   ])('but not %s and %s', (one, other) => {
     expect(addressKey(one)).not.toBe(addressKey(other))
+  })
+})
+
+describe('the published form of a mailbox', () => {
+  const marks = fc.constantFrom(
+    ...'ab0@.<>"\\ ,;:()[]-',
+    '\t',
+    '\r\n',
+    '\u00a0',
+    '\u3000',
+    '\ufeff',
+    '\u2028',
+    'é',
+    '例',
+    '。',
+    '😀',
+  )
+  const text = fc.oneof(fc.string({ unit: marks }), fc.string({ unit: 'binary' }))
+
+  test('is that of everything that is read', () => {
+    fc.assert(
+      fc.property(text, text, locals, domains, (before, after, local, domain) => {
+        const address = `${local}@${domain}`
+        const given = [
+          before + address + after,
+          `${before}<${address}>${after}`,
+          `${before}@${domain}`,
+          `a@b${after}.example`,
+        ]
+        for (const one of given) {
+          if (readMailbox(one).fault === null) expect(one).toMatch(mailboxForm)
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('is broken by nearly everything that is refused', () => {
+    const refused = [
+      'ada',
+      '@a.example',
+      'a@b',
+      'a..b@c.example',
+      'a b@c.example',
+      'a@b.example, c@d.example',
+      'a@[127.0.0.1]',
+    ]
+    for (const one of refused) expect(one).not.toMatch(mailboxForm)
+  })
+
+  test('is tried in no time on the longest text there may be', () => {
+    for (const one of ['a', '"', '"\\', '. ', 'a.', '<', 'a@', 'é', '\t', '"a"@b.']) {
+      expect(one.repeat(500).slice(0, 500)).not.toMatch(mailboxForm)
+    }
   })
 })

@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterAll(() => world.end())
 
 test('an email that is deleted while it is read is not found', async () => {
-  const { db, account, live, emails } = world
+  const { db, live, emails } = world
   const { id } = await emails.send(db, live, good)
   const { reading } = await db.transaction().execute(async (trx) => {
     await sql`LOCK TABLE email_recipients IN ACCESS EXCLUSIVE MODE`.execute(trx)
     // The email itself is read, and then its recipients are waited for.
-    const reading = refusal(emails.get(db, account, id))
+    const reading = refusal(emails.get(db, live, id))
     await untilSomebodyWaits(db)
     await trx.deleteFrom('emails').where('id', '=', id).execute()
     return { reading }

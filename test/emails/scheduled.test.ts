@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import type { Trx } from '../../server/database/connection.ts'
 import { lockDue, markSending } from '../../server/mail/begin.ts'
+import type { Scope } from '../../server/scope.ts'
 import { refusal } from '../audiences/world.ts'
+import { live } from '../support/scope.ts'
 import { createEmailWorld, type EmailWorld, good, hourMs } from './world.ts'
 
 let world: EmailWorld
@@ -40,7 +42,7 @@ describe('rescheduling', () => {
     const id = await schedule(['ada@example.org', 'bob@example.org'])
     const to = inHours(3)
     await time.advance(60_000)
-    const moved = await emails.reschedule(db, account, id, to)
+    const moved = await emails.reschedule(db, live(account), id, to)
     expect(moved).toMatchObject({
       id,
       status: 'scheduled',
@@ -48,7 +50,7 @@ describe('rescheduling', () => {
       updatedAt: time.clock.now().toISOString(),
       to: ['ada@example.org', 'bob@example.org'],
     })
-    const { recipients, timeline } = await emails.get(db, account, id)
+    const { recipients, timeline } = await emails.get(db, live(account), id)
     expect(recipients.map(({ nextAttemptAt }) => nextAttemptAt)).toEqual([to.toISOString(), to.toISOString()])
     expect(timeline.map(({ type, detail }) => [type, detail])).toEqual([
       ['scheduled', expect.any(String)],
@@ -63,7 +65,7 @@ describe('rescheduling', () => {
   test('can bring it forward', async () => {
     const { db, account, emails, time } = world
     const id = await schedule()
-    await emails.reschedule(db, account, id, inHours(0.5))
+    await emails.reschedule(db, live(account), id, inHours(0.5))
     await time.advance(hourMs / 2)
     expect(await world.due()).toEqual([id])
   })
@@ -74,8 +76,8 @@ describe('rescheduling', () => {
   ])('by %i hours from now is refused', async (hours, message) => {
     const { db, account, emails } = world
     const id = await schedule()
-    await expect(emails.reschedule(db, account, id, inHours(hours))).rejects.toMatchObject({
-      code: 'validation_error',
+    await expect(emails.reschedule(db, live(account), id, inHours(hours))).rejects.toMatchObject({
+      code: 'rule_violation',
       details: [{ path: 'body.scheduledAt', message }],
     })
   })
@@ -86,7 +88,7 @@ describe('rescheduling', () => {
     await time.advance(hourMs)
     const claimed = (await queue.claim('due', 10)).filter(({ emailId }) => emailId === id)
     expect(claimed).toHaveLength(1)
-    await emails.reschedule(db, account, id, inHours(2))
+    await emails.reschedule(db, live(account), id, inHours(2))
     expect(await db.transaction().execute((trx) => begin(trx, id))).toBe(0)
     // Nor does its claim take the new job away.
     await db.transaction().execute((trx) =>
@@ -106,8 +108,8 @@ describe('canceling', () => {
     const { db, account, emails, queue, time } = world
     const id = await schedule()
     const at = time.clock.now().toISOString()
-    expect(await emails.cancel(db, account, id)).toMatchObject({ id, status: 'canceled', completedAt: at })
-    const { recipients, timeline } = await emails.get(db, account, id)
+    expect(await emails.cancel(db, live(account), id)).toMatchObject({ id, status: 'canceled', completedAt: at })
+    const { recipients, timeline } = await emails.get(db, live(account), id)
     expect(recipients).toMatchObject([{ status: 'canceled', nextAttemptAt: null }])
     expect(timeline.map(({ type }) => type)).toEqual(['scheduled', 'canceled'])
     expect(await queue.missing(db, [id])).toEqual([id])
@@ -117,21 +119,21 @@ describe('canceling', () => {
     const { db, account, emails, suppressions } = world
     await suppressions.create(db, account, { address: 'blocked@example.org' })
     const id = await schedule(['blocked@example.org', 'ada@example.org'])
-    await emails.cancel(db, account, id)
-    const { recipients } = await emails.get(db, account, id)
+    await emails.cancel(db, live(account), id)
+    const { recipients } = await emails.get(db, live(account), id)
     expect(recipients.map(({ status }) => status)).toEqual(['suppressed', 'canceled'])
   })
 })
 
 describe('neither is possible', () => {
   const both = [
-    ['reschedule', (id: string) => world.emails.reschedule(world.db, world.account, id, inHours(2))],
-    ['cancel', (id: string) => world.emails.cancel(world.db, world.account, id)],
+    ['reschedule', (id: string, key: Scope = world.live) => world.emails.reschedule(world.db, key, id, inHours(2))],
+    ['cancel', (id: string, key: Scope = world.live) => world.emails.cancel(world.db, key, id)],
   ] as const
 
   test.each(both)('once it was canceled: %s', async (_, change) => {
     const id = await schedule()
-    await world.emails.cancel(world.db, world.account, id)
+    await world.emails.cancel(world.db, live(world.account), id)
     expect(await refusal(change(id))).toBe('email_not_scheduled')
   })
 
@@ -142,7 +144,7 @@ describe('neither is possible', () => {
       await emails.send(db, live, good),
       await emails.send(db, testKey, { ...good, scheduledAt }),
     ]
-    expect([validated.status, await refusal(change(queued.id)), await refusal(change(validated.id))]).toEqual([
+    expect([validated.status, await refusal(change(queued.id)), await refusal(change(validated.id, testKey))]).toEqual([
       'validated',
       'email_not_scheduled',
       'email_not_scheduled',
@@ -153,9 +155,10 @@ describe('neither is possible', () => {
     expect(await refusal(change(exampleId('email')))).toBe('not_found')
     const { db, stranger, emails } = world
     const id = await schedule()
-    const theirs = name === 'cancel' ? emails.cancel(db, stranger, id) : emails.reschedule(db, stranger, id, inHours(2))
+    const theirs =
+      name === 'cancel' ? emails.cancel(db, live(stranger), id) : emails.reschedule(db, live(stranger), id, inHours(2))
     expect(await refusal(theirs)).toBe('not_found')
-    expect((await emails.get(db, world.account, id)).status).toBe('scheduled')
+    expect((await emails.get(db, live(world.account), id)).status).toBe('scheduled')
   })
 
   test.each(both)('once it was begun: %s', async (_, change) => {
@@ -174,12 +177,12 @@ describe('of canceling and sending at one moment, one happens', () => {
     await time.advance(hourMs)
     let worker: Promise<number> | undefined
     await db.transaction().execute(async (trx) => {
-      await emails.cancel(trx, account, id)
+      await emails.cancel(trx, live(account), id)
       // Waits for the row that is locked here.
       worker = db.transaction().execute((other) => begin(other, id))
     })
     expect(await worker).toBe(0)
-    expect((await emails.get(db, account, id)).status).toBe('canceled')
+    expect((await emails.get(db, live(account), id)).status).toBe('canceled')
   })
 
   test('sending, where it is first: canceling is refused', async () => {
@@ -189,10 +192,10 @@ describe('of canceling and sending at one moment, one happens', () => {
     let canceling: Promise<unknown> | undefined
     await db.transaction().execute(async (trx) => {
       expect(await begin(trx, id)).toBe(1)
-      canceling = refusal(emails.cancel(db, account, id))
+      canceling = refusal(emails.cancel(db, live(account), id))
     })
     expect(await canceling).toBe('email_not_scheduled')
-    expect((await emails.get(db, account, id)).status).toBe('sending')
+    expect((await emails.get(db, live(account), id)).status).toBe('sending')
   })
 
   test('whoever comes first, never both', async () => {
@@ -202,9 +205,9 @@ describe('of canceling and sending at one moment, one happens', () => {
       await time.advance(hourMs)
       const [begun, canceled] = await Promise.all([
         db.transaction().execute((trx) => begin(trx, id)),
-        refusal(emails.cancel(db, account, id)),
+        refusal(emails.cancel(db, live(account), id)),
       ])
-      const { status } = await emails.get(db, account, id)
+      const { status } = await emails.get(db, live(account), id)
       expect([begun, canceled, status]).toEqual(
         begun === 1 ? [1, 'email_not_scheduled', 'sending'] : [0, 'not refused', 'canceled'],
       )

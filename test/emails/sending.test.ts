@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { DomainError } from '../../server/errors.ts'
+import type { Scope } from '../../server/scope.ts'
 import { refusal } from '../audiences/world.ts'
 import { createEmailWorld, type EmailWorld, good, hourMs } from './world.ts'
 
@@ -15,14 +16,14 @@ beforeEach(async () => {
   await world.due()
 })
 
-async function statusesOf(id: string): Promise<[string, ...string[]]> {
-  const { status, recipients } = await world.emails.get(world.db, world.account, id)
+async function statusesOf(id: string, key: Scope = world.live): Promise<[string, ...string[]]> {
+  const { status, recipients } = await world.emails.get(world.db, key, id)
   return [status, ...recipients.map((recipient) => recipient.status)]
 }
 
 describe('a live key', () => {
   test('has an email sent: it is queued with its recipients and its job, and the sending is woken', async () => {
-    const { db, account, live, emails, wakes } = world
+    const { db, live, emails, wakes } = world
     const before = wakes()
     const { id, status } = await emails.send(db, live, {
       ...good,
@@ -30,7 +31,7 @@ describe('a live key', () => {
       bcc: 'cy@example.org',
     })
     expect(status).toBe('queued')
-    expect(await emails.get(db, account, id)).toMatchObject({
+    expect(await emails.get(db, live, id)).toMatchObject({
       mode: 'live',
       from: 'Shop <hello@shop.test>',
       to: ['Ada <ada@example.org>', 'bob@bücher.example'],
@@ -70,7 +71,7 @@ describe('a live key', () => {
   })
 
   test('stores the content as it was given, and the attachments as bytes', async () => {
-    const { db, account, live, emails } = world
+    const { db, live, emails } = world
     const content = Buffer.from([0, 1, 2, 0xff, 0x5c, 0x22])
     const { id } = await emails.send(db, live, {
       ...good,
@@ -86,7 +87,7 @@ describe('a live key', () => {
       ],
       trackOpens: true,
     })
-    expect(await emails.get(db, account, id)).toMatchObject({
+    expect(await emails.get(db, live, id)).toMatchObject({
       html: '<p>"Ä" \\ {a,b} 😀</p>',
       text: 'line\r\nline\ttab',
       subject: '{"NULL", \\}',
@@ -123,8 +124,8 @@ describe('a live key', () => {
   )
 
   test('does not send from a domain that is not verified, nor from one of another account', async () => {
-    const { db, account, stranger, live, domains, emails } = world
-    const { id } = await domains.create(db, account, { name: 'pending.example' })
+    const { db, stranger, live, domains, emails } = world
+    const { id } = await domains.create(db, live, { name: 'pending.example' })
     await expect(emails.send(db, live, { ...good, from: 'a@pending.example' })).rejects.toMatchObject({
       code: 'domain_not_verified',
       message: expect.stringContaining(`POST /v1/domains/${id}/verify`),
@@ -152,7 +153,7 @@ describe('a test key', () => {
     const before = wakes()
     const { id, status } = await emails.send(db, testKey, { ...good, from: 'anybody@anywhere.example' })
     expect(status).toBe('validated')
-    const { completedAt, timeline, recipients } = await emails.get(db, world.account, id)
+    const { completedAt, timeline, recipients } = await emails.get(db, testKey, id)
     expect(completedAt).not.toBeNull()
     expect(timeline.map(({ type }) => type)).toEqual(['validated'])
     expect(recipients.map((recipient) => recipient.status)).toEqual(['validated'])
@@ -169,7 +170,7 @@ describe('a test key', () => {
       ...good,
       to: ['Delivered+1@Simulator.TEST', 'ada@example.org', 'delivered@mx.simulator.test'],
     })
-    expect(await statusesOf(id)).toEqual(['queued', 'queued', 'validated', 'validated'])
+    expect(await statusesOf(id, testKey)).toEqual(['queued', 'queued', 'validated', 'validated'])
     expect(await world.due()).toEqual([id])
   })
 
@@ -187,7 +188,7 @@ describe('suppressed addresses', () => {
     const { db, account, live, emails, suppressions } = world
     await suppressions.create(db, account, { address: 'Blocked@Example.org' })
     const { id } = await emails.send(db, live, { ...good, to: ['ada@example.org', 'BLOCKED@example.org'] })
-    const { status, recipients, timeline } = await emails.get(db, account, id)
+    const { status, recipients, timeline } = await emails.get(db, live, id)
     const reason =
       'The address has been on the suppression list since 2026-03-01 (manual), so nothing is sent to it. DELETE /v1/suppressions/BLOCKED%40example.org takes it off.'
     expect([status, recipients]).toMatchObject(['queued', [{ status: 'queued' }, { status: 'suppressed', reason }]])
@@ -207,7 +208,7 @@ describe('suppressed addresses', () => {
     await suppressions.create(db, account, { address: 'alone@example.org' })
     const { id, status } = await emails.send(db, live, { ...good, to: 'alone@example.org' })
     expect(status).toBe('suppressed')
-    const { completedAt, timeline } = await emails.get(db, account, id)
+    const { completedAt, timeline } = await emails.get(db, live, id)
     expect([completedAt, timeline.map(({ type }) => type)]).toEqual(['2026-03-01T09:30:00.000Z', ['suppressed']])
     expect(await world.due()).toEqual([])
   })
@@ -261,14 +262,14 @@ describe('an email to an audience', () => {
       await audiences.create(db, account, { name: 'Other' }),
     ]
     const add = async (audienceId: string, email: string) =>
-      (await contacts.add(db, account, audienceId, { email })).subscriberId
+      (await contacts.add(db, live, audienceId, { email })).subscriberId
     await add(news.id, 'stays@example.org')
     const quiet = await add(news.id, 'quiet@example.org')
-    await contacts.update(db, account, { audienceId: news.id, subscriberId: quiet }, { status: 'unsubscribed' })
+    await contacts.update(db, live, { audienceId: news.id, subscriberId: quiet }, { status: 'unsubscribed' })
     const elsewhere = await add(other.id, 'elsewhere@example.org')
-    await contacts.update(db, account, { audienceId: other.id, subscriberId: elsewhere }, { status: 'unsubscribed' })
-    const gone = await subscribers.create(db, account, { email: 'gone@example.org' })
-    await subscribers.unsubscribe(db, account, gone.id)
+    await contacts.update(db, live, { audienceId: other.id, subscriberId: elsewhere }, { status: 'unsubscribed' })
+    const gone = await subscribers.create(db, live, { email: 'gone@example.org' })
+    await subscribers.unsubscribe(db, live, gone.id)
 
     const to = [
       'stays@example.org',
@@ -295,7 +296,7 @@ describe('a batch', () => {
   const malformed = { ...good, to: 'x' }
 
   test('is stored whole, in the order given', async () => {
-    const { db, account, live, emails } = world
+    const { db, live, emails } = world
     const items = Array.from({ length: 100 }, (_, index) => ({
       ...good,
       subject: `Email ${index}`,
@@ -305,15 +306,15 @@ describe('a batch', () => {
     const ids = sent.map((one) => (one instanceof DomainError ? '' : one.id))
     expect(ids).toEqual(ids.toSorted())
     expect(await world.due()).toEqual(ids)
-    const { data } = await emails.list(db, account, { limit: 100 })
+    const { data } = await emails.list(db, live, { limit: 100 })
     expect(data.map(({ subject, tags, to }) => [subject, tags, to])).toEqual(
       items.map(({ subject, tags, to }) => [subject, tags, to]).toReversed(),
     )
   })
 
   test('is refused whole, with every fault of every email, and stores nothing', async () => {
-    const { db, account, live, emails } = world
-    const before = await emails.list(db, account, { limit: 1 })
+    const { db, live, emails } = world
+    const before = await emails.list(db, live, { limit: 1 })
     const sent = emails.sendBatch(db, live, {
       items: [good, malformed, { ...malformed, text: null }],
       isPermissive: false,
@@ -328,7 +329,7 @@ describe('a batch', () => {
       message: expect.stringMatching(/^body\.emails\[1\]: "example\.com" is not a sending domain/),
       details: [{ path: 'body.emails[1].from' }],
     })
-    expect(await emails.list(db, account, { limit: 1 })).toEqual(before)
+    expect(await emails.list(db, live, { limit: 1 })).toEqual(before)
     expect(await world.due()).toEqual([])
   })
 
@@ -378,11 +379,11 @@ describe('a batch', () => {
 })
 
 test('what is scheduled waits for its time', async () => {
-  const { db, account, live, emails, time } = world
+  const { db, live, emails, time } = world
   const scheduledAt = new Date(time.clock.now().getTime() + hourMs).toISOString()
   const { id, status } = await emails.send(db, live, { ...good, scheduledAt })
   expect(status).toBe('scheduled')
-  expect(await emails.get(db, account, id)).toMatchObject({
+  expect(await emails.get(db, live, id)).toMatchObject({
     scheduledAt,
     completedAt: null,
     recipients: [{ status: 'queued', nextAttemptAt: scheduledAt }],

@@ -24,10 +24,10 @@ async function transactionsOf(ids: readonly string[]): Promise<string[]> {
 }
 
 test('small emails of requests at once share transactions, and each is stored, answered and queued as if alone', async () => {
-  const { db, live, emails, account } = world
+  const { db, live, emails } = world
   const subjects = Array.from({ length: count }, (_, index) => `Number ${index}`)
   const answers = await Promise.all(subjects.map((subject) => emails.send(db, live, { ...good, subject })))
-  const stored = await Promise.all(answers.map(({ id }) => emails.get(db, account, id)))
+  const stored = await Promise.all(answers.map(({ id }) => emails.get(db, live, id)))
   expect(stored.map(({ subject }) => subject)).toEqual(subjects)
   const ids = answers.map(({ id }) => id)
   expect(await world.due()).toEqual(ids.toSorted())
@@ -37,7 +37,7 @@ test('small emails of requests at once share transactions, and each is stored, a
 
 test('each is of the account and the mode of its own key, whoever sends at the same moment', async () => {
   const { db, live, stranger, emails, domains } = world
-  await domains.create(db, stranger, { name: 'shop.test' })
+  await domains.create(db, { ...live, accountId: stranger }, { name: 'shop.test' })
   const keys = [live, world.test, { ...live, accountId: stranger }, { ...world.test, accountId: stranger }]
   const senders = Array.from({ length: count }, () => keys).flat()
   const answers = await Promise.all(senders.map((sender) => emails.send(db, sender, good)))
@@ -69,7 +69,7 @@ test('each is refused for itself', async () => {
 })
 
 test('what the database takes of one email not, fails that one alone', async () => {
-  const { db, live, emails, account } = world
+  const { db, live, emails } = world
   await sql`ALTER TABLE emails ADD CONSTRAINT no_poison CHECK (subject <> 'poison')`.execute(db)
   try {
     const subjects = ['a', 'b', 'poison', 'c']
@@ -80,7 +80,7 @@ test('what the database takes of one email not, fails that one alone', async () 
       { reason: { constraint: 'no_poison' } },
       { status: 'fulfilled' },
     ])
-    const { data } = await emails.list(db, account, { limit: 3 })
+    const { data } = await emails.list(db, live, { limit: 3 })
     expect(data.map(({ subject }) => subject)).toEqual(['c', 'b', 'a'])
     expect(await world.due()).toHaveLength(3)
   } finally {

@@ -3,6 +3,7 @@ import { newId } from '../../server/ids.ts'
 import { recordFacts } from '../../server/mail/record.ts'
 import { unsubscribeByLink } from '../../server/suppressions/one-click.ts'
 import { seedEmail } from '../support/emails.ts'
+import { live } from '../support/scope.ts'
 import { createEmailWorld, type EmailWorld, good } from './world.ts'
 
 /* What lasts of an unsubscribing by the link of an email, whatever else comes of the address. */
@@ -85,18 +86,18 @@ describe('an unsubscribing', () => {
 
   test('is taken back by who makes the person active, and what else the address is there for stays', async () => {
     const { db, account, subscribers } = world
-    const { id } = await subscribers.create(db, account, { email: 'Back@example.org' })
+    const { id } = await subscribers.create(db, live(account), { email: 'Back@example.org' })
     await unsubscribe('back@example.org')
     expect(await statusOf('back@example.org')).toBe('suppressed')
-    await subscribers.update(db, account, id, { firstName: 'Ada' })
+    await subscribers.update(db, live(account), id, { firstName: 'Ada' })
     expect(await entryOf('back@example.org')).toMatchObject({ reason: 'unsubscribe' })
-    await subscribers.update(db, account, id, { status: 'active' })
+    await subscribers.update(db, live(account), id, { status: 'active' })
     expect(await entryOf('back@example.org')).toBeUndefined()
     expect(await statusOf('back@example.org')).toBe('queued')
 
     await unsubscribe('back@example.org')
     await learn('back@example.org', 'bounced')
-    await subscribers.update(db, account, id, { status: 'active' })
+    await subscribers.update(db, live(account), id, { status: 'active' })
     expect(await entryOf('back@example.org')).toMatchObject({ reason: 'hard_bounce', unsubscribedAt: null })
     await takeOff('back@example.org')
     expect(await statusOf('back@example.org')).toBe('queued')
@@ -105,11 +106,11 @@ describe('an unsubscribing', () => {
   test('is taken back also where the person became one later, and in one account only', async () => {
     const { db, account, stranger, subscribers } = world
     await unsubscribe('later@example.org')
-    const theirs = await subscribers.create(db, stranger, { email: 'later@example.org' })
-    await subscribers.update(db, stranger, theirs.id, { status: 'active' })
-    const ours = await subscribers.create(db, account, { email: 'later@example.org' })
+    const theirs = await subscribers.create(db, live(stranger), { email: 'later@example.org' })
+    await subscribers.update(db, live(stranger), theirs.id, { status: 'active' })
+    const ours = await subscribers.create(db, live(account), { email: 'later@example.org' })
     expect(await statusOf('later@example.org')).toBe('suppressed')
-    await subscribers.update(db, account, ours.id, { status: 'active' })
+    await subscribers.update(db, live(account), ours.id, { status: 'active' })
     expect(await statusOf('later@example.org')).toBe('queued')
   })
 })

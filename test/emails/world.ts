@@ -12,6 +12,7 @@ import { createSubscriberService } from '../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { createTestTime } from '../support/clock.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { live } from '../support/scope.ts'
 
 export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
 
@@ -53,6 +54,7 @@ export async function createEmailWorld({
     queue: queue.emails,
     wake: () => void wakes++,
     isCaptured: true,
+    faultOfLinks: null,
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
@@ -65,7 +67,7 @@ export async function createEmailWorld({
     return id
   }
   const account = await addAccount('Ours')
-  const domain = await domains.create(db, account, { name: 'shop.test' })
+  const domain = await domains.create(db, live(account), { name: 'shop.test' })
 
   return {
     db,

@@ -12,6 +12,7 @@ import type { Queue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { live } from '../support/scope.ts'
 
 /*
  * Two workers hold one delivery only when the claim of the first has lapsed: its process was stopped
@@ -77,6 +78,7 @@ async function settleAsFailed(claims: Claims): Promise<void> {
         status: 500,
         body: '',
         retryAfterSeconds: null,
+        reposted: false,
       },
       verdict: { kind: 'retry', delaySeconds: 60, error: 'no' },
     })),
@@ -90,7 +92,7 @@ async function lapse(): Promise<void> {
 }
 
 const cancelAll = () => inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
-const resend = (id: string) => engine.deliveries.resend(engine.db, engine.accountId, webhookId, id)
+const resend = (id: string) => engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
 
 describe('a delivery claimed a second time', () => {
   it('is not sent before its time when the first worker settles in between', async () => {

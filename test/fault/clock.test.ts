@@ -269,7 +269,11 @@ describe('a restart after the clock was set back', () => {
     const { time, service } = await setStage({ roles: { worker: false } })
     onTestFinished(() => service.stop())
     const poller = createPoller(service)
-    await insertEvent(service, new Date(time.clock.now().getTime() + 2 * day))
+    const id = await insertEvent(service, new Date(time.clock.now().getTime() + 2 * day))
+    await service.database.db
+      .insertInto('outbox')
+      .values({ event_id: id, account_id: service.accountId, type: 'subscriber.removed' })
+      .execute()
     await expect.poll(() => poller.look()).toBe(1)
     const started = await startTestService({ beside: service, time, roles: { worker: false } })
     onTestFinished(() => started.stop())

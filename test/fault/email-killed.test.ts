@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { priorityOf } from '../../server/queue/lanes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import type { SmtpStage } from '../support/scripted-smtp-session.ts'
 import { lapseClaims } from './support/claims.ts'
 import { type MailStage, setMailStage } from './support/mail-stage.ts'
 import { rounds, within } from './support/rounds.ts'
-import { startHolder } from './support/sessions.ts'
+import { type Holder, startHolder } from './support/sessions.ts'
 
 let database: TestDatabase
 let stage: MailStage
@@ -77,8 +78,6 @@ const points: readonly { stage: SmtpStage; recipient?: number }[] = [
   { stage: 'message' },
 ]
 const recipientsOfEach = 3
-/** Time enough to lock an email before it is due. Milliseconds. */
-const scheduledAheadMs = 1_500
 
 /** Holds the first connections from now on, each at its point. Answers when all are there, and what lets them go. */
 function holdAtPoints(first: number): { reached: Promise<void>; release(): void } {
@@ -158,12 +157,24 @@ test(`nor between the answer and its being written down, ${times} times`, within
   }
 })
 
+/** Brings the time forward for which emails are scheduled, of their recipients in the transaction that has locked them. */
+async function makeScheduledDue(holder: Holder): Promise<void> {
+  const now = new Date()
+  await holder.run('UPDATE email_recipients SET next_attempt_at = $1 WHERE next_attempt_at > $1', [now])
+  await stage.db.updateTable('emails').set({ scheduled_at: now }).where('scheduled_at', '>', now).execute()
+  await sql`
+    UPDATE pgboss.job SET start_after = ${now}, priority = ${priorityOf({ slow: false, lane: 0 }, now)}
+    WHERE name = 'emails' AND start_after > ${now}
+  `.execute(stage.db)
+}
+
 test(`and what was claimed but not begun is sent once, ${times} times`, within(times), async () => {
   for (let time = 1; time <= times; time++) {
     const whole = stage.server.messages.length
     await using holder = await startHolder(stage.connectionString)
-    await stage.send({ scheduledAt: new Date(Date.now() + scheduledAheadMs) })
+    await stage.send({ scheduledAt: new Date(Date.now() + 3_600_000) })
     await holder.run('SELECT FROM email_recipients FOR UPDATE')
+    await makeScheduledDue(holder)
     await untilSomebodyWaits(stage.db)
     await stage.kill()
     await holder.commit()

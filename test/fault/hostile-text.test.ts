@@ -79,13 +79,14 @@ describe('a name or a description with', () => {
     expect(text.length).toBeLessThan(500)
   })
 
-  it('half a character is kept as what stands for none', async () => {
+  it('half a character is refused, and not changed', async () => {
     const raw = '{"email":"half@example.com","firstName":"\\ud83d!"}'
     const { status, body } = await client.send('POST', '/v1/subscribers', {
       raw,
       headers: { 'content-type': 'application/json' },
     })
-    expect({ status, body }).toMatchObject({ status: 201, body: { firstName: '\ufffd!' } })
+    const details = [{ path: 'body.firstName', message: expect.stringContaining('half of a surrogate pair') }]
+    expect({ status, body }).toMatchObject({ status: 400, body: { error: { code: 'validation_error', details } } })
   })
 })
 

@@ -14,7 +14,6 @@ import { subscribe } from './support/subscribe.ts'
 /** So seldom that whatever is delivered in this test was woken for. */
 const pollIntervalMs = 3_600_000
 const listener = 'postern wake-ups'
-const patience = { timeout: 10_000 }
 const cuts = rounds({ short: 1, long: 30 })
 
 test(`a worker is woken again after each of ${cuts} cuts of the connections that listen`, within(cuts), async () => {
@@ -54,7 +53,7 @@ test(`a worker is woken again after each of ${cuts} cuts of the connections that
     expect(await cutSessions(tester, listener)).toBe(2)
     await meanwhile.acknowledged(5)
     await meanwhile.stop()
-    await expect.poll(async () => (await listening()).filter((pid) => !before.includes(pid)).length, patience).toBe(2)
+    await expect.poll(async () => (await listening()).filter((pid) => !before.includes(pid)).length).toBe(2)
     // What was missed is delivered, and then what comes.
     expect(await verdict({ db: tester, ledger, recorder })).toEqual([])
     await using after = load()

@@ -7,6 +7,7 @@ import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type DeliveryState, type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour } from '../support/receiver.ts'
+import { live } from '../support/scope.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { createTestTimer, type TestTimer } from '../support/timer.ts'
 import { verdict } from './support/evidence.ts'
@@ -119,7 +120,7 @@ async function emit(count: number): Promise<void> {
       const subscriberId = newId('subscriber', engine.clock.now())
       const email = `${subscriberId}@example.com`
       ledger.begin(email)
-      await outbox.append(trx, engine.accountId, [
+      await outbox.append(trx, live(engine.accountId), [
         { type: 'subscriber.added', data: { subscriberId, email, status: 'active' } },
       ])
       ledger.acknowledge(email)

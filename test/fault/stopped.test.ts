@@ -22,43 +22,45 @@ afterEach(async () => {
 })
 
 const slowAnswerMs = 300
-/** Beyond the time-out, for closing. */
-const closingMs = 5_000
 
 /** Stops the process in the midst of its work, and starts the next one, for which all endpoints answer. */
-async function stopUnderLoad(timeoutSeconds: number): Promise<void> {
+async function stopUnderLoad(): Promise<void> {
   stage.recorder.respond((exchange) => {
     if (exchange.request.url.endsWith('/1')) void delay(slowAnswerMs).then(() => answer(200)(exchange))
   })
   await using load = stage.startLoad()
   await load.acknowledged(40)
-  const begin = performance.now()
   stage.service.child.kill('SIGTERM')
   expect(await stage.service.exit).toEqual({ code: 0, signal: null })
-  expect(performance.now() - begin).toBeLessThan(timeoutSeconds * 1000 + closingMs)
   stage.recorder.respond(answer(200))
   await stage.restart()
   await load.acknowledged(1)
   await load.stop()
 }
 
+/** The attempts that ended because an endpoint was silent for 30 s: whoever ends in time waits for none. */
+function timedOut(): Promise<{ error: string | null }[]> {
+  return stage.db.selectFrom('attempts').select('error').where('error', 'like', 'Timed out%').execute()
+}
+
 const cases = [
   // It recovers in far less time than a claim needs to lapse, and a retry to fall due.
-  { timeoutSeconds: 1, stops: rounds({ short: 1, long: 10 }), patienceMs: 15_000 },
+  { timeoutSeconds: 1, stops: rounds({ short: 1, long: 10 }), patienceMs: 15_000, waitsForEndpoints: false },
   // The default. As long as an endpoint may take: some of those that are silent have failed by then, and
   // are tried again after a minute.
-  { timeoutSeconds: 30, stops: 2, patienceMs: 120_000 },
+  { timeoutSeconds: 30, stops: 2, patienceMs: 120_000, waitsForEndpoints: true },
 ].slice(0, rounds({ short: 1, long: 2 }))
 
 test.each(cases)(
   'SIGTERM with a time-out of $timeoutSeconds s, $stops times: ends in time, hands back the rest',
   within(20),
-  async ({ timeoutSeconds, stops, patienceMs }) => {
+  async ({ timeoutSeconds, stops, patienceMs, waitsForEndpoints }) => {
     const env = { SHUTDOWN_TIMEOUT_SECONDS: String(timeoutSeconds), WEBHOOK_CONCURRENCY: '4' }
     stage = await setStage({ ...database, webhooks: 2, env })
     for (let stop = 1; stop <= stops; stop++) {
-      await stopUnderLoad(timeoutSeconds)
+      await stopUnderLoad()
       expect(await stage.verdict({ patienceMs })).toEqual([])
+      if (!waitsForEndpoints) expect(await timedOut()).toEqual([])
     }
   },
 )

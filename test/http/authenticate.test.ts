@@ -97,6 +97,36 @@ describe('a valid key', () => {
     expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
   })
 
+  test('ends at once where it is told that it was deleted, and is then unknown', async () => {
+    await using world = await start()
+    const { id, key } = await createKey()
+    await world.api.send('GET', '/read', bearer(key))
+    await apiKeys.delete(database.db, id)
+    world.cache.invalidate(id)
+    const { status, body } = await world.api.send('GET', '/read', bearer(key))
+    expect([status, body.error]).toMatchObject([401, { code: 'authentication_error' }])
+  })
+
+  test.each([
+    ['the same key twice', (key: string) => key],
+    ['another key', () => newKey('live')],
+  ])('does not open anything beside a second header: %s', async (_, another) => {
+    await using world = await start()
+    const { key } = await createKey()
+    const headers = [...bearer(key).headers, ...bearer(another(key)).headers]
+    const joined: [string, string][] = [['authorization', `Bearer ${key}, Bearer ${another(key)}`]]
+    for (const isKnown of [false, true]) {
+      if (isKnown) expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(200)
+      const two = await world.api.send('GET', '/read', { headers })
+      expect([two.status, two.body.error]).toMatchObject([
+        401,
+        { code: 'authentication_error', message: expect.stringContaining('more than one Authorization header') },
+      ])
+      const one = await world.api.send('GET', '/read', { headers: joined })
+      expect([one.status, one.body.error]).toMatchObject([401, { message: expect.stringContaining('malformed') }])
+    }
+  })
+
   test('ends within two seconds where it is not', async () => {
     await using world = await start()
     const { id, key } = await createKey()

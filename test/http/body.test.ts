@@ -11,7 +11,7 @@ const megabyte = 1_048_576
 test('a body that comes byte by byte takes memory by its bytes, not by their number', async () => {
   const req = new IncomingMessage(new Socket())
   req.method = 'POST'
-  req.headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }
+  req.headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked', 'idempotency-key': 'a' }
   const read = readJsonBody(megabyte)(req as Request, new ServerResponse(req) as Response, () => undefined)
   await nextTurn()
   const before = liveBytes()

@@ -21,34 +21,37 @@ describe('the documentation', () => {
     expect(answer.headers.get('location')).toBe('/docs')
   })
 
-  test('is a page that may load from this service alone, and may not be framed', async () => {
-    const answer = await get('/docs')
+  test.each(['/docs', '/docs/'])(
+    '%s is a page that may load from this service alone, and may not be framed',
+    async (path) => {
+      const answer = await get(path)
 
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    const policy = answer.headers.get('content-security-policy')?.split('; ')
-    expect(policy).toEqual(
-      expect.arrayContaining([
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-      ]),
-    )
-    expect(policy?.join()).not.toContain('unsafe')
-  })
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+      const policy = answer.headers.get('content-security-policy')?.split('; ')
+      expect(policy).toEqual(
+        expect.arrayContaining([
+          "default-src 'none'",
+          "script-src 'self'",
+          "style-src 'self'",
+          "connect-src 'self'",
+          "base-uri 'none'",
+          "form-action 'none'",
+          "frame-ancestors 'none'",
+        ]),
+      )
+      expect(policy?.join()).not.toContain('unsafe')
+    },
+  )
 
-  test('has nothing inline, and everything it loads is there', async () => {
-    const html = await (await get('/docs')).text()
+  test.each(['/docs', '/docs/'])('%s has nothing inline, and everything it loads is there', async (path) => {
+    const html = await (await get(path)).text()
 
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/)
     const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link)
     expect(links.length).toBeGreaterThanOrEqual(5)
     for (const link of links) {
-      const { pathname, host } = new URL(link, `${service.url}/docs`)
+      const { pathname, host } = new URL(link, service.url + path)
       expect(host).toBe(new URL(service.url).host)
       expect((await get(pathname)).status).toBe(200)
     }

@@ -97,7 +97,7 @@ export async function startApi({
 }): Promise<Api> {
   const app = express()
   const run = async (context: EndpointContext, body?: Parameters<Work>[1]) => ({
-    accountId: context.accountId,
+    accountId: context.scope.accountId,
     count: await work(context, body),
   })
   createExpressEndpoints(

@@ -62,10 +62,10 @@ function post(path: string, key: string, body = '{}'): Promise<Answer> {
 }
 
 function addAudience(name: string): Work {
-  return async ({ handle, accountId }) => {
+  return async ({ handle, scope }) => {
     await handle
       .insertInto('audiences')
-      .values({ id: newId('audience', new Date()), account_id: accountId, name, description: null })
+      .values({ id: newId('audience', new Date()), account_id: scope.accountId, name, description: null })
       .execute()
     return runs
   }
@@ -106,6 +106,17 @@ describe.each([
     expect(runs).toBe(1)
   })
 
+  test('is not met by the same key of the other mode, whatever that asks for', async () => {
+    await post(path, 'k', '{"name":"a"}')
+    caller = { ...caller, mode: 'test' }
+    const tried = await post(path, 'k', '{"name":"b"}')
+    expect([tried.status, tried.headers.has('idempotent-replayed'), runs]).toEqual([status, false, 2])
+    expect((await post(path, 'k', '{"name":"b"}')).headers.get('idempotent-replayed')).toBe('true')
+    caller = { ...caller, mode: 'live' }
+    expect((await post(path, 'k', '{"name":"a"}')).headers.get('idempotent-replayed')).toBe('true')
+    expect(runs).toBe(2)
+  })
+
   test('cannot be read in the database', async () => {
     await post(path, 'k')
     const [row] = await keptRows()
@@ -121,8 +132,6 @@ describe.each([
       await post(`${path}?x=1`, 'k', '{"name":"a"}'),
       await post(path === '/with-work' ? '/after-work' : '/with-work', 'k', '{"name":"a"}'),
     ]
-    caller = { ...caller, mode: 'test' }
-    others.push(await post(path, 'k', '{"name":"a"}'))
     for (const { status, body } of others) {
       expect(status).toBe(409)
       expect(body.error).toMatchObject({

@@ -1,8 +1,14 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { initContract } from '@ts-rest/core'
+import { createExpressEndpoints } from '@ts-rest/express'
+import express from 'express'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { contract } from '../../contract/index.ts'
 import { DomainError, type ErrorDetail } from '../../server/errors.ts'
-import { readPart } from '../../server/http/validation.ts'
+import { answerErrors } from '../../server/http/errors.ts'
+import { readPart, validatedAtOnce } from '../../server/http/validation.ts'
+import { createLogger } from '../../server/logging.ts'
 
 const ada = 'ada@example.com'
 
@@ -71,4 +77,49 @@ test('a batch without its object is told so, and one of 101 how many it may have
 test('a field nobody knows is named, in a member of a union too', () => {
   const body = z.object({ one: z.union([z.string(), z.strictObject({ a: z.string().optional() })]) })
   expect(detailsOf(body, { one: { b: 1 } })).toEqual([{ path: 'body.one.b', message: 'is not known here' }])
+})
+
+test('a schema that throws is a 500 of its request alone, and in the log', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  const overflow = () => {
+    throw new RangeError('Maximum call stack size exceeded')
+  }
+  const c = initContract()
+  const responses = { 200: z.object({}) }
+  const router = c.router({
+    within: c.router({
+      body: { method: 'POST', path: '/body', body: z.object({ a: z.string().refine(overflow) }), responses },
+      query: { method: 'GET', path: '/query', query: z.object({ a: z.string().transform(overflow) }), responses },
+      path: { method: 'GET', path: '/path/:a', pathParams: z.object({ a: z.string().refine(overflow) }), responses },
+    }),
+  })
+  const log: string[] = []
+  const app = express().use(express.json())
+  const fine = async () => ({ status: 200 as const, body: {} })
+  createExpressEndpoints(validatedAtOnce(router), { within: { body: fine, query: fine, path: fine } }, app, {
+    logInitialization: false,
+  })
+  app.use(answerErrors(createLogger({ level: 'error', destination: { write: (line) => void log.push(line) } })))
+  const server = app.listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  const { port } = Object(server.address())
+  const ask = async (path: string, options: RequestInit = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, options)
+    return [answer.status, Object(await answer.json()).error?.code]
+  }
+  const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"a":"b"}' }
+  expect(await ask('/body', json)).toEqual([500, 'internal_error'])
+  expect(await ask('/query?a=b')).toEqual([500, 'internal_error'])
+  expect(await ask('/path/b')).toEqual([500, 'internal_error'])
+  // What is wrong in the usual way is told as ever.
+  expect(await ask('/body', { ...json, body: '{"a":1}' })).toEqual([400, undefined])
+  expect(log.map((line) => JSON.parse(line).err.type)).toEqual(['RangeError', 'RangeError', 'RangeError'])
+  expect(unhandled).toEqual([])
 })

@@ -268,9 +268,13 @@ describe('the URL of a webhook', () => {
       'https://localhost/',
       'https://localhost./',
       'https://127.0.0.1./',
-      'https://%31%32%37.0.0.1/',
-      'https://１２７.0.0.1/',
     ])('%s is refused on create and on update', async (url) => {
+      const refused = [422, 'rule_violation', 'body.url']
+      expect(refusal(await strict.client.send('POST', '/v1/webhooks', { json: { ...good, url } }))).toEqual(refused)
+      expect(refusal(await strict.client.send('PATCH', `/v1/webhooks/${id}`, { json: { url } }))).toEqual(refused)
+    })
+
+    test.each(['https://%31%32%37.0.0.1/', 'https://１２７.0.0.1/'])('%s is no URI at all', async (url) => {
       const refused = [400, 'validation_error', 'body.url']
       expect(refusal(await strict.client.send('POST', '/v1/webhooks', { json: { ...good, url } }))).toEqual(refused)
       expect(refusal(await strict.client.send('PATCH', `/v1/webhooks/${id}`, { json: { url } }))).toEqual(refused)

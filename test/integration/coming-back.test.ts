@@ -25,7 +25,7 @@ async function sendAndCapture(to: string): Promise<{ emailId: string; returnPath
     body: { from: 'Shop <hello@shop.test>', to: [to], subject: 'Grüße', html: '<p>Hello</p>', text: 'Hello' },
   })
   const list = () => client.succeed(contract.capturedMessages.list, { query: { emailId } })
-  await expect.poll(async () => (await list()).data.length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(async () => (await list()).data.length).toBe(1)
   const [message] = (await list()).data
   return { emailId, returnPath: message?.mailFrom ?? '', capturedId: message?.id ?? '' }
 }
@@ -48,6 +48,11 @@ test('an email is captured as it would have been sent, and shown', async () => {
     text: 'Hello',
   })
   expect(message.headers.map(({ name }) => name)).toContain('DKIM-Signature')
+  const messageId = message.headers.find(({ name }) => name.toLowerCase() === 'message-id')?.value
+  expect(messageId).toMatch(/^<.+@shop\.test>$/)
+  expect(await service.client.succeed(contract.emails.get, { params: { id: emailId } })).toMatchObject({ messageId })
+  const { data } = await service.client.succeed(contract.emails.list, { query: {} })
+  expect(data.find(({ id }) => id === emailId)?.messageId).toBe(messageId)
   expect(returnPath).toMatch(/^b\.[0-9a-z]{42}@send\.shop\.test$/)
 })
 

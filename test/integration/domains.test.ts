@@ -45,13 +45,10 @@ test('a domain is found by itself once its records are published, and each step 
 
   publish(dns, domain)
   await expect
-    .poll(
-      async () => {
-        await time.queueClock.tick(30_000)
-        return (await client.succeed(contract.domains.get, { params })).status
-      },
-      { timeout: 15_000 },
-    )
+    .poll(async () => {
+      await time.queueClock.tick(30_000)
+      return (await client.succeed(contract.domains.get, { params })).status
+    })
     .toBe('verified')
   await client.succeed(contract.domains.delete, { params })
 

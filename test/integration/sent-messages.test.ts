@@ -36,7 +36,7 @@ afterAll(async () => {
 async function sent(email: { to: string[]; bcc?: string[]; subject: string; text: string } & Record<string, unknown>) {
   const count = server.messages.length + 1
   await service.client.succeed(contract.emails.send, { body: { from: 'Shop <hello@shop.test>', ...email } })
-  await expect.poll(() => server.messages.length, { timeout: 10_000 }).toBe(count)
+  await expect.poll(() => server.messages.length).toBe(count)
   return server.messages.at(-1) ?? expect.fail('nothing came')
 }
 

@@ -17,6 +17,7 @@ async function start() {
     wake: () => engine.worker.wake(),
     traceparent: () => null,
     isCaptured: false,
+    faultOfLinks: null,
     findSendingDomain,
     findSuppressed: createSuppressionService({ clock }).find,
     findUnsubscribed: createContactService({ clock, outbox }).unsubscribed,

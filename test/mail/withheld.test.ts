@@ -6,6 +6,7 @@ import { createSubscriberService } from '../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { seedAccount } from '../support/emails.ts'
 import { startMailEngine, startMailServer } from '../support/mail-engine.ts'
+import { live } from '../support/scope.ts'
 
 /* What came to be known of people between the time an email was accepted and the time it is sent. */
 
@@ -30,13 +31,13 @@ async function start() {
     addAudience: async (owner = accountId) => (await audiences.create(db, owner, { name: 'News' })).id,
     /** Adds a person to a list. */
     add: async (audienceId: string, email: string, owner = accountId) =>
-      (await contacts.add(db, owner, audienceId, { email })).subscriberId,
+      (await contacts.add(db, live(owner), audienceId, { email })).subscriberId,
     leave: (audienceId: string, subscriberId: string, owner = accountId) =>
-      contacts.update(db, owner, { audienceId, subscriberId }, { status: 'unsubscribed' }),
+      contacts.update(db, live(owner), { audienceId, subscriberId }, { status: 'unsubscribed' }),
     /** Unsubscribes a person from everything. */
     async unsubscribe(email: string, owner = accountId) {
-      const { id } = await subscribers.create(db, owner, { email })
-      await subscribers.unsubscribe(db, owner, id)
+      const { id } = await subscribers.create(db, live(owner), { email })
+      await subscribers.unsubscribe(db, live(owner), id)
     },
     scheduledAt: new Date(clock.now().getTime() + 3_600_000),
     /** Lets an email that waits come to its end, and answers its recipients' statuses. */

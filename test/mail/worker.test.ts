@@ -43,6 +43,39 @@ describe('an email', () => {
     }
   })
 
+  test('goes to each recipient by itself where reports come back, each with its own return path', async () => {
+    const { server, engine } = await startWithServer({}, { copyForEach: true })
+    const id = await engine.send({ to: ['ada@example.com', 'bob@example.com'] })
+    await engine.statusOf(id, isDone)
+    const copies = new Map(server.received.map((one) => [one.recipients.join(), one]))
+    expect([...copies.keys()].sort()).toEqual(['ada@example.com', 'bob@example.com'])
+    const messageIds = new Set<string | undefined>()
+    for (const [position, address] of ['ada@example.com', 'bob@example.com'].entries()) {
+      const { mailFrom = '', message = '' } = copies.get(address) ?? {}
+      expect(engine.tokens.readReturnPath(mailFrom)).toEqual({ emailId: id, position })
+      const token = /^X-Postern-Id: (\w+)/im.exec(message)?.[1] ?? ''
+      expect(engine.tokens.readCopy(token)).toEqual({ emailId: id, position })
+      // It is one email: everybody sees whom it went to.
+      expect(message).toMatch(/^To: ada@example\.com, bob@example\.com\r$/m)
+      messageIds.add(/^Message-ID: (.*)\r$/im.exec(message)?.[1])
+    }
+    expect([...messageIds]).toEqual([`<${id}@example.test>`])
+  })
+
+  test('whose links would lead nowhere waits for PUBLIC_URL, while others go out', async () => {
+    const { server, engine } = await startWithServer({}, { faultOfLinks: 'PUBLIC_URL is not set' })
+    const tracked = await engine.send({ to: ['ada@example.com'], trackOpens: true })
+    const toAudience = await engine.send({ to: ['bob@example.com'], audienceId: newId('audience', engine.clock.now()) })
+    const plain = await engine.send({ to: ['cy@example.com'] })
+    await engine.statusOf(plain, isDone)
+    for (const id of [tracked, toAudience]) {
+      await engine.statusOf(id, ({ recipients }) => recipients[0] === 'deferred')
+      const [told] = await engine.timelineOf(id)
+      expect(told?.detail).toMatch(/lead nowhere \(PUBLIC_URL is not set\): it waits until the operator/)
+    }
+    expect(server.received.map(({ recipients }) => recipients[0])).toEqual(['cy@example.com'])
+  })
+
   test('that is scheduled waits for its time', async () => {
     const { server, engine } = await startWithServer()
     const scheduledAt = new Date(engine.clock.now().getTime() + 3_600_000)

@@ -8,7 +8,7 @@ import {
 } from '../support/mail-engine.ts'
 import { type ScriptedSmtp, type ScriptedSmtpOptions, startScriptedSmtp } from '../support/scripted-smtp.ts'
 
-type Limits = Pick<MailEngineOptions, 'concurrency' | 'connectionsPerHost'>
+type Limits = Pick<MailEngineOptions, 'concurrency' | 'connectionsPerHost' | 'copyForEach' | 'faultOfLinks'>
 
 /** A mail server that keeps what it takes, and an engine that sends to it. Both end with the test. */
 export async function startWithServer(rules: MailServerRules = {}, limits: Limits = {}) {

@@ -17,6 +17,8 @@ export type ServiceProcess = AsyncDisposable & {
   url: string
   /** What it printed until it was ready. */
   greeting: string
+  /** The lines it prints, as they come. */
+  lines: readonly string[]
   /** What it printed as errors, once it has ended. */
   stderr: Promise<string>
   /** Its end. */
@@ -26,8 +28,8 @@ export type ServiceProcess = AsyncDisposable & {
 const isReady = /^Postern listens on (\S+),/
 
 /** Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it, with its database. */
-export async function startService(env: Env): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, ['server/main.ts'], {
+export async function startService(env: Env, nodeArgs: string[] = []): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [...nodeArgs, 'server/main.ts'], {
     cwd: root,
     env: { PORT: '0', LOG_LEVEL: 'silent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -49,6 +51,7 @@ export async function startService(env: Env): Promise<ServiceProcess> {
     child,
     url,
     greeting: lines.join('\n'),
+    lines,
     stderr,
     exit,
     async [Symbol.asyncDispose]() {

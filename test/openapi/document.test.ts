@@ -46,6 +46,23 @@ test('every reference leads somewhere', () => {
   expect(references.filter((reference) => resolve(document, reference) === undefined)).toEqual([])
 })
 
+test('a union of which one member fits is `oneOf`: generators for Rust make an empty type of `anyOf`', () => {
+  const unions = [...objectsOf(document)].flatMap(({ value }) => (Array.isArray(value.anyOf) ? [value.anyOf] : []))
+  expect(unions.filter((members) => !members.some(({ type }) => type === 'null'))).toEqual([])
+  const { SendEmail } = document.components?.schemas ?? {}
+  for (const field of ['to', 'cc', 'bcc', 'replyTo']) {
+    const { oneOf } = follow(Object(SendEmail).properties[field])
+    expect(oneOf).toMatchObject([{ $ref: '#/components/schemas/Mailbox' }, { type: 'array' }])
+  }
+})
+
+test('the schema of a parameter has nothing beside its `$ref`: generated Rust would not compile', () => {
+  const schemas = routes.flatMap(({ operation }) => (operation.parameters ?? []).map((one) => follow(one).schema ?? {}))
+  const references = schemas.filter((schema) => '$ref' in schema)
+  expect(references.length).toBeGreaterThan(5)
+  expect(references.filter((schema) => Object.keys(schema).length > 1)).toEqual([])
+})
+
 test('every component is used', () => {
   const text = JSON.stringify(document)
   const names = Object.entries(document.components ?? {}).flatMap(([kind, group]) =>
@@ -142,7 +159,7 @@ test('all nineteen event types are webhooks, signed and described', () => {
     const operation = item.post ?? {}
     const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
     const signed = ['X-Service-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
-    expect(headers).toEqual([...signed, 'traceparent'])
+    expect(headers).toEqual([...signed, 'X-Service-Mode', 'X-Service-Sample', 'traceparent'])
     const schema = follow(follow(operation.requestBody)?.content['application/json']?.schema)
     expect(schema).toMatchObject({ properties: { type: { const: type } }, examples: [{ type }] })
     expect(Object.keys(operation.responses ?? {}).sort()).toEqual(['2XX', '410', 'default'])

@@ -4,6 +4,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { live } from '../support/scope.ts'
 
 let database: TestDatabase
 const accountId = newId('account', new Date())
@@ -25,7 +26,7 @@ describe('appending to the outbox', () => {
     let woken = 0
     const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
     const work = inTransaction(database.db, async (trx) => {
-      await outbox.append(trx, accountId, [{ type: 'contact.deleted', data }])
+      await outbox.append(trx, live(accountId), [{ type: 'contact.deleted', data }])
       throw new Error('second thoughts')
     })
     await expect(work).rejects.toThrow('second thoughts')
@@ -37,7 +38,9 @@ describe('appending to the outbox', () => {
     const outbox = createOutbox({ clock: systemClock, wake: () => {} })
     const wrong = { ...data, subscriberId: 'nobody' }
     await expect(
-      inTransaction(database.db, (trx) => outbox.append(trx, accountId, [{ type: 'contact.deleted', data: wrong }])),
+      inTransaction(database.db, (trx) =>
+        outbox.append(trx, live(accountId), [{ type: 'contact.deleted', data: wrong }]),
+      ),
     ).rejects.toThrow(/subscriberId/)
     expect(await counts()).toEqual([0, 0])
   })
@@ -46,7 +49,7 @@ describe('appending to the outbox', () => {
     let woken = 0
     const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
     const ids = await inTransaction(database.db, (trx) =>
-      outbox.append(trx, accountId, [
+      outbox.append(trx, live(accountId), [
         { type: 'contact.deleted', data },
         { type: 'contact.created', data: { ...data, email: 'ada@example.com', status: 'active' } },
       ]),

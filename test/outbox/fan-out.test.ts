@@ -8,6 +8,7 @@ import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { live } from '../support/scope.ts'
 
 let database: TestDatabase
 let queue: Queue
@@ -61,7 +62,7 @@ async function emit(accountId: string, count: number): Promise<string[]> {
   return inTransaction(database.db, (trx) =>
     outbox.append(
       trx,
-      accountId,
+      live(accountId),
       Array.from({ length: count }, () => ({ type: 'contact.deleted' as const, data })),
     ),
   )

@@ -2,15 +2,13 @@ import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { SMTPServer } from 'smtp-server'
+import { patienceMs } from '../support/patience.ts'
 
 export type RecipientsServer = AsyncDisposable & {
   port: number
   /** The first message that was taken for an address, as soon as there is one. */
   messageFor(address: string): Promise<Buffer>
 }
-
-/** As long as for a webhook. Milliseconds. */
-const patienceMs = 10_000
 
 /**
  * The mail server of those who are written to, on loopback. There is no `unknown@…`; the mailbox of `full@…` has

@@ -7,14 +7,13 @@ import { type EventTypeName, eventType, eventTypeNames } from '../../contract/ev
 import { contract } from '../../contract/index.ts'
 import type { DnsRecords } from '../support/dns-packets.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
+import { patienceMs } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { freePort, type Postfix, startPostfix } from './postfix.ts'
 import { type RecipientsServer, startRecipientsServer } from './recipients-server.ts'
 
 const senderDomain = 'sender.test'
-/** As long as for a webhook. Milliseconds. */
-const patienceMs = 10_000
 /** Its addresses are those of the mail server of the recipients. */
 export const recipientsDomain = 'recipients.test'
 /** Its addresses have a mailbox of Postfix itself. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { patienceMs } from '../support/patience.ts'
 
 /** A receiver of the README, running as it stands. */
 export type ReceiverProcess = AsyncDisposable & {
@@ -18,8 +19,6 @@ export type ReceiverOptions = {
   port: number
   secret: string
 }
-
-const patienceMs = 15_000
 
 /** A port of this machine that nobody uses at the moment. */
 export async function freePort(): Promise<number> {

@@ -20,7 +20,6 @@ const hasTools = (await isThere('bash', '--version')) && (await isThere('curl', 
 const title = `every command prints what the README shows${hasTools ? '' : ' (skipped: bash or curl is not on this machine)'}`
 
 const documented = { service: '127.0.0.1:3000', receiver: '127.0.0.1:4000' }
-const patienceMs = 10_000
 
 let directory: string
 let service: ServiceProcess
@@ -85,7 +84,7 @@ test.skipIf(!hasTools)(title, { timeout: 120_000 }, async () => {
       case 'stop receiver':
         return receiver?.stop()
       case 'printed':
-        await expect.poll(() => shapeOf(receiver?.printed() ?? ''), { timeout: patienceMs }).toBe(shapeOf(step.output))
+        await expect.poll(() => shapeOf(receiver?.printed() ?? '')).toBe(shapeOf(step.output))
         return names.learn(step.output, receiver?.printed() ?? '')
       case 'command': {
         let printed = ''
@@ -94,7 +93,7 @@ test.skipIf(!hasTools)(title, { timeout: 120_000 }, async () => {
           return shapeOf(printed)
         }
         const told = shapeOf(step.output)
-        if (isLook(step.command)) await expect.poll(look, { timeout: patienceMs, message: step.command }).toBe(told)
+        if (isLook(step.command)) await expect.poll(look, { message: step.command }).toBe(told)
         else expect(await look(), step.command).toBe(told)
         names.learn(step.output, printed)
       }

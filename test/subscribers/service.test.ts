@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createWorld, refusal, type World } from '../audiences/world.ts'
+import { live } from '../support/scope.ts'
 
 let world: World
 let counter = 0
@@ -22,11 +23,11 @@ function address(): string {
 /** A person on `lists` new lists, whose events are not told any more. */
 async function personOn(lists: number) {
   const { db, account, subscribers, audiences, contacts, emitted } = world
-  const person = await subscribers.create(db, account, { email: address(), firstName: 'Ada' })
+  const person = await subscribers.create(db, live(account), { email: address(), firstName: 'Ada' })
   const audienceIds: string[] = []
   for (let list = 0; list < lists; list++) {
     const audience = await audiences.create(db, account, { name: `List ${list}` })
-    await contacts.add(db, account, audience.id, { email: person.email })
+    await contacts.add(db, live(account), audience.id, { email: person.email })
     audienceIds.push(audience.id)
   }
   await emitted()
@@ -37,7 +38,7 @@ describe('adding a person', () => {
   test('stores them and tells it', async () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
-    const added = await subscribers.create(db, account, { email, lastName: 'Lovelace' })
+    const added = await subscribers.create(db, live(account), { email, lastName: 'Lovelace' })
     expect(added).toMatchObject({ email, firstName: null, lastName: 'Lovelace', status: 'active' })
     expect(await subscribers.get(db, account, added.id)).toEqual(added)
     expect(await emitted()).toEqual([['subscriber.added', { subscriberId: added.id, email, status: 'active' }]])
@@ -46,18 +47,18 @@ describe('adding a person', () => {
   test('an address is taken in every letter case, but only in its own account', async () => {
     const { db, account, stranger, subscribers, emitted } = world
     const email = address()
-    await subscribers.create(db, account, { email })
+    await subscribers.create(db, live(account), { email })
     await emitted()
-    expect(await refusal(subscribers.create(db, account, { email: email.toUpperCase() }))).toBe('conflict')
+    expect(await refusal(subscribers.create(db, live(account), { email: email.toUpperCase() }))).toBe('conflict')
     expect(await emitted()).toEqual([])
-    expect(await subscribers.create(db, stranger, { email })).toMatchObject({ email })
+    expect(await subscribers.create(db, live(stranger), { email })).toMatchObject({ email })
   })
 
   test('of many at once with one address, one is added and the others are told of it', async () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
     const results = await Promise.all(
-      Array.from({ length: 8 }, () => refusal(subscribers.create(db, account, { email }))),
+      Array.from({ length: 8 }, () => refusal(subscribers.create(db, live(account), { email }))),
     )
     expect(results.toSorted()).toEqual([...Array.from({ length: 7 }, () => 'conflict'), 'not refused'])
     expect(await emitted()).toHaveLength(1)
@@ -66,10 +67,10 @@ describe('adding a person', () => {
   test('a refusal leaves the transaction around it usable', async () => {
     const { db, account, subscribers } = world
     const email = address()
-    await subscribers.create(db, account, { email })
+    await subscribers.create(db, live(account), { email })
     const answer = await inTransaction(db, async (trx) => [
-      await refusal(subscribers.create(trx, account, { email })),
-      (await subscribers.create(trx, account, { email: address() })).status,
+      await refusal(subscribers.create(trx, live(account), { email })),
+      (await subscribers.create(trx, live(account), { email: address() })).status,
     ])
     expect(answer).toEqual(['conflict', 'active'])
   })
@@ -78,7 +79,7 @@ describe('adding a person', () => {
     const { db, account, subscribers, emitted } = world
     const email = address()
     const undone = inTransaction(db, async (trx) => {
-      await subscribers.create(trx, account, { email })
+      await subscribers.create(trx, live(account), { email })
       throw new Error('undo')
     })
     await expect(undone).rejects.toThrow('undo')
@@ -96,7 +97,11 @@ describe('changing a person', () => {
     const { person, audienceIds } = await personOn(2)
     const email = person.email.toUpperCase()
     world.moveClock(1_000)
-    const changed = await subscribers.update(db, account, person.id, { email, firstName: 'Ada', lastName: 'Byron' })
+    const changed = await subscribers.update(db, live(account), person.id, {
+      email,
+      firstName: 'Ada',
+      lastName: 'Byron',
+    })
     expect(changed).toMatchObject({ email, firstName: 'Ada', lastName: 'Byron', createdAt: person.createdAt })
     expect(changed.updatedAt > person.updatedAt).toBe(true)
     expect(await emitted()).toEqual(
@@ -115,18 +120,20 @@ describe('changing a person', () => {
     const { person } = await personOn(1)
     world.moveClock(1_000)
     const { email, firstName, lastName, status } = person
-    expect(await subscribers.update(db, account, person.id, { email, firstName, lastName, status })).toEqual(person)
-    expect(await subscribers.update(db, account, person.id, {})).toEqual(person)
+    expect(await subscribers.update(db, live(account), person.id, { email, firstName, lastName, status })).toEqual(
+      person,
+    )
+    expect(await subscribers.update(db, live(account), person.id, {})).toEqual(person)
     expect(await emitted()).toEqual([])
   })
 
   test("another person's address is refused, and nothing is kept", async () => {
     const { db, account, subscribers, emitted } = world
     const { person } = await personOn(1)
-    const other = await subscribers.create(db, account, { email: address() })
+    const other = await subscribers.create(db, live(account), { email: address() })
     await emitted()
     const change = { email: other.email.toUpperCase(), firstName: 'Augusta' }
-    expect(await refusal(subscribers.update(db, account, person.id, change))).toBe('conflict')
+    expect(await refusal(subscribers.update(db, live(account), person.id, change))).toBe('conflict')
     expect(await subscribers.get(db, account, person.id)).toEqual(person)
     expect(await emitted()).toEqual([])
   })
@@ -135,8 +142,8 @@ describe('changing a person', () => {
     const { db, account, subscribers, emitted } = world
     const { person } = await personOn(1)
     await Promise.all([
-      subscribers.update(db, account, person.id, { firstName: 'Augusta' }),
-      subscribers.update(db, account, person.id, { lastName: 'Byron' }),
+      subscribers.update(db, live(account), person.id, { firstName: 'Augusta' }),
+      subscribers.update(db, live(account), person.id, { lastName: 'Byron' }),
     ])
     expect(await subscribers.get(db, account, person.id)).toMatchObject({ firstName: 'Augusta', lastName: 'Byron' })
     const changes = (await emitted()).map(([, data]) => (data as { changes: string[] }).changes)
@@ -146,7 +153,7 @@ describe('changing a person', () => {
   test('the same change twice at once is told once', async () => {
     const { db, account, subscribers, emitted } = world
     const { person } = await personOn(1)
-    const rename = () => subscribers.update(db, account, person.id, { firstName: 'Augusta' })
+    const rename = () => subscribers.update(db, live(account), person.id, { firstName: 'Augusta' })
     await Promise.all([rename(), rename(), rename()])
     expect(await emitted()).toHaveLength(1)
   })
@@ -157,10 +164,10 @@ describe('unsubscribing', () => {
     const { db, account, subscribers, contacts, emitted } = world
     const { person, audienceIds } = await personOn(3)
     const [left = '', ...active] = audienceIds
-    await contacts.update(db, account, { audienceId: left, subscriberId: person.id }, { status: 'unsubscribed' })
+    await contacts.update(db, live(account), { audienceId: left, subscriberId: person.id }, { status: 'unsubscribed' })
     await emitted()
 
-    expect(await subscribers.unsubscribe(db, account, person.id)).toMatchObject({ status: 'unsubscribed' })
+    expect(await subscribers.unsubscribe(db, live(account), person.id)).toMatchObject({ status: 'unsubscribed' })
     expect(await emitted()).toEqual([
       ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
       ...active.map((audienceId) => [
@@ -173,14 +180,14 @@ describe('unsubscribing', () => {
       expect(contact.status).toBe('unsubscribed')
     }
 
-    await subscribers.unsubscribe(db, account, person.id)
+    await subscribers.unsubscribe(db, live(account), person.id)
     expect(await emitted()).toEqual([])
   })
 
   test('by a change of the status is the same, and one event tells all that changed in an audience', async () => {
     const { db, account, subscribers, emitted } = world
     const { person, audienceIds } = await personOn(1)
-    await subscribers.update(db, account, person.id, { status: 'unsubscribed', firstName: null })
+    await subscribers.update(db, live(account), person.id, { status: 'unsubscribed', firstName: null })
     expect(await emitted()).toEqual([
       ['subscriber.unsubscribed', { subscriberId: person.id, email: person.email, status: 'unsubscribed' }],
       [
@@ -193,9 +200,11 @@ describe('unsubscribing', () => {
   test('is undone for the person by the status "active"; their contacts stay as they are', async () => {
     const { db, account, subscribers, contacts, emitted } = world
     const { person, audienceIds } = await personOn(1)
-    await subscribers.unsubscribe(db, account, person.id)
+    await subscribers.unsubscribe(db, live(account), person.id)
     await emitted()
-    expect(await subscribers.update(db, account, person.id, { status: 'active' })).toMatchObject({ status: 'active' })
+    expect(await subscribers.update(db, live(account), person.id, { status: 'active' })).toMatchObject({
+      status: 'active',
+    })
     expect(await emitted()).toEqual([])
     const contact = await contacts.get(db, account, { audienceId: audienceIds[0] ?? '', subscriberId: person.id })
     expect(contact.status).toBe('unsubscribed')
@@ -204,7 +213,7 @@ describe('unsubscribing', () => {
   test('many at once are told once', async () => {
     const { db, account, subscribers, emitted } = world
     const { person } = await personOn(1)
-    await Promise.all(Array.from({ length: 5 }, () => subscribers.unsubscribe(db, account, person.id)))
+    await Promise.all(Array.from({ length: 5 }, () => subscribers.unsubscribe(db, live(account), person.id)))
     expect((await emitted()).map(([type]) => type)).toEqual(['subscriber.unsubscribed', 'contact.updated'])
   })
 
@@ -214,8 +223,8 @@ describe('unsubscribing', () => {
       const { person } = await personOn(0)
       const audience = await audiences.create(db, account, { name: 'Race' })
       await Promise.all([
-        contacts.add(db, account, audience.id, { email: person.email }),
-        subscribers.unsubscribe(db, account, person.id),
+        contacts.add(db, live(account), audience.id, { email: person.email }),
+        subscribers.unsubscribe(db, live(account), person.id),
       ])
       const contact = await contacts.get(db, account, { audienceId: audience.id, subscriberId: person.id })
       expect(contact.status).toBe('unsubscribed')
@@ -227,17 +236,17 @@ describe('deleting a person', () => {
   test('takes them off every list, then removes them', async () => {
     const { db, account, subscribers, contacts, emitted } = world
     const { person, audienceIds } = await personOn(2)
-    await subscribers.delete(db, account, person.id)
+    await subscribers.delete(db, live(account), person.id)
     expect(await emitted()).toEqual([
       ...audienceIds.map((audienceId) => ['contact.deleted', { subscriberId: person.id, audienceId }]),
       ['subscriber.removed', { subscriberId: person.id, email: person.email, status: 'active' }],
     ])
     expect(await refusal(subscribers.get(db, account, person.id))).toBe('not_found')
-    expect(await refusal(subscribers.delete(db, account, person.id))).toBe('not_found')
+    expect(await refusal(subscribers.delete(db, live(account), person.id))).toBe('not_found')
     for (const audienceId of audienceIds) {
       expect((await contacts.list(db, account, audienceId, { limit: 10 })).data).toEqual([])
     }
-    expect(await subscribers.create(db, account, { email: person.email })).not.toMatchObject({ id: person.id })
+    expect(await subscribers.create(db, live(account), { email: person.email })).not.toMatchObject({ id: person.id })
   })
 
   test('while others add and change them ends without a fault and without a trace', async () => {
@@ -247,10 +256,10 @@ describe('deleting a person', () => {
       const subscriberId = person.id
       const [first = '', second = ''] = audienceIds
       const results = await Promise.all([
-        refusal(subscribers.delete(db, account, subscriberId)),
-        refusal(subscribers.update(db, account, subscriberId, { firstName: 'Augusta' })),
-        refusal(contacts.update(db, account, { audienceId: first, subscriberId }, { status: 'unsubscribed' })),
-        refusal(contacts.remove(db, account, { audienceId: second, subscriberId })),
+        refusal(subscribers.delete(db, live(account), subscriberId)),
+        refusal(subscribers.update(db, live(account), subscriberId, { firstName: 'Augusta' })),
+        refusal(contacts.update(db, live(account), { audienceId: first, subscriberId }, { status: 'unsubscribed' })),
+        refusal(contacts.remove(db, live(account), { audienceId: second, subscriberId })),
       ])
       expect(results[0]).toBe('not refused')
       expect(['not refused', 'not_found']).toEqual(expect.arrayContaining(results))
@@ -263,9 +272,9 @@ describe('deleting a person', () => {
 
 test('lists are newest first and can be limited to an address or a status', async () => {
   const { db, account, subscribers } = world
-  const first = await subscribers.create(db, account, { email: address() })
-  const second = await subscribers.create(db, account, { email: address() })
-  await subscribers.unsubscribe(db, account, first.id)
+  const first = await subscribers.create(db, live(account), { email: address() })
+  const second = await subscribers.create(db, live(account), { email: address() })
+  await subscribers.unsubscribe(db, live(account), first.id)
   const newest = await subscribers.list(db, account, { limit: 2 })
   expect(newest.data.map(({ id }) => id)).toEqual([second.id, first.id])
   const byAddress = await subscribers.list(db, account, { limit: 2, email: second.email.toUpperCase() })
@@ -279,9 +288,9 @@ test('a person of another account does not exist', async () => {
   const { person } = await personOn(1)
   const attempts = [
     subscribers.get(db, stranger, person.id),
-    subscribers.update(db, stranger, person.id, { firstName: 'Mallory' }),
-    subscribers.unsubscribe(db, stranger, person.id),
-    subscribers.delete(db, stranger, person.id),
+    subscribers.update(db, live(stranger), person.id, { firstName: 'Mallory' }),
+    subscribers.unsubscribe(db, live(stranger), person.id),
+    subscribers.delete(db, live(stranger), person.id),
     subscribers.get(db, stranger, exampleId('subscriber')),
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))

@@ -5,9 +5,11 @@ import { checkAnswer, type Exchange } from './answer-check.ts'
 const requestId = 'req_1'
 const webhook = {
   id: exampleId('webhook'),
+  mode: 'live',
   url: 'https://example.com/hooks',
   events: ['contact.created'],
   description: null,
+  metadata: {},
   status: 'enabled',
   disabledReason: null,
   createdAt: '2026-03-01T09:30:00.000Z',

@@ -6,6 +6,7 @@ import {
   mailboxFormat,
   type Operation,
   operationsAt,
+  privateKeyFormats,
   publishedSpec,
   type Schema,
 } from './published-spec.ts'
@@ -44,6 +45,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 addFormats.default(ajv)
 ajv.addFormat('idn-hostname', (text: string) => readDomainName(text).fault === null)
 ajv.addFormat('mailbox', mailboxFormat)
+for (const format of privateKeyFormats) ajv.addFormat(format, /^-----BEGIN (?:RSA )?PRIVATE KEY-----/)
 const specUri = 'https://postern.invalid/openapi.json'
 ajv.addSchema({ $id: specUri, components: closed(publishedSpec.components) })
 

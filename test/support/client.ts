@@ -149,6 +149,10 @@ function pathOf(path: string, params: Record<string, string>): string {
 /** `?…`, or nothing. */
 export function queryOf(query: Record<string, unknown>): string {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value))
+  for (const [name, value] of Object.entries(query)) {
+    if (typeof value === 'object' && value !== null) {
+      for (const [inner, one] of Object.entries(value)) search.append(`${name}[${inner}]`, String(one))
+    } else if (value !== undefined) search.append(name, String(value))
+  }
   return search.size === 0 ? '' : `?${search}`
 }

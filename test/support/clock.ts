@@ -1,4 +1,5 @@
 import { TestClock } from 'pg-boss'
+import { onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../server/clock.ts'
 
 /**
@@ -32,4 +33,15 @@ export function createTestTime(start: Date = new Date()): TestTime {
     set,
     advance: (ms) => set(new Date(queueClock.now() + ms)),
   }
+}
+
+/**
+ * Stops the monotonic clock of this process until it is started again, at the latest when the test ends: meanwhile no
+ * request counts as hanging and no line as standing still, however slow the machine is. Returns what starts it.
+ */
+export function stopMonotonicClock(): () => void {
+  const stopped = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
+  const start = () => stopped.mockRestore()
+  onTestFinished(start)
+  return start
 }

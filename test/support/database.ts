@@ -5,6 +5,7 @@ import { inject } from 'vitest'
 import { connect, type Db } from '../../server/database/connection.ts'
 import { dropDatabase } from './database-names.ts'
 import { withDatabase } from './database-url.ts'
+import { patienceMs } from './patience.ts'
 
 export type TestDatabase = AsyncDisposable & {
   connectionString: string
@@ -74,7 +75,6 @@ export async function administer<T>(work: (admin: pg.Client) => Promise<T>): Pro
   }
 }
 
-const patienceMs = 2_000
 const pollMs = 20
 
 /** Who is still connected to `database`, after those who just left had time to be gone. */

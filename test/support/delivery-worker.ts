@@ -5,13 +5,18 @@ import { type DeliveryWorker, startDeliveryWorker } from '../../server/delivery/
 import { createTurns, type Turns } from '../../server/queue/turns.ts'
 import type { Engine } from './engine.ts'
 
-/**
- * A worker that delivers and fans nothing out, in place of the workers of an engine: 32 requests in flight
- * at most, 8 to one webhook.
- */
+export type OwnWorkerOptions = {
+  turns?: Turns
+  /** Requests in flight at most. Default: 32. */
+  concurrency?: number
+  /** Requests in flight to one webhook at most. Default: 8. */
+  webhookConcurrency?: number
+}
+
+/** A worker that delivers and fans nothing out, in place of the workers of an engine. */
 export async function startOwnWorker(
   engine: Engine,
-  { turns = createTurns() }: { turns?: Turns } = {},
+  { turns = createTurns(), concurrency = 32, webhookConcurrency = 8 }: OwnWorkerOptions = {},
 ): Promise<AsyncDisposable & DeliveryWorker> {
   await engine.workers.stop(1_000)
   const { clock } = engine
@@ -21,8 +26,8 @@ export async function startOwnWorker(
     exchange,
     keyring: createKeyring(engine.secretBox),
     logger: pino({ level: 'fatal' }),
-    concurrency: 32,
-    webhookConcurrency: 8,
+    concurrency,
+    webhookConcurrency,
     pollIntervalMs: 50,
     turns,
   })

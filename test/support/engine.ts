@@ -1,9 +1,11 @@
 import { pino } from 'pino'
+import type { Recovery } from '../../contract/deliveries.ts'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Clock } from '../../server/clock.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createExchange, type Exchange } from '../../server/delivery/exchange.ts'
 import { createKeyring } from '../../server/delivery/keyring.ts'
+import { continueRecovery } from '../../server/delivery/recover.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
@@ -14,6 +16,8 @@ import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
 import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
+import { patienceMs } from './patience.ts'
+import { live } from './scope.ts'
 
 const testSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
@@ -35,6 +39,11 @@ export type Engine = AsyncDisposable & {
   emit(count?: number, type?: 'contact.deleted' | 'contact.created'): Promise<string[]>
   /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
   deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
+  /**
+   * Asks for a recovery of all events since a time and carries it on to its end, as a worker would, also where no
+   * worker runs. Returns what it says of itself then.
+   */
+  recover(webhookId: string, since: Date): Promise<Recovery>
   attemptsOf(deliveryId: string): Promise<{ number: number; response_status: number | null; error: string | null }[]>
   /** Fans out by hand, as another process would. */
   fanOut(): Promise<void>
@@ -61,7 +70,6 @@ export type EngineOptions = {
 }
 
 const start = new Date('2026-03-01T09:30:00.000Z')
-const patienceMs = 10_000
 
 /** The whole way from the outbox to the receiver, without HTTP in front, on a database and a clock of its own. */
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
@@ -160,7 +168,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
           ? { type, data: ids }
           : { type, data: { ...ids, email: 'ada@example.com', status: 'active' } }
       const events = Array.from({ length: count }, () => event)
-      return inTransaction(db, (trx) => outbox.append(trx, accountId, events))
+      return inTransaction(db, (trx) => outbox.append(trx, live(accountId), events))
     },
     async deliveriesOf(webhookId, enough) {
       const deadline = performance.now() + patienceMs
@@ -175,6 +183,15 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         if (performance.now() > deadline) throw new Error(`the deliveries stay at ${JSON.stringify(rows)}`)
         // A settlement follows an attempt within milliseconds; the database is asked until it has.
         await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+    },
+    async recover(webhookId, since) {
+      const { id } = await deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })
+      const wake = () => workers.wakeDelivery()
+      for (let task = 0; ; task++) {
+        await continueRecovery({ db, queue, turns, clock, wake }, { accountId, recoveryId: id, task })
+        const recovery = await deliveries.getRecovery(db, live(accountId), webhookId, id)
+        if (recovery.status !== 'running') return recovery
       }
     },
     attemptsOf: (deliveryId) =>

@@ -13,7 +13,7 @@ export type Fixtures = {
   parametersFor(operation: Operation): Promise<PathParameters>
   /** The example of the published spec, with an address nobody has yet. Undefined: takes no body. */
   bodyFor(operation: Operation): unknown
-  /** The key it succeeds with, if not that of the client: one for tests sends from any domain. */
+  /** The key it succeeds with, if not that of the client: a test key sends from any domain, and sees what it sent. */
   keyFor(operation: Operation): string | undefined
   /** An address nobody has yet. */
   newEmail(): string
@@ -87,6 +87,13 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return { id, deliveryId: first(data).id }
   }
 
+  async function recovery(): Promise<PathParameters> {
+    const id = await webhook()
+    const body = { since: '2026-03-01T00:00:00Z' }
+    const { id: recoveryId } = await client.succeed(contract.deliveries.recover, { params: { id }, body })
+    return { id, recoveryId }
+  }
+
   async function contact(): Promise<PathParameters> {
     const audienceId = await audience()
     const added = await client.succeed(contract.contacts.add, { params: { audienceId }, body: { email: newEmail() } })
@@ -95,9 +102,10 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 
   return {
     newEmail,
-    keyFor: ({ permission }) => (permission === 'emails:send' ? keys.test : undefined),
+    keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
     async parametersFor({ template }) {
       if (template.includes('{deliveryId}')) return delivery()
+      if (template.includes('{recoveryId}')) return recovery()
       if (template.includes('{subscriberId}')) return contact()
       if (template.includes('{address}')) return { address: await suppression() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }

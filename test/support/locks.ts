@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { Db } from '../../server/database/connection.ts'
 
-/** Answers once a session on the database of `db` waits for another's lock. */
-export async function untilSomebodyWaits(db: Db): Promise<void> {
+/** Resolves once a session on the database of `db` waits for another's lock, in a statement with `text` in it. Default: any. */
+export async function untilSomebodyWaits(db: Db, text = ''): Promise<void> {
   for (;;) {
     const { rows } = await sql`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND position(${text} IN query) > 0
     `.execute(db)
     if (rows.length > 0) return
   }

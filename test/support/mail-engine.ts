@@ -20,9 +20,9 @@ import { secretBox } from '../../server/secrets.ts'
 import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
 import { type SeedEmail, seedAccount, seedEmail } from './emails.ts'
+import { patienceMs } from './patience.ts'
 
 const start = new Date('2026-03-01T09:30:00.000Z')
-const patienceMs = 10_000
 
 export type Received = { mailFrom: string; recipients: string[]; message: string }
 
@@ -89,6 +89,8 @@ export type MailEngine = AsyncDisposable & {
   facts: Fact[]
   /** How many recipients were said to be sent to again. */
   readonly resent: number
+  /** How many destinations cannot be used at present. */
+  readonly unusable: number
   /** Stores an email and its job, as the API does. */
   send(email: Partial<SeedEmail> & Pick<SeedEmail, 'to'>): Promise<string>
   /** Jumps in time with everything: our clock, the queue's and the database's. */
@@ -127,6 +129,9 @@ export type MailEngineOptions = {
   to?: TransportKind
   concurrency?: number
   connectionsPerHost?: number
+  /** As the worker takes them. */
+  copyForEach?: boolean
+  faultOfLinks?: string
 }
 
 /** The way of an email from its job to a mail server on loopback, on a database and a clock of its own. */
@@ -145,6 +150,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
   const tokens = createMailTokens(Buffer.alloc(32, 2))
   const facts: Fact[] = []
   let resent = 0
+  let unusable = 0
   const transports: { close(): Promise<void> }[] = []
 
   function runWorker(): MailWorker {
@@ -157,6 +163,9 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       },
       to: options.to ?? { kind: 'capture', port: () => options.port },
       clock,
+      onUnusable: (count) => {
+        unusable = count
+      },
     })
     transports.push(transport)
     return startMailWorker({
@@ -171,6 +180,8 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       logger: pino({ level: 'fatal' }),
       concurrency: options.concurrency ?? 10,
       connectionsPerHost: options.connectionsPerHost ?? 5,
+      copyForEach: options.copyForEach ?? false,
+      faultOfLinks: options.faultOfLinks ?? null,
       pollIntervalMs: 50,
       random: () => 0.5,
       onFact: (fact) => void facts.push(fact),
@@ -195,6 +206,9 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
     facts,
     get resent() {
       return resent
+    },
+    get unusable() {
+      return unusable
     },
     async send(email) {
       const at = clock.now()

@@ -33,12 +33,17 @@ export type Operation = {
   template: string
   permission: string
   parameters: Record<'path' | 'query' | 'header', readonly Parameter[]>
+  /** The names of those that are marked so. */
+  deprecatedParameters: readonly string[]
   body: { required: boolean; schema: Schema } | null
   answers: ReadonlyMap<number, DeclaredAnswer>
 }
 
 /** What the format of our own is at least: what more it is, the server's tests say. */
 export const mailboxFormat = /^.+@.+$/su
+
+/** Formats of our own for private keys in PEM. */
+export const privateKeyFormats = ['rsa-private-key', 'ed25519-private-key'] as const
 
 const file = new URL('../../openapi/openapi.json', import.meta.url)
 
@@ -104,6 +109,7 @@ function operationOf({ template, method, operation }: Found): Operation {
     template,
     permission: String(operation['x-required-permission']),
     parameters: { path: parametersIn('path'), query: parametersIn('query'), header: parametersIn('header') },
+    deprecatedParameters: all.filter(({ deprecated }) => deprecated).map(({ name }) => name),
     body: body ? { required: body.required ?? false, schema: jsonSchemaOf(body.content) ?? {} } : null,
     answers: new Map(
       Object.entries(operation.responses ?? {}).map(([status, answer]) => [

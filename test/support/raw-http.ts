@@ -1,11 +1,10 @@
 import { connect } from 'node:net'
 import type { Exchange } from './answer-check.ts'
-
-const patienceMs = 10_000
+import { patienceMs } from './patience.ts'
 
 /**
  * Writes bytes to the service as they are, and answers what came back until the service closed the
- * connection. Rejects after ten seconds.
+ * connection. Rejects after `patienceMs`.
  *
  * @param path Where the request is counted to in the published spec; '' where no request can be read.
  */

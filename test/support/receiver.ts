@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
+import { patienceMs } from './patience.ts'
 
 /** A request as it arrived. */
 export type Received = {
@@ -25,9 +26,9 @@ export type Receiver = AsyncDisposable & {
   respond(behaviour: Behaviour): void
   /** How the next requests are answered, one each, before `respond` applies again. */
   respondOnce(...behaviours: Behaviour[]): void
-  /** Resolves when `count` requests have arrived in all. Rejects after ten seconds. */
+  /** Resolves when `count` requests have arrived in all. Rejects after `patienceMs`. */
   received(count: number): Promise<readonly Received[]>
-  /** Resolves when `count` connections have been closed in all. Rejects after ten seconds. */
+  /** Resolves when `count` connections have been closed in all. Rejects after `patienceMs`. */
   disconnected(count: number): Promise<void>
   stop(): Promise<void>
 }
@@ -45,8 +46,6 @@ export function answer(
 
 /** No answer at all, until the receiver stops. */
 export const silence: Behaviour = () => {}
-
-const patienceMs = 10_000
 
 /** A real endpoint on loopback that records what it gets. */
 export async function startReceiver({ tls }: { tls?: SecureContextOptions } = {}): Promise<Receiver> {

@@ -58,6 +58,8 @@ export type TestServiceOptions = {
   webhooks?: Partial<Config['webhooks']>
   /** Default: captured, with no name server that answers. */
   mail?: Partial<Config['mail']>
+  /** Default: not set. */
+  publicUrl?: string
   exchangeTimeoutMs?: number
   makeDkimKeys?: MakeDkimKeys
   /** What this version knows. Default: all there are. */
@@ -105,7 +107,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     http: {
       host: '127.0.0.1',
       port: 0,
-      publicUrl: null,
+      publicUrl: options.publicUrl ?? null,
       maxBodyBytes: options.maxBodyBytes ?? bodyLimit,
       maxEmailBodyBytes: options.maxEmailBodyBytes ?? bodyLimit,
       trustProxy: 0,

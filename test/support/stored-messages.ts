@@ -1,7 +1,10 @@
+import type { Mode } from '../../contract/mode.ts'
 import { newId } from '../../server/ids.ts'
 import type { TestDatabase } from './database.ts'
 
 export type StoredMessage = {
+  /** Default: live. */
+  mode?: Mode
   accountId: string | null
   emailId?: string | null
   mailFrom?: string
@@ -26,9 +29,17 @@ export async function insertInboundMessage(
   return row.id
 }
 
-function rowOf({ accountId, emailId = null, mailFrom = '', recipients = ['ada@example.org'], content }: StoredMessage) {
+function rowOf({
+  accountId,
+  mode = 'live',
+  emailId = null,
+  mailFrom = '',
+  recipients = ['ada@example.org'],
+  content,
+}: StoredMessage) {
   return {
     account_id: accountId,
+    mode,
     email_id: emailId,
     mail_from: mailFrom,
     recipients,

@@ -10,6 +10,8 @@ export type TcpProxy = AsyncDisposable & {
   mend(): Promise<void>
   /** Takes connections and what is sent, and passes nothing on any more: the server seems to hang. */
   stall(): void
+  /** What each client sent first: up to 64 KiB and a piece, as Latin-1. */
+  sent: readonly string[]
 }
 
 type Address = { host: string; port: number }
@@ -17,10 +19,16 @@ type Address = { host: string; port: number }
 /** @param at Where it listens. Default: any free port of 127.0.0.1. */
 export async function startTcpProxy(target: Address, at: Address = { host: '127.0.0.1', port: 0 }): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  const sent: string[] = []
   let stalled = false
 
   function pass(client: Socket): void {
     const server = connect(target)
+    const index = sent.push('') - 1
+    client.on('data', (bytes) => {
+      const before = sent[index] ?? ''
+      if (before.length < 65_536) sent[index] = before + bytes.toString('latin1')
+    })
     for (const [socket, other] of [
       [client, server],
       [server, client],
@@ -52,6 +60,7 @@ export async function startTcpProxy(target: Address, at: Address = { host: '127.
   const { port } = server.address() as AddressInfo
   return {
     port,
+    sent,
     cut: close,
     stall() {
       stalled = true

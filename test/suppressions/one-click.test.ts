@@ -3,6 +3,7 @@ import { newId } from '../../server/ids.ts'
 import { unsubscribeByLink } from '../../server/suppressions/one-click.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { createWorld, type World } from '../audiences/world.ts'
+import { live } from '../support/scope.ts'
 
 let world: World
 
@@ -28,8 +29,8 @@ describe('the unsubscribe link of an email', () => {
   test('unsubscribes the person from everything, in whatever letter case they were written to', async () => {
     const { db, account, subscribers, audiences, contacts } = world
     const audience = await audiences.create(db, account, { name: 'News' })
-    const person = await subscribers.create(db, account, { email: 'Ann@example.org' })
-    await contacts.add(db, account, audience.id, { email: person.email })
+    const person = await subscribers.create(db, live(account), { email: 'Ann@example.org' })
+    await contacts.add(db, live(account), audience.id, { email: person.email })
     await world.emitted()
     const { emailId, done } = follow('ann@EXAMPLE.org')
 
@@ -43,7 +44,7 @@ describe('the unsubscribe link of an email', () => {
 
   test('changes nothing when it is followed again, or many times at once', async () => {
     const { db, account, subscribers } = world
-    await subscribers.create(db, account, { email: 'bob@example.org' })
+    await subscribers.create(db, live(account), { email: 'bob@example.org' })
     await world.emitted()
 
     const answers = await Promise.all([1, 2, 3, 4].map(() => follow('bob@example.org').done))
@@ -71,7 +72,7 @@ describe('the unsubscribe link of an email', () => {
 
   test('does nothing to the people of another account', async () => {
     const { db, account, stranger, subscribers } = world
-    const person = await subscribers.create(db, account, { email: 'eve@example.org' })
+    const person = await subscribers.create(db, live(account), { email: 'eve@example.org' })
     await follow('eve@example.org', stranger).done
 
     expect(await subscribers.get(db, account, person.id)).toMatchObject({ status: 'active' })
@@ -84,10 +85,10 @@ describe('the unsubscribe link of an email', () => {
 
   test('works while the person is being deleted', async () => {
     const { db, account, subscribers } = world
-    const person = await subscribers.create(db, account, { email: 'gone@example.org' })
+    const person = await subscribers.create(db, live(account), { email: 'gone@example.org' })
     const listing: typeof subscribers.list = async (handle, ...rest) => {
       const page = await subscribers.list(handle, ...rest)
-      await subscribers.delete(db, account, person.id)
+      await subscribers.delete(db, live(account), person.id)
       return page
     }
     const means = { clock: world.clock, subscribers: { ...subscribers, list: listing } }

@@ -4,9 +4,11 @@ import { changeOf } from '../../server/webhooks/change.ts'
 
 const enabled: Webhook = {
   id: 'wh_01jqz4x7m8e5v9t2k6r3w0y1ab',
+  mode: 'live',
   url: 'https://example.com/hooks',
   events: ['contact.created', 'contact.updated'],
   description: null,
+  metadata: {},
   status: 'enabled',
   disabledReason: null,
   createdAt: '2026-03-01T09:30:00.000Z',

@@ -12,6 +12,7 @@ import { secretBox } from '../../server/secrets.ts'
 import { createWebhookService } from '../../server/webhooks/service.ts'
 import { createWorld, refusal } from '../audiences/world.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { live } from '../support/scope.ts'
 
 let world: Awaited<ReturnType<typeof createWebhookWorld>>
 
@@ -47,7 +48,7 @@ async function createWebhookWorld() {
     async addPeople(count: number): Promise<void> {
       for (let person = 0; person < count; person++) {
         const email = `${randomBytes(6).toString('hex')}@example.com`
-        await people.subscribers.create(db, people.account, { email })
+        await people.subscribers.create(db, live(people.account), { email })
       }
       await fanOutBatch({ db, queue, clock, turns: createTurns() })
     },
@@ -63,7 +64,7 @@ const definition = { url: 'https://example.com/hooks', events: ['subscriber.adde
 
 async function create() {
   const { db, account, webhooks } = world
-  return webhooks.create(db, account, { url: definition.url, events: [...definition.events] })
+  return webhooks.create(db, live(account), { url: definition.url, events: [...definition.events] })
 }
 
 async function stored(id: string) {
@@ -71,7 +72,7 @@ async function stored(id: string) {
 }
 
 async function statusesOf(id: string): Promise<string[]> {
-  const { data } = await world.deliveries.list(world.db, world.account, id, { limit: 100 })
+  const { data } = await world.deliveries.list(world.db, live(world.account), id, { limit: 100 })
   return data.map(({ status }) => status)
 }
 
@@ -81,8 +82,8 @@ describe('a new webhook', () => {
     const { secret, ...webhook } = await create()
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     expect(webhook).toMatchObject({ ...definition, description: null, status: 'enabled', disabledReason: null })
-    expect(await webhooks.get(db, account, webhook.id)).toEqual(webhook)
-    expect((await webhooks.list(db, account, { limit: 1 })).data).toEqual([webhook])
+    expect(await webhooks.get(db, live(account), webhook.id)).toEqual(webhook)
+    expect((await webhooks.list(db, live(account), { limit: 1 })).data).toEqual([webhook])
     const row = await stored(webhook.id)
     expect(row.secret.includes(secret)).toBe(false)
     expect(box.open(row.secret)).toBe(secret)
@@ -92,10 +93,10 @@ describe('a new webhook', () => {
     'is refused where %s is not allowed, and so is a change to it',
     async (url) => {
       const { db, account, strict } = world
-      const refused = { code: 'validation_error', details: [expect.objectContaining({ path: 'body.url' })] }
-      await expect(strict.create(db, account, { url, events: ['email.sent'] })).rejects.toMatchObject(refused)
+      const refused = { code: 'rule_violation', details: [expect.objectContaining({ path: 'body.url' })] }
+      await expect(strict.create(db, live(account), { url, events: ['email.sent'] })).rejects.toMatchObject(refused)
       const webhook = await create()
-      await expect(strict.update(db, account, webhook.id, { url })).rejects.toMatchObject(refused)
+      await expect(strict.update(db, live(account), webhook.id, { url })).rejects.toMatchObject(refused)
       expect((await stored(webhook.id)).url).toBe(definition.url)
     },
   )
@@ -106,10 +107,12 @@ describe('changing a webhook', () => {
     const { db, account, webhooks } = world
     const { secret, ...webhook } = await create()
     world.moveClock(1_000)
-    const changed = await webhooks.update(db, account, webhook.id, { description: 'CRM' })
+    const changed = await webhooks.update(db, live(account), webhook.id, { description: 'CRM' })
     expect(changed).toEqual({ ...webhook, description: 'CRM', updatedAt: world.clock.now().toISOString() })
     world.moveClock(1_000)
-    expect(await webhooks.update(db, account, webhook.id, { description: 'CRM', url: webhook.url })).toEqual(changed)
+    expect(await webhooks.update(db, live(account), webhook.id, { description: 'CRM', url: webhook.url })).toEqual(
+      changed,
+    )
   })
 
   test('at once in two fields keeps both', async () => {
@@ -117,10 +120,13 @@ describe('changing a webhook', () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await create()
       await Promise.all([
-        webhooks.update(db, account, id, { description: 'CRM' }),
-        webhooks.update(db, account, id, { events: ['contact.created'] }),
+        webhooks.update(db, live(account), id, { description: 'CRM' }),
+        webhooks.update(db, live(account), id, { events: ['contact.created'] }),
       ])
-      expect(await webhooks.get(db, account, id)).toMatchObject({ description: 'CRM', events: ['contact.created'] })
+      expect(await webhooks.get(db, live(account), id)).toMatchObject({
+        description: 'CRM',
+        events: ['contact.created'],
+      })
     }
   })
 
@@ -129,18 +135,18 @@ describe('changing a webhook', () => {
     const { id } = await create()
     await addPeople(2)
     expect(await statusesOf(id)).toEqual(['pending', 'pending'])
-    const deliveryIds = (await world.deliveries.list(db, account, id, { limit: 10 })).data.map(
+    const deliveryIds = (await world.deliveries.list(db, live(account), id, { limit: 10 })).data.map(
       (delivery) => delivery.id,
     )
     await db.updateTable('webhooks').set({ failing_since: new Date(), slow: true }).where('id', '=', id).execute()
 
-    const disabled = await webhooks.update(db, account, id, { status: 'disabled' })
+    const disabled = await webhooks.update(db, live(account), id, { status: 'disabled' })
     expect(disabled).toMatchObject({ status: 'disabled', disabledReason: 'manual' })
     expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
     expect(await queue.missing(db, deliveryIds)).toEqual(deliveryIds)
     await addPeople(1)
 
-    const enabled = await webhooks.update(db, account, id, { status: 'enabled' })
+    const enabled = await webhooks.update(db, live(account), id, { status: 'enabled' })
     expect(enabled).toMatchObject({ status: 'enabled', disabledReason: null })
     expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
     expect(await stored(id)).toMatchObject({ failing_since: null, slow: false })
@@ -153,11 +159,11 @@ describe('changing a webhook', () => {
     const { id } = await create()
     await addPeople(1)
     const undone = inTransaction(db, async (trx) => {
-      await webhooks.update(trx, account, id, { status: 'disabled' })
+      await webhooks.update(trx, live(account), id, { status: 'disabled' })
       throw new Error('undo')
     })
     await expect(undone).rejects.toThrow('undo')
-    expect(await webhooks.get(db, account, id)).toMatchObject({ status: 'enabled' })
+    expect(await webhooks.get(db, live(account), id)).toMatchObject({ status: 'enabled' })
     expect(await statusesOf(id)).toEqual(['pending'])
   })
 })
@@ -166,9 +172,9 @@ test('a deleted webhook is gone, and what was pending for it is canceled', async
   const { db, account, webhooks, addPeople } = world
   const { id } = await create()
   await addPeople(1)
-  const results = await Promise.all([1, 2].map(() => refusal(webhooks.delete(db, account, id))))
+  const results = await Promise.all([1, 2].map(() => refusal(webhooks.delete(db, live(account), id))))
   expect(results.toSorted()).toEqual(['not refused', 'not_found'])
-  expect(await refusal(webhooks.get(db, account, id))).toBe('not_found')
+  expect(await refusal(webhooks.get(db, live(account), id))).toBe('not_found')
   const left = await db.selectFrom('deliveries').select('status').where('webhook_id', '=', id).execute()
   expect(left).toEqual([{ status: 'canceled' }])
 })
@@ -177,7 +183,7 @@ test('a rotated secret is new, and the previous one is kept for 24 hours', async
   const { db, account, webhooks, box, clock } = world
   const { id, secret: first } = await create()
   world.moveClock(1_000)
-  const { secret: second, ...webhook } = await webhooks.rotateSecret(db, account, id)
+  const { secret: second, ...webhook } = await webhooks.rotateSecret(db, live(account), id)
   expect(second).toMatch(/^whsec_/)
   expect(second).not.toBe(first)
   expect(webhook).toMatchObject({ id, updatedAt: clock.now().toISOString() })
@@ -186,22 +192,64 @@ test('a rotated secret is new, and the previous one is kept for 24 hours', async
   expect(box.open(row.previous_secret ?? Buffer.alloc(0))).toBe(first)
   expect(row.previous_secret_expires_at?.getTime()).toBe(clock.now().getTime() + 24 * 3_600_000)
 
-  const { secret: third } = await webhooks.rotateSecret(db, account, id)
+  const { secret: third } = await webhooks.rotateSecret(db, live(account), id)
   expect(box.open((await stored(id)).previous_secret ?? Buffer.alloc(0))).toBe(second)
   expect(third).not.toBe(second)
+})
+
+test('secrets of the last 24 hours stay valid through several rotations, at most five in all', async () => {
+  const { db, account, webhooks } = world
+  await using receiver = await startReceiver()
+  const webhook = await webhooks.create(db, live(account), { url: receiver.url, events: ['contact.created'] })
+  /** Which of the secrets made so far verify what is sent now, by their numbers. */
+  async function verifying(): Promise<number[]> {
+    await webhooks.test(db, live(account), webhook.id)
+    const { body, headers } = receiver.requests.at(-1) ?? expect.fail('nothing was sent')
+    const message = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+    const given = String(headers['webhook-signature']).split(' ')
+    return secrets.flatMap((secret, index) => {
+      const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+      return given.includes(`v1,${createHmac('sha256', key).update(message).digest('base64')}`) ? [index] : []
+    })
+  }
+  const hours = 3_600_000
+  const secrets = [webhook.secret]
+  const rotate = async () => secrets.push((await webhooks.rotateSecret(db, live(account), webhook.id)).secret)
+
+  await rotate()
+  world.moveClock(10 * hours)
+  await rotate()
+  expect(await verifying()).toEqual([0, 1, 2])
+  world.moveClock(14 * hours)
+  expect(await verifying()).toEqual([1, 2])
+  world.moveClock(9 * hours)
+  for (let count = 3; count <= 7; count++) await rotate()
+  expect(await verifying()).toEqual([3, 4, 5, 6, 7])
+  world.moveClock(24 * hours)
+  expect(await verifying()).toEqual([7])
+})
+
+test('of rotations at once none loses a secret', async () => {
+  const { db, account, webhooks, box } = world
+  const { id, secret } = await create()
+  const rotatedAtOnce = await Promise.all([1, 2, 3, 4].map(() => webhooks.rotateSecret(db, live(account), id)))
+  const row = await stored(id)
+  const kept = [row.secret, row.previous_secret ?? Buffer.alloc(0), ...row.earlier_secrets].map((one) => box.open(one))
+  expect(kept.toSorted()).toEqual([secret, ...rotatedAtOnce.map((one) => one.secret)].toSorted())
+  expect(kept.at(-1)).toBe(secret)
 })
 
 test('a test event is of the first subscribed type or of the one asked for, and signed', async () => {
   const { db, account, webhooks } = world
   await using receiver = await startReceiver()
-  const webhook = await webhooks.create(db, account, {
+  const webhook = await webhooks.create(db, live(account), {
     url: receiver.url,
     events: ['contact.deleted', 'contact.created'],
   })
 
-  expect(await webhooks.test(db, account, webhook.id)).toMatchObject({ success: true })
-  await webhooks.update(db, account, webhook.id, { status: 'disabled' })
-  expect(await webhooks.test(db, account, webhook.id, 'email.sent')).toMatchObject({ success: true })
+  expect(await webhooks.test(db, live(account), webhook.id)).toMatchObject({ success: true })
+  await webhooks.update(db, live(account), webhook.id, { status: 'disabled' })
+  expect(await webhooks.test(db, live(account), webhook.id, 'email.sent')).toMatchObject({ success: true })
   expect(receiver.requests.map(({ body }) => JSON.parse(body.toString()).type)).toEqual([
     'contact.deleted',
     'email.sent',
@@ -217,14 +265,14 @@ test("another account's webhook does not exist", async () => {
   const { db, stranger, webhooks } = world
   const { id, secret, ...rest } = await create()
   const attempts = [
-    webhooks.get(db, stranger, id),
-    webhooks.update(db, stranger, id, { status: 'disabled' }),
-    webhooks.delete(db, stranger, id),
-    webhooks.rotateSecret(db, stranger, id),
-    webhooks.test(db, stranger, id),
-    webhooks.get(db, stranger, exampleId('webhook')),
+    webhooks.get(db, live(stranger), id),
+    webhooks.update(db, live(stranger), id, { status: 'disabled' }),
+    webhooks.delete(db, live(stranger), id),
+    webhooks.rotateSecret(db, live(stranger), id),
+    webhooks.test(db, live(stranger), id),
+    webhooks.get(db, live(stranger), exampleId('webhook')),
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))
-  expect((await webhooks.list(db, stranger, { limit: 10 })).data).toEqual([])
-  expect(await webhooks.get(db, world.account, id)).toEqual({ id, ...rest })
+  expect((await webhooks.list(db, live(stranger), { limit: 10 })).data).toEqual([])
+  expect(await webhooks.get(db, live(world.account), id)).toEqual({ id, ...rest })
 })

@@ -12,9 +12,9 @@ import { nameArgument } from './arguments.ts'
 type CreateOptions = { mode: KeyMode; permission: Grant[]; name: string; account?: string; json?: true }
 type ListOptions = { account?: string; json?: true }
 
-/** Adds `keys create`, `keys list` and `keys revoke`. */
+/** Adds `keys create`, `keys list`, `keys revoke` and `keys delete`. */
 export function addKeysCommands(program: Command): void {
-  const keys = program.command('keys').description('make, list and revoke API keys')
+  const keys = program.command('keys').description('make, list, revoke and delete API keys')
 
   keys
     .command('create')
@@ -47,6 +47,13 @@ export function addKeysCommands(program: Command): void {
     .argument('<id>', 'the id of the key (key_…)')
     .option('--json', 'print one JSON object')
     .action(revokeKey)
+
+  keys
+    .command('delete')
+    .description('end a key, at once and for good, and take it off the list')
+    .argument('<id>', 'the id of the key (key_…)')
+    .option('--json', 'print one JSON object')
+    .action(deleteKey)
 }
 
 function collectGrant(value: string, collected: Grant[]): Grant[] {
@@ -106,4 +113,10 @@ async function revokeKey(id: string, { json }: { json?: true }): Promise<void> {
   const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).revoke(db, id))
   if (json) return printJson(key)
   printLine(`The key "${key.name}" (${key.id}) is revoked.`)
+}
+
+async function deleteKey(id: string, { json }: { json?: true }): Promise<void> {
+  const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).delete(db, id))
+  if (json) return printJson(key)
+  printLine(`The key "${key.name}" (${key.id}) is deleted.`)
 }

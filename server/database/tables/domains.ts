@@ -1,5 +1,11 @@
-import type { Generated, JSONColumnType } from 'kysely'
+import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { DomainRecord } from '../../../contract/domains.ts'
+
+/** What the last check found of each record. */
+type StoredFindings = JSONColumnType<
+  Partial<Record<DomainRecord['purpose'], Pick<DomainRecord, 'status' | 'hint'>>>,
+  string | undefined
+>
 
 export type DomainsTable = {
   id: string
@@ -17,8 +23,7 @@ export type DomainsTable = {
   ed25519_selector: string
   ed25519_public_key: string
   ed25519_private_key: Buffer
-  /** What the last check found of each record. */
-  findings: JSONColumnType<Partial<Record<DomainRecord['purpose'], Pick<DomainRecord, 'status' | 'hint'>>>>
+  findings: StoredFindings
   /** Since when its records are waited for; of meaning while they are. */
   pending_since: Generated<Date>
   /** Scheduled checks in a row that did not find all that is required. */
@@ -29,4 +34,26 @@ export type DomainsTable = {
   verified_at: Date | null
   created_at: Generated<Date>
   updated_at: Generated<Date>
+}
+
+/** Keys of a domain beside those that sign. */
+export type DomainKeysTable = {
+  account_id: string
+  domain_id: string
+  id: GeneratedAlways<string>
+  state: 'next' | 'retired'
+  rsa_selector: string
+  rsa_public_key: string
+  /** Null: retired. */
+  rsa_private_key: Buffer | null
+  ed25519_selector: string
+  ed25519_public_key: string
+  ed25519_private_key: Buffer | null
+  /** Of the records of the next keys. */
+  findings: StoredFindings
+  created_at: Date
+  /** When the records of the next keys are looked for; null: only with the domain. */
+  next_check_at: Date | null
+  /** Null: next. */
+  retired_at: Date | null
 }

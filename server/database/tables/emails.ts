@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely'
+import type { Mode } from '../../../contract/mode.ts'
 
 /** Of an email as a whole; see `statusOfEmail` for how it follows from its recipients. */
 export type EmailStatus =
@@ -29,7 +30,7 @@ export type RecipientStatus =
 export type EmailsTable = {
   id: string
   account_id: string
-  mode: 'test' | 'live'
+  mode: Mode
   status: EmailStatus
   /** Null: a test email, or one whose domain is gone. */
   domain_id: string | null
@@ -39,6 +40,7 @@ export type EmailsTable = {
   /** With its angle brackets; the same on every attempt. */
   message_id: string
   tags: Generated<string[]>
+  metadata: Generated<Record<string, string>>
   campaign_id: string | null
   audience_id: string | null
   track_opens: Generated<boolean>
@@ -125,3 +127,6 @@ export type SuppressionsTable = {
   unsubscribe_email_id: string | null
   created_at: Date
 }
+
+/** By which a list of emails is filtered: a row for each pair of the metadata. */
+export type EmailMetadataTable = { account_id: string; pair: string; email_id: string }

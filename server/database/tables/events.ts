@@ -1,10 +1,13 @@
 import type { Generated } from 'kysely'
+import type { Mode } from '../../../contract/mode.ts'
 
 /** Every event ever emitted and not yet past retention. Rows are never updated. */
 export type EventsTable = {
   id: string
   account_id: string
   type: string
+  /** That of what caused it. */
+  mode: Generated<Mode>
   /** The JSON text that is sent and signed: made once. */
   body: string
   /** Whether it was made up for a test delivery. */
@@ -19,4 +22,29 @@ export type OutboxTable = {
   event_id: string
   account_id: string
   type: string
+  mode: Generated<Mode>
+  /** Whether pollers need not look at it any more, since it has its position. */
+  positioned: Generated<boolean>
+}
+
+/** The last position of each account. Locked until the commit by whoever gives positions. */
+export type EventCountersTable = {
+  account_id: string
+  /** A bigint. */
+  last_position: string
+  reached: string
+}
+
+/**
+ * Where each event stands in the order of polling. Written when the event leaves the outbox, by a trigger, or before
+ * that for a poller; never updated. See `server/outbox/positions.ts`.
+ */
+export type EventPositionsTable = {
+  account_id: string
+  /** A bigint from 1, within the account; some are left out. A later one always commits later. */
+  position: string
+  event_id: string
+  type: string
+  /** No event up to this position has an id of a later millisecond: characters 5 to 14 of an id. */
+  reached: string
 }

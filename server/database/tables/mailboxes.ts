@@ -1,9 +1,14 @@
+import type { Generated } from 'kysely'
+import type { Mode } from '../../../contract/mode.ts'
+
 /** What the capture transport has kept instead of sending. */
 export type CapturedMessagesTable = {
   id: string
   /** Null: nobody's, as that of an email which is gone. */
   account_id: string | null
   email_id: string | null
+  /** That of its email. */
+  mode: Generated<Mode>
   mail_from: string
   recipients: string[]
   content: Buffer
@@ -15,6 +20,8 @@ export type InboundMessagesTable = {
   id: string
   account_id: string | null
   email_id: string | null
+  /** That of its email. */
+  mode: Generated<Mode>
   mail_from: string
   recipients: string[]
   /** Why it was kept. */

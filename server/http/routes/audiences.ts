@@ -5,24 +5,24 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function audienceRoutes(audiences: AudienceService, endpoint: Endpoint) {
   return initServer().router(contract.audiences, {
-    create: endpoint(async ({ body }, { handle, accountId }) => ({
+    create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await audiences.create(handle, accountId, body),
+      body: await audiences.create(handle, scope.accountId, body),
     })),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await audiences.list(handle, accountId, query),
+      body: await audiences.list(handle, scope.accountId, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await audiences.get(handle, accountId, params.id),
+      body: await audiences.get(handle, scope.accountId, params.id),
     })),
-    update: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await audiences.update(handle, accountId, params.id, body),
+      body: await audiences.update(handle, scope.accountId, params.id, body),
     })),
-    delete: endpoint(async ({ params }, { handle, accountId }) => {
-      await audiences.delete(handle, accountId, params.id)
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await audiences.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
   })

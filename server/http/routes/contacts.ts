@@ -5,24 +5,24 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
   return initServer().router(contract.contacts, {
-    add: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    add: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 201,
-      body: await contacts.add(handle, accountId, params.audienceId, body),
+      body: await contacts.add(handle, scope, params.audienceId, body),
     })),
-    list: endpoint(async ({ params, query }, { handle, accountId }) => ({
+    list: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
-      body: await contacts.list(handle, accountId, params.audienceId, query),
+      body: await contacts.list(handle, scope.accountId, params.audienceId, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await contacts.get(handle, accountId, params),
+      body: await contacts.get(handle, scope.accountId, params),
     })),
-    update: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await contacts.update(handle, accountId, params, body),
+      body: await contacts.update(handle, scope, params, body),
     })),
-    remove: endpoint(async ({ params }, { handle, accountId }) => {
-      await contacts.remove(handle, accountId, params)
+    remove: endpoint(async ({ params }, { handle, scope }) => {
+      await contacts.remove(handle, scope, params)
       return { status: 204, body: undefined }
     }),
   })

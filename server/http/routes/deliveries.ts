@@ -1,25 +1,34 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { DeliveryService } from '../../delivery/service.ts'
+import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 export function deliveryRoutes(deliveries: DeliveryService, endpoint: Endpoint) {
   return initServer().router(contract.deliveries, {
-    list: endpoint(async ({ params, query }, { handle, accountId }) => ({
+    list: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
-      body: await deliveries.list(handle, accountId, params.id, query),
+      body: await deliveries.list(handle, scope, params.id, withSince(query)),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await deliveries.get(handle, accountId, params.id, params.deliveryId),
+      body: await deliveries.get(handle, scope, params.id, params.deliveryId),
     })),
-    resend: endpoint(async ({ params }, { handle, accountId }) => ({
+    resend: endpoint(async ({ params }, { handle, scope }) => ({
       status: 202,
-      body: await deliveries.resend(handle, accountId, params.id, params.deliveryId),
+      body: await deliveries.resend(handle, scope, params.id, params.deliveryId),
     })),
-    recover: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    recover: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 202,
-      body: await deliveries.recover(handle, accountId, params.id, new Date(body.since)),
+      body: await deliveries.recover(handle, scope, params.id, body),
+    })),
+    getRecovery: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await deliveries.getRecovery(handle, scope, params.id, params.recoveryId),
+    })),
+    listRecoveries: endpoint(async ({ params, query }, { handle, scope }) => ({
+      status: 200,
+      body: await deliveries.listRecoveries(handle, scope, params.id, query),
     })),
   })
 }

@@ -5,25 +5,29 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function domainRoutes(domains: DomainService, endpoint: Endpoint) {
   return initServer().router(contract.domains, {
-    create: endpoint(async ({ body }, { handle, accountId }) => ({
+    create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await domains.create(handle, accountId, body),
+      body: await domains.create(handle, scope, body),
     })),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await domains.list(handle, accountId, query),
+      body: await domains.list(handle, scope.accountId, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await domains.get(handle, accountId, params.id),
+      body: await domains.get(handle, scope.accountId, params.id),
     })),
-    delete: endpoint(async ({ params }, { handle, accountId }) => {
-      await domains.delete(handle, accountId, params.id)
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await domains.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
-    verify: endpoint(async ({ params }, { handle, accountId }) => ({
+    verify: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await domains.verify(handle, accountId, params.id),
+      body: await domains.verify(handle, scope, params.id),
+    })),
+    rotateKeys: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 200,
+      body: await domains.rotateKeys(handle, scope, params.id, body ?? {}),
     })),
   })
 }

@@ -3,36 +3,38 @@ import { type AcceptedEmail, type AcceptedEmailBatch, sendEmail } from '../../..
 import { contract } from '../../../contract/index.ts'
 import type { EmailService } from '../../emails/service.ts'
 import { DomainError } from '../../errors.ts'
+import { mapInTurns } from '../../in-turns.ts'
+import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { readPart } from '../validation.ts'
 
 export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
   return initServer().router(contract.emails, {
-    send: endpoint(async ({ body }, { handle, accountId, mode }) => ({
+    send: endpoint(async ({ body }, { handle, scope }) => ({
       status: 202,
-      body: await emails.send(handle, { accountId, mode }, body),
+      body: await emails.send(handle, scope, body),
     })),
-    sendBatch: endpoint(async ({ body, query }, { handle, accountId, mode }) => {
-      const items = body.emails.map((email, index) => readPart(sendEmail, email, ['emails', index]))
+    sendBatch: endpoint(async ({ body, query }, { handle, scope }) => {
+      const items = await mapInTurns(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
       const isPermissive = query.mode === 'permissive'
-      const results = await emails.sendBatch(handle, { accountId, mode }, { items, isPermissive })
+      const results = await emails.sendBatch(handle, scope, { items, isPermissive })
       return { status: 202, body: batchAnswer(results) }
     }),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await emails.list(handle, accountId, query),
+      body: await emails.list(handle, scope, withSince(query)),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await emails.get(handle, accountId, params.id),
+      body: await emails.get(handle, scope, params.id),
     })),
-    update: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await emails.reschedule(handle, accountId, params.id, new Date(body.scheduledAt)),
+      body: await emails.reschedule(handle, scope, params.id, new Date(body.scheduledAt)),
     })),
-    cancel: endpoint(async ({ params }, { handle, accountId }) => ({
+    cancel: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await emails.cancel(handle, accountId, params.id),
+      body: await emails.cancel(handle, scope, params.id),
     })),
   })
 }

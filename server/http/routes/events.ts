@@ -5,13 +5,13 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function eventRoutes(events: EventService, endpoint: Endpoint) {
   return initServer().router(contract.events, {
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await events.list(handle, accountId, query),
+      body: await events.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await events.get(handle, accountId, params.id),
+      body: await events.get(handle, scope, params.id),
     })),
     listTypes: endpoint(async () => ({ status: 200, body: { data: events.listTypes() } })),
   })

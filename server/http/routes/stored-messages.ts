@@ -5,26 +5,26 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function capturedMessageRoutes(messages: CapturedMessageService, endpoint: Endpoint) {
   return initServer().router(contract.capturedMessages, {
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await messages.list(handle, accountId, query),
+      body: await messages.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await messages.get(handle, accountId, params.id),
+      body: await messages.get(handle, scope, params.id),
     })),
   })
 }
 
 export function inboundMessageRoutes(messages: InboundMessageService, endpoint: Endpoint) {
   return initServer().router(contract.inboundMessages, {
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await messages.list(handle, accountId, query),
+      body: await messages.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await messages.get(handle, accountId, params.id),
+      body: await messages.get(handle, scope, params.id),
     })),
   })
 }

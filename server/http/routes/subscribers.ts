@@ -5,29 +5,29 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function subscriberRoutes(subscribers: SubscriberService, endpoint: Endpoint) {
   return initServer().router(contract.subscribers, {
-    create: endpoint(async ({ body }, { handle, accountId }) => ({
+    create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await subscribers.create(handle, accountId, body),
+      body: await subscribers.create(handle, scope, body),
     })),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await subscribers.list(handle, accountId, query),
+      body: await subscribers.list(handle, scope.accountId, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await subscribers.get(handle, accountId, params.id),
+      body: await subscribers.get(handle, scope.accountId, params.id),
     })),
-    update: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await subscribers.update(handle, accountId, params.id, body),
+      body: await subscribers.update(handle, scope, params.id, body),
     })),
-    delete: endpoint(async ({ params }, { handle, accountId }) => {
-      await subscribers.delete(handle, accountId, params.id)
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await subscribers.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
-    unsubscribe: endpoint(async ({ params }, { handle, accountId }) => ({
+    unsubscribe: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await subscribers.unsubscribe(handle, accountId, params.id),
+      body: await subscribers.unsubscribe(handle, scope, params.id),
     })),
   })
 }

@@ -5,16 +5,20 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function suppressionRoutes(suppressions: SuppressionService, endpoint: Endpoint) {
   return initServer().router(contract.suppressions, {
-    create: endpoint(async ({ body }, { handle, accountId }) => ({
+    create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await suppressions.create(handle, accountId, body),
+      body: await suppressions.create(handle, scope.accountId, body),
     })),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await suppressions.list(handle, accountId, query),
+      body: await suppressions.list(handle, scope.accountId, query),
     })),
-    delete: endpoint(async ({ params }, { handle, accountId }) => {
-      await suppressions.delete(handle, accountId, params.address)
+    get: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await suppressions.get(handle, scope.accountId, params.address),
+    })),
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await suppressions.delete(handle, scope.accountId, params.address)
       return { status: 204, body: undefined }
     }),
   })

@@ -5,33 +5,33 @@ import type { Endpoint } from '../endpoint.ts'
 
 export function webhookRoutes(webhooks: WebhookService, endpoint: Endpoint) {
   return initServer().router(contract.webhooks, {
-    create: endpoint(async ({ body }, { handle, accountId }) => ({
+    create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await webhooks.create(handle, accountId, body),
+      body: await webhooks.create(handle, scope, body),
     })),
-    list: endpoint(async ({ query }, { handle, accountId }) => ({
+    list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
-      body: await webhooks.list(handle, accountId, query),
+      body: await webhooks.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, accountId }) => ({
+    get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await webhooks.get(handle, accountId, params.id),
+      body: await webhooks.get(handle, scope, params.id),
     })),
-    update: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await webhooks.update(handle, accountId, params.id, body),
+      body: await webhooks.update(handle, scope, params.id, body),
     })),
-    delete: endpoint(async ({ params }, { handle, accountId }) => {
-      await webhooks.delete(handle, accountId, params.id)
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await webhooks.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
-    test: endpoint(async ({ params, body }, { handle, accountId }) => ({
+    test: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await webhooks.test(handle, accountId, params.id, body?.type),
+      body: await webhooks.test(handle, scope, params.id, body?.type),
     })),
-    rotateSecret: endpoint(async ({ params }, { handle, accountId }) => ({
+    rotateSecret: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await webhooks.rotateSecret(handle, accountId, params.id),
+      body: await webhooks.rotateSecret(handle, scope, params.id),
     })),
   })
 }

@@ -23,6 +23,9 @@ const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
 /**
  * What a notification tells of the recipients of an email. What it says of others is left out; a copy
  * of one recipient has nobody else to speak of.
+ *
+ * Several recipients know a return path that they share, and each can send to it what looks like a report about
+ * another. Such a report suppresses nobody: a bounce is soft, and a complaint is doubtful.
  */
 export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): Fact[] {
   const { at, keyOf } = options
@@ -33,18 +36,19 @@ export function factsOf(notification: Notification, email: NotifiedEmail, option
     const [only] = known
     return named?.position ?? (known.length === 1 && only !== undefined ? only.position : null)
   }
+  const isDoubtful = known.length > 1
   switch (notification.kind) {
     case 'dsn':
       return notification.recipients.flatMap((report) => {
         const position = positionOf(report.addresses)
-        return position === null ? [] : [{ emailId: email.id, position, at, ...factOf(report) }]
+        return position === null ? [] : [{ emailId: email.id, position, at, ...factOf(report, isDoubtful) }]
       })
     case 'arf': {
       const { feedbackType, recipients } = notification
       if (noComplaints.includes(feedbackType)) return []
       const position = positionOf(recipients)
       if (position === null) return []
-      return [{ emailId: email.id, position, at, kind: 'complained', feedbackType }]
+      return [{ emailId: email.id, position, at, kind: 'complained', feedbackType, ...(isDoubtful && { isDoubtful }) }]
     }
     default:
       return []
@@ -59,11 +63,16 @@ export function saysNothing(notification: Notification): boolean {
   )
 }
 
-function factOf(report: RecipientReport) {
+function factOf(report: RecipientReport, isDoubtful: boolean) {
   const { host } = report
   switch (report.action) {
     case 'failed':
-      return { kind: 'bounced', ...judgeFailure(report), host } as const
+      return {
+        kind: 'bounced',
+        ...judgeFailure(report),
+        ...(isDoubtful && { bounceType: 'soft' as const }),
+        host,
+      } as const
     case 'delayed':
       return { kind: 'delayed', reason: 'A mail server is late.', reply: replyTextOf(report), host } as const
     case 'delivered':

@@ -1,3 +1,4 @@
+import type { Mode } from '../../../contract/mode.ts'
 import type { Clock } from '../../clock.ts'
 import type { Db } from '../../database/connection.ts'
 import type { Fact } from '../facts.ts'
@@ -56,7 +57,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   async function take(message: ReceivedMessage, notification: Notification, copy: CopyRef): Promise<void> {
     const { emailId } = copy
     const email = await findEmail(db, emailId)
-    const owner = { emailId, accountId: email?.accountId ?? null }
+    const owner: Owner = { emailId, accountId: email?.accountId ?? null, mode: email?.mode ?? 'live' }
     if (notification.kind === 'unreadable') await keep(message, owner, notification.reason)
     if (email === undefined) return onMessage('gone')
     if (notification.kind === 'unreadable') return onMessage('unreadable')
@@ -76,7 +77,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   async function takeUnknown(message: ReceivedMessage, notification: Notification): Promise<void> {
     const isUnreadable = notification.kind === 'unreadable'
     const reason = isUnreadable ? notification.reason : 'Nothing in it tells which email it is about.'
-    await keep(message, { emailId: null, accountId: null }, reason)
+    await keep(message, { emailId: null, accountId: null, mode: 'live' }, reason)
     onMessage(isUnreadable ? 'unreadable' : 'unmatched')
   }
 
@@ -95,6 +96,6 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
 }
 
 /** Whose a message is that is kept; without an account, the operator's. */
-type Owner = { emailId: string | null; accountId: string | null }
+type Owner = { emailId: string | null; accountId: string | null; mode: Mode }
 
 const noOriginal: OriginalMessage = { copyToken: null, returnPath: null, unsubscribeToken: null }

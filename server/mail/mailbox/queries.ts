@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Mode } from '../../../contract/mode.ts'
 import type { Handle } from '../../database/connection.ts'
+import type { Scope } from '../../scope.ts'
 import { headBytes } from './parse.ts'
 
 /** The tables that messages are kept in. */
@@ -7,6 +9,7 @@ export type MessageTable = 'captured_messages' | 'inbound_messages'
 
 export type MessageRow = {
   id: string
+  mode: Mode
   emailId: string | null
   mailFrom: string
   recipients: string[]
@@ -22,12 +25,12 @@ export type MessageRow = {
 export async function selectMessages(
   handle: Handle,
   table: MessageTable,
-  accountId: string,
+  { accountId, mode }: Scope,
   page: { emailId?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<MessageRow[]> {
   const { rows } = await sql<MessageRow>`
     SELECT ${columns(table, sql`substring(content FOR ${sql.lit(headBytes)})`)} FROM ${sql.table(table)}
-    WHERE account_id = ${accountId}
+    WHERE account_id = ${accountId} AND mode = ${mode}
       AND (${page.emailId ?? null}::text IS NULL OR email_id = ${page.emailId ?? null})
       AND (${page.after ?? null}::text IS NULL OR id < ${page.after ?? null})
     ORDER BY id DESC LIMIT ${page.limit}
@@ -39,11 +42,12 @@ export async function selectMessages(
 export async function findMessage(
   handle: Handle,
   table: MessageTable,
-  accountId: string,
+  { accountId, mode }: Scope,
   id: string,
 ): Promise<MessageRow | undefined> {
   const { rows } = await sql<MessageRow>`
-    SELECT ${columns(table, sql`content`)} FROM ${sql.table(table)} WHERE account_id = ${accountId} AND id = ${id}
+    SELECT ${columns(table, sql`content`)} FROM ${sql.table(table)}
+    WHERE account_id = ${accountId} AND mode = ${mode} AND id = ${id}
   `.execute(handle)
   return rows[0]
 }
@@ -66,6 +70,6 @@ export async function deleteOlderMessages(
 
 function columns(table: MessageTable, content: RawBuilder<unknown>): RawBuilder<unknown> {
   const reason = table === 'inbound_messages' ? sql`reason` : sql`NULL`
-  return sql`id, email_id AS "emailId", mail_from AS "mailFrom", recipients, octet_length(content) AS size,
+  return sql`id, mode, email_id AS "emailId", mail_from AS "mailFrom", recipients, octet_length(content) AS size,
     created_at AS "createdAt", ${reason} AS reason, ${content} AS content`
 }

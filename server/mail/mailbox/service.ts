@@ -5,16 +5,17 @@ import type { StoredMessageListQuery } from '../../../contract/stored-message.ts
 import type { Handle } from '../../database/connection.ts'
 import { notFound } from '../../errors.ts'
 import { decodeCursor, pageOfRows } from '../../pagination.ts'
+import type { Scope } from '../../scope.ts'
 import { createSlots } from '../../slots.ts'
 import { readContent, readHeading } from './parse.ts'
 import { findMessage, type MessageRow, type MessageTable, selectMessages } from './queries.ts'
 
-/** Messages that are kept for people to see. Every call is limited to one account. */
+/** Messages that are kept for people to see. Every call is limited to one mode of one account. */
 type Mailbox<Item, WithContent> = {
   /** Newest first. */
-  list(handle: Handle, accountId: string, query: StoredMessageListQuery): Promise<Page<Item>>
+  list(handle: Handle, scope: Scope, query: StoredMessageListQuery): Promise<Page<Item>>
   /** Throws `not_found`. */
-  get(handle: Handle, accountId: string, id: string): Promise<WithContent>
+  get(handle: Handle, scope: Scope, id: string): Promise<WithContent>
 }
 
 export type CapturedMessageService = Mailbox<CapturedMessage, CapturedMessageWithContent>
@@ -56,17 +57,17 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
   const summaryOf = (row: MessageRow) => ({ ...fieldsOf(row), ...more(row) })
 
   return {
-    async list(handle: Handle, accountId: string, { limit, cursor, emailId }: StoredMessageListQuery) {
+    async list(handle: Handle, scope: Scope, { limit, cursor, emailId }: StoredMessageListQuery) {
       const after = decodeCursor(kind, cursor)
-      const rows = await selectMessages(handle, table, accountId, { emailId, after, limit: limit + 1 })
+      const rows = await selectMessages(handle, table, scope, { emailId, after, limit: limit + 1 })
       const { data, nextCursor } = pageOfRows(rows, { limit, idOf: ({ id }) => id, toItem: (row) => row })
       const items = data.map(async (row) => ({ ...summaryOf(row), ...(await readHeading(row.content)) }))
       return { data: await Promise.all(items), nextCursor }
     },
-    async get(handle: Handle, accountId: string, id: string) {
+    async get(handle: Handle, scope: Scope, id: string) {
       const giveBack = await slots.take()
       try {
-        const row = await findMessage(handle, table, accountId, id)
+        const row = await findMessage(handle, table, scope, id)
         if (row === undefined) throw notFound(noun, id)
         const content = await readContent(row.content)
         return { ...summaryOf(row), ...content, source: row.content.toString('base64') }
@@ -77,6 +78,6 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
   }
 }
 
-function fieldsOf({ id, emailId, mailFrom, recipients, size, createdAt }: MessageRow) {
-  return { id, emailId, mailFrom, recipients, size, createdAt: createdAt.toISOString() }
+function fieldsOf({ id, mode, emailId, mailFrom, recipients, size, createdAt }: MessageRow) {
+  return { id, mode, emailId, mailFrom, recipients, size, createdAt: createdAt.toISOString() }
 }

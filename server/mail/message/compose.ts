@@ -1,16 +1,19 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
+import type MimeNode from 'nodemailer/lib/mime-node'
 import type { Clock } from '../../clock.ts'
 import { type DkimSigner, signMessage } from './dkim.ts'
+import { fileNameParameters } from './file-names.ts'
 import {
   emailIdHeader,
+  type FieldLines,
+  field,
   givenField,
   isHeaderName,
   isReservedHeader,
   type Mailbox,
   mailbox,
+  mailboxField,
   mailboxOf,
-  type PreparedField,
-  prepared,
   textField,
   unsubscribeFields,
 } from './headers.ts'
@@ -100,13 +103,10 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
   return {
     async compose(parts, only) {
       const { email, content, signer } = parts
+      const shown = shownRecipients(parts, only)
       const html = only === null ? (content.html ?? '') : personalHtml(parts, only)
       const url = only === null ? null : unsubscribeUrl(parts, only)
       const root = new MailComposer({
-        from: mailboxOf(email.sender),
-        to: mailboxes(parts, 'to'),
-        cc: mailboxes(parts, 'cc'),
-        replyTo: content.replyTo.map(mailboxOf),
         messageId: email.messageId,
         // Of the email, not of the attempt: every copy that arrives says the same.
         date: email.scheduledAt ?? email.createdAt,
@@ -117,24 +117,41 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
         disableFileAccess: true,
         disableUrlAccess: true,
       }).compile()
-      root.addHeader([
+      nameFiles(root)
+      const fields = [
+        mailboxField('From', [mailboxOf(email.sender)]),
+        mailboxField('To', mailboxes(shown, 'to')),
+        mailboxField('Cc', mailboxes(shown, 'cc')),
+        mailboxField('Reply-To', content.replyTo.map(mailboxOf)),
         textField('Subject', email.subject),
         ...givenFields(content.headers, url !== null),
         ...(url === null ? [] : unsubscribeFields(url)),
-        prepared(emailIdHeader, tokens.copy({ emailId: email.id, position: only })),
-      ])
-      const message = renderMessage(root)
+        field(emailIdHeader, tokens.copy({ emailId: email.id, position: only })),
+      ]
+      const message = renderMessage(
+        fields.filter((lines) => lines !== null),
+        root,
+      )
       return signer === null ? message : signMessage(message, signer, clock.now())
     },
   }
 }
 
-function mailboxes({ recipients }: MessageParts, wanted: 'to' | 'cc'): Mailbox[] {
+/**
+ * The recipients that the header names. The members of an audience do not know each other: each copy is to its
+ * recipient alone, however the email named them.
+ */
+function shownRecipients({ email, recipients }: MessageParts, only: number | null): MessageParts['recipients'] {
+  if (email.audienceId === null) return recipients
+  return recipients.flatMap((one) => (one.position === only ? [{ ...one, kind: 'to' as const }] : []))
+}
+
+function mailboxes(recipients: MessageParts['recipients'], wanted: 'to' | 'cc'): Mailbox[] {
   return recipients.filter(({ kind }) => kind === wanted).map(({ name, address }) => mailbox(name ?? '', address))
 }
 
 /** The sender's own fields, without those that are not the sender's to give. */
-function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: boolean): PreparedField[] {
+function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: boolean): FieldLines[] {
   return Object.entries(headers)
     .filter(([name]) => isHeaderName(name) && !isReservedHeader(name))
     .filter(([name]) => !hasUnsubscribe || !/^list-unsubscribe(-post)?$/i.test(name))
@@ -156,11 +173,33 @@ function attachmentOf({ filename, contentType, contentId, content }: MessageAtta
   }
 }
 
+/** Has the parts that are files say their names, as the library would not: it puts encoded words into quotes. */
+function nameFiles(node: MimeNode): void {
+  const { filename } = node
+  if (typeof filename === 'string') {
+    for (const [key, parameter] of [
+      ['Content-Type', 'name'],
+      ['Content-Disposition', 'filename'],
+    ] as const) {
+      const value = [String(node.getHeader(key)), ...fileNameParameters(parameter, filename)].join(';\r\n ')
+      node.setHeader(key, { prepared: true, value })
+    }
+  }
+  for (const child of node.childNodes) nameFiles(child)
+}
+
+const token = "[\\w!#$%&'*+.^`{|}~-]+"
+const mediaType = new RegExp(`^${token}/${token}(?:; ?${token}=${token})*$`)
+/** More than the API takes. Characters. */
+const maxTypeLength = 255
+
 /**
  * What is attached is a file, byte for byte. A message or a multipart may not be encoded, and would be read
- * as a part of this one. Source: RFC 2046 §5, §5.2.1.
+ * as a part of this one. Its name is said apart. Source: RFC 2046 §5, §5.2.1.
  */
 function typeOfAttachment(contentType: string): string {
-  const isFile = /^[\w!#$&.+^-]+\/[\w!#$&.+^-]+\s*(?:;|$)/.test(contentType)
-  return isFile && !/^(?:multipart|message)\//i.test(contentType) ? contentType : 'application/octet-stream'
+  const isFile = contentType.length <= maxTypeLength && mediaType.test(contentType)
+  if (!isFile || /^(?:multipart|message)\//i.test(contentType)) return 'application/octet-stream'
+  const [type = '', ...parameters] = contentType.split(';')
+  return [type, ...parameters.filter((parameter) => !/^ ?name(?:\*[^=]*)?=/i.test(parameter))].join(';')
 }

@@ -18,27 +18,17 @@ export type DkimSigner = {
 }
 
 /**
- * What may stand in a message once. Where it does, one more than there is goes into the signature, so that
- * a second one added on the way breaks it. Source: RFC 6376 §8.15.
+ * What readers see or follow. The signature names each once more than it is there, also where it is not there
+ * at all, so that one added on the way breaks the signature. Source: RFC 6376 §5.4.2, §8.15.
  */
-const singleFields: readonly string[] = [
+const oversignedFields: readonly string[] = [
   'from',
+  'sender',
+  'reply-to',
   'to',
   'cc',
   'subject',
   'date',
-  'message-id',
-  'reply-to',
-  'mime-version',
-  'content-type',
-  'content-transfer-encoding',
-]
-
-/** What is signed where it is there, in this order. Source: RFC 6376 §5.4.1, RFC 8058 §4. */
-const signedFields: readonly string[] = [
-  ...singleFields,
-  'in-reply-to',
-  'references',
   'list-id',
   'list-help',
   'list-unsubscribe',
@@ -47,6 +37,17 @@ const signedFields: readonly string[] = [
   'list-post',
   'list-owner',
   'list-archive',
+]
+
+/** What every message has once: named once more than it is there, where it is there. Source: RFC 6376 §8.15. */
+const singleFields: readonly string[] = ['message-id', 'mime-version', 'content-type', 'content-transfer-encoding']
+
+/** In the order of the signature. Source: RFC 6376 §5.4.1, RFC 8058 §4. */
+const signedFields: readonly string[] = [
+  ...oversignedFields,
+  ...singleFields,
+  'in-reply-to',
+  'references',
   'feedback-id',
   'auto-submitted',
   emailIdHeader.toLowerCase(),
@@ -90,7 +91,7 @@ export function namesToSign(fields: readonly HeaderField[]): string[] {
   }
   return signedFields.flatMap((name) => {
     const count = counts.get(name) ?? 0
-    const more = name === 'from' || (count > 0 && singleFields.includes(name)) ? 1 : 0
+    const more = oversignedFields.includes(name) || (count > 0 && singleFields.includes(name)) ? 1 : 0
     return Array.from({ length: count + more }, () => name)
   })
 }

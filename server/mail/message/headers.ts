@@ -1,4 +1,5 @@
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
+import { domainToASCII, domainToUnicode } from 'node:url'
+import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 
 /**
  * The field that carries the token of the return path, so that a report which lost the address it came
@@ -60,38 +61,76 @@ export function mailbox(name: string, address: string): Mailbox {
   return { name: name.replace(/\s+/g, ' ').trim(), address }
 }
 
-/** A header field as the library takes it: `value` as it is to stand, folded at spaces. */
-export type PreparedField = { key: string; value: string | { prepared: true; foldLines: true; value: string } }
+/** A header field as it stands in a message, in lines, without a line end at the end. */
+export type FieldLines = string
 
 /** Beyond it, what has no space to be folded at would make a line longer than 998 characters. */
 const maxWordLength = 900
 
+/** A field of mailboxes, such as To; null: there are none. */
+export function mailboxField(key: string, mailboxes: readonly Mailbox[]): FieldLines | null {
+  return mailboxes.length === 0 ? null : field(key, mailboxes.map(written).join(', '))
+}
+
+function written({ name, address }: Mailbox): string {
+  const spec = addressSpec(address)
+  if (name !== '') return `${phrase(name)} <${spec}>`
+  // Its local part is in quotes, where a comma would be read as the end of the mailbox.
+  return spec.includes('"') ? `<${spec}>` : spec
+}
+
+/**
+ * A display name: words, or in quotes, or in encoded words, which must not stand in quotes. One that only looks
+ * like an encoded word is encoded too, or it would be shown as what it stands for.
+ *
+ * Source: RFC 5322 §3.2.5, RFC 2047 §5 (3).
+ */
+function phrase(name: string): string {
+  if (/^[\w ]*$/.test(name)) return name
+  if (/^[ -~]*$/.test(name) && !name.includes('=?')) return `"${name.replace(/["\\]/g, '\\$&')}"`
+  return encoded(name)
+}
+
+/**
+ * An address as a header has it: the domain in A-labels, unless what stands before it needs SMTPUTF8 anyway. Not
+ * just any text: the API has read it before.
+ */
+function addressSpec(address: string): string {
+  const safe = address.replace(/[\p{Cc}\p{Zl}\p{Zp}<>]+/gu, ' ').trim()
+  const at = safe.lastIndexOf('@')
+  const local = safe.slice(0, at)
+  const domain = safe.slice(at + 1)
+  const inForm = /^[ -~]*$/.test(local) ? domainToASCII(domain) : domainToUnicode(domain)
+  return `${local}@${inForm === '' ? domain : inForm}`
+}
+
 /** A field whose value is any text, such as the subject. */
-export function textField(key: string, text: string): PreparedField {
+export function textField(key: string, text: string): FieldLines {
   // What looks like an encoded word would be shown as what it stands for.
   const plain = /^[!-~]+(?: [!-~]+)*$/.test(text) && !text.includes('=?') && !hasLongWord(text)
-  return prepared(key, plain ? text : encoded(text))
+  return field(key, plain ? text : encoded(text))
 }
 
 /**
  * A field that the sender gave, with a meaning this service does not know: left as it is but for the
  * spaces, which become one each, as folding may make of them what it likes.
  */
-export function givenField(key: string, value: string): PreparedField {
+export function givenField(key: string, value: string): FieldLines {
   const line = value.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, '')
-  // The one field here that the library insists on writing itself.
-  if (key.toLowerCase() === 'references') return { key, value: line }
-  return prepared(key, /^[ -~]*$/.test(line) && !hasLongWord(line) ? line : encoded(line))
+  return field(key, /^[ -~]*$/.test(line) && !hasLongWord(line) ? line : encoded(line))
 }
 
 /** How the mailbox provider offers to unsubscribe, with one click. Source: RFC 2369 §3.2, RFC 8058 §3.1. */
-export function unsubscribeFields(url: string): PreparedField[] {
-  return [prepared('List-Unsubscribe', `<${url}>`), prepared('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click')]
+export function unsubscribeFields(url: string): FieldLines[] {
+  return [field('List-Unsubscribe', `<${url}>`), field('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click')]
 }
 
-export function prepared(key: string, value: string): PreparedField {
-  return { key, value: { prepared: true, foldLines: true, value } }
+/** @param value As it is to stand; folded at spaces. */
+export function field(key: string, value: string): FieldLines {
+  return foldLines(`${key}: ${value}`, lineLength)
 }
+
+const lineLength = 76
 
 function hasLongWord(text: string): boolean {
   return text.length > maxWordLength && text.split(' ').some((word) => word.length > maxWordLength)

@@ -1,16 +1,18 @@
 import type MimeNode from 'nodemailer/lib/mime-node'
 import { base64Lines, quotedPrintable } from './encodings.ts'
+import type { FieldLines } from './headers.ts'
 
 const lineEnd = Buffer.from('\r\n')
 
 /**
- * The bytes of a message. The tree builds its own header; the bodies are written here, since the streams
- * of the library take longer for a small message than all the rest.
+ * The bytes of a message. The tree builds the header fields of its parts; the bodies are written here, since the
+ * streams of the library take longer for a small message than all the rest.
  *
+ * @param fields What stands in the header above the fields of the tree.
  * @param root Its contents are strings with CRLF line ends, or buffers.
  */
-export function renderMessage(root: MimeNode): Buffer {
-  const chunks: Buffer[] = []
+export function renderMessage(fields: readonly FieldLines[], root: MimeNode): Buffer {
+  const chunks: Buffer[] = fields.map((lines) => Buffer.from(`${lines}\r\n`))
   writeNode(root, chunks)
   if (chunks.at(-1)?.subarray(-2).equals(lineEnd) === false) chunks.push(lineEnd)
   return Buffer.concat(chunks)

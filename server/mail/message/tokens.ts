@@ -1,4 +1,11 @@
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  timingSafeEqual,
+} from 'node:crypto'
 import { type IdKind, idPattern, idPrefixes } from '../../../contract/ids.ts'
 import { idOfUuid, uuidOf } from '../../ids.ts'
 import { deriveKey } from '../../secrets.ts'
@@ -25,7 +32,8 @@ export type UnsubscribeRef = RecipientRef & { accountId: string; address: string
 
 /**
  * Makes and reads what comes back from outside: only what was made here, with the same key and for the
- * same purpose, is read; everything else is null. Tokens hold for ever.
+ * same purpose, is read; everything else is null. Tokens hold for ever. Those in links are encrypted: neither
+ * an address nor a link can be read in them.
  */
 export type MailTokens = {
   /** The address that notifications about a copy are to come back to. @param host Of the return path. */
@@ -48,19 +56,18 @@ export type MailTokens = {
 const returnPathPrefix = 'b.'
 /** Base32 characters; ten bytes. */
 const shortMacLength = 16
-/** Bytes. */
-const macLength = 16
+/** Bytes; of AES, a block. */
+const tagLength = 16
 const idLength = 16
 const positionLength = 2
 const recipientLength = idLength + positionLength
 
 /** @param key The encryption key; each purpose has a key of its own, derived from it. */
 export function createMailTokens(key: Buffer): MailTokens {
-  const keyFor = (purpose: string) => createSecretKey(deriveKey(key, `mail ${purpose} 1`))
-  const returnPathKey = keyFor('return path')
-  const pixels = createSealer(keyFor('pixel'))
-  const clicks = createSealer(keyFor('click'))
-  const unsubscribes = createSealer(keyFor('unsubscribe'))
+  const returnPathKey = purposeKey(key, 'return path 1')
+  const pixels = createSealer(key, 'pixel')
+  const clicks = createSealer(key, 'click')
+  const unsubscribes = createSealer(key, 'unsubscribe')
 
   function copy({ emailId, position }: CopyRef): string {
     const text = emailId.slice(idPrefixes.email.length + 1) + (position === null ? '' : digitsOf(position))
@@ -137,19 +144,48 @@ type Sealer = {
   open(token: string): Buffer | null
 }
 
-/** Base64url of a payload with its HMAC-SHA-256, of which 128 bits are kept. Source: RFC 2104 §5. */
-function createSealer(key: KeyObject): Sealer {
-  const macOf = (payload: Buffer) => createHmac('sha256', key).update(payload).digest().subarray(0, macLength)
+function purposeKey(key: Buffer, purpose: string): KeyObject {
+  return createSecretKey(deriveKey(key, `mail ${purpose}`))
+}
+
+/**
+ * Base64url of a payload that is encrypted and authenticated: AES-256-CTR, whose first counter is the
+ * HMAC-SHA-256 of the payload, cut to 128 bits. The counter is also the tag, so a token is 16 bytes longer than
+ * its payload, and the same payload always gives the same token.
+ *
+ * Tokens of earlier versions have an HMAC in front of a payload in the clear. They are read, but not made.
+ *
+ * Source: Rogaway and Shrimpton, "Deterministic Authenticated-Encryption" (2006) §4, as in RFC 5297.
+ */
+function createSealer(key: Buffer, purpose: string): Sealer {
+  const encryptionKey = purposeKey(key, `${purpose} encryption 2`)
+  const tagKey = purposeKey(key, `${purpose} 2`)
+  const clearKey = purposeKey(key, `${purpose} 1`)
+  const isTag = (tag: Buffer, payload: Buffer, by: KeyObject) => timingSafeEqual(tag, tagOf(payload, by))
   return {
-    seal: (payload) => Buffer.concat([macOf(payload), payload]).toString('base64url'),
+    seal(payload) {
+      const tag = tagOf(payload, tagKey)
+      const cipher = createCipheriv(cipherName, encryptionKey, tag)
+      return Buffer.concat([tag, cipher.update(payload), cipher.final()]).toString('base64url')
+    },
     open(token) {
       const bytes = Buffer.from(token, 'base64url')
       // Characters that mean nothing are passed over in reading: a token has one form alone.
-      if (bytes.length < macLength + recipientLength || bytes.toString('base64url') !== token) return null
-      const payload = bytes.subarray(macLength)
-      return timingSafeEqual(bytes.subarray(0, macLength), macOf(payload)) ? payload : null
+      if (bytes.length < tagLength + recipientLength || bytes.toString('base64url') !== token) return null
+      const tag = bytes.subarray(0, tagLength)
+      const rest = bytes.subarray(tagLength)
+      const decipher = createDecipheriv(cipherName, encryptionKey, tag)
+      const payload = Buffer.concat([decipher.update(rest), decipher.final()])
+      if (isTag(tag, payload, tagKey)) return payload
+      return isTag(tag, rest, clearKey) ? rest : null
     },
   }
+}
+
+const cipherName = 'aes-256-ctr'
+
+function tagOf(payload: Buffer, key: KeyObject): Buffer {
+  return createHmac('sha256', key).update(payload).digest().subarray(0, tagLength)
 }
 
 function packRecipient({ emailId, position }: RecipientRef): Buffer {

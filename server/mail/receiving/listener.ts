@@ -141,6 +141,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
   })
   smtp.on('error', (error) => logger.debug({ err: error }, 'an SMTP connection failed'))
   smtp.server.on('connection', (socket: Socket) => watch(socket))
+  takePostmaster(smtp, options.name)
 
   async function admit(address: string, session: SMTPServerSession): Promise<void> {
     if (session.envelope.rcptTo.length >= options.maxRecipients) throw new SmtpReply(452, '4.5.3 Too many recipients')
@@ -208,6 +209,27 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
     await settledWithin([...messages], deadlineMs)
     for (const socket of sockets) socket.destroySoon()
     await closed
+  }
+}
+
+type Connection = { _parseAddressCommand(name: string, command: string | Buffer): unknown }
+
+/**
+ * Has `RCPT TO:<postmaster>`, without a domain and in any letter case, mean the postmaster of this host. Source: RFC
+ * 5321 §4.5.1. smtp-server refuses every address without a domain before it asks, so this changes the command that
+ * each connection parses.
+ */
+function takePostmaster(smtp: SMTPServer, hostname: string): void {
+  // The types do not know of this method. It puts the new connection last.
+  const server: SMTPServer & { connect?(socket: Socket, options: unknown): void } = smtp
+  const connect = server.connect?.bind(smtp)
+  if (connect === undefined) throw new Error('smtp-server has changed: it has no method "connect"')
+  server.connect = (socket, options) => {
+    connect(socket, options)
+    const connection: Connection = [...smtp.connections].at(-1)
+    const parse = connection._parseAddressCommand.bind(connection)
+    connection._parseAddressCommand = (name, command) =>
+      parse(name, command.toString().replace(/^(rcpt to\s*:\s*<postmaster)>/i, `$1@${hostname}>`))
   }
 }
 

@@ -5,6 +5,7 @@ import { brokenOff, LineError } from './line.ts'
 import { addressesOfHost, inTurn, type MailHost, type MailResolver } from './mx.ts'
 import { bounced, deferred, isForGood, outcomeOfSession } from './outcome.ts'
 import type { PoolTarget } from './pool.ts'
+import { hostPauses, pauseAfter } from './rests.ts'
 import type { Route } from './route.ts'
 import { SessionError } from './session.ts'
 import { unlessAborted } from './unless-aborted.ts'
@@ -19,13 +20,6 @@ export type DirectOptions = {
   means: DeliverMeans
 }
 
-/**
- * How long a mail server is left alone that could not be talked to: its domain has others, and tries again later.
- * Twice as long each time, and not so long that it matters. Milliseconds.
- */
-const firstRestMs = 60_000
-const longestRestMs = 300_000
-
 /** Each message to the mail servers of its recipients' domain, the first that is up to it. */
 export function createDirect({ destinations, resolver, allowPrivate, port, means }: DirectOptions): Route {
   function targetOf({ name }: MailHost, { mustVerify }: Destination): PoolTarget {
@@ -38,7 +32,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       // What is for good is for each message to hear; what a policy asks for of TLS, others may not ask for.
       restAfter(error, times) {
         if (error.stage === 'starttls' || isForGood(error)) return 0
-        return Math.min(longestRestMs, firstRestMs * 2 ** (times - 1))
+        return pauseAfter(hostPauses, times)
       },
     }
   }

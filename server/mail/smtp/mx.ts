@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { hasCode } from '../../errno.ts'
 import { isNotFound, type ResolvedAddress, type Resolver, resolveWith } from '../../network/name-resolution.ts'
-import { isPublicAddress } from '../../network/public-address.ts'
+import { isMetadataAddress, isPublicAddress } from '../../network/public-address.ts'
 import { SessionError } from './session.ts'
 
 /** What is needed of a resolver of `node:dns/promises`. */
@@ -32,7 +32,6 @@ const noUsable: MailHosts = {
   bounceType: 'soft',
   reason: 'The MX records of the domain name no host (5.4.4).',
 }
-const noAnswer: MailHosts = { kind: 'unknown', reason: 'The name servers of the domain did not answer.' }
 
 /** Who takes mail for `domain`. Source: RFC 5321 §5.1, RFC 7505. Never rejects. */
 export async function findMailHosts(resolver: MailResolver, domain: string): Promise<MailHosts> {
@@ -40,15 +39,29 @@ export async function findMailHosts(resolver: MailResolver, domain: string): Pro
     return hostsOf(await resolver.resolveMx(domain))
   } catch (error) {
     if (hasCode(error, 'ENOTFOUND', 'EBADNAME')) return noDomain
-    if (!hasCode(error, 'ENODATA')) return noAnswer
+    if (!hasCode(error, 'ENODATA')) return noAnswer('the domain', error)
   }
   try {
     // Without MX records the domain is its own host.
     await resolveWith(resolver)(domain)
     return { kind: 'hosts', hosts: [{ name: domain, preference: 0 }] }
   } catch (error) {
-    return isNotFound(error) ? noServer : noAnswer
+    return isNotFound(error) ? noServer : noAnswer('the domain', error)
   }
+}
+
+function noAnswer(name: string, error: unknown): MailHosts {
+  return { kind: 'unknown', reason: dnsFailure(name, error) }
+}
+
+/** The codes of an answer that is an error. Source: RFC 1035 §4.1.1. */
+const answeredErrors: readonly string[] = ['SERVFAIL', 'REFUSED', 'FORMERR', 'NOTIMP']
+
+/** Why name servers told nothing, in a sentence. An error that they answered with is not the same as silence. */
+function dnsFailure(name: string, error: unknown): string {
+  const code = answeredErrors.find((each) => hasCode(error, `E${each}`))
+  if (code === undefined) return `The name servers of ${name} did not answer.`
+  return `The name servers of ${name} answered with an error (${code}).`
 }
 
 function hostsOf(records: readonly { exchange: string; priority: number }[]): MailHosts {
@@ -79,7 +92,7 @@ export function inTurn(hosts: readonly MailHost[], random: () => number = Math.r
  * The addresses of a host, IPv6 before IPv4. Throws SessionError when there are none, or none that may be
  * connected to.
  *
- * @param allowPrivate Whether addresses that are not public are taken too.
+ * @param allowPrivate Whether addresses that are not public are taken too; never link-local ones.
  */
 export async function addressesOfHost(
   resolver: MailResolver,
@@ -88,10 +101,12 @@ export async function addressesOfHost(
 ): Promise<readonly string[]> {
   const found = await resolveWith(resolver)(name).catch((error: unknown) => {
     if (isNotFound(error)) throw unusable(name, 'The mail server of the domain has no address (5.4.4).', error)
-    const message = 'The name servers of the mail server did not answer.'
+    const message = dnsFailure('the mail server', error)
     throw new SessionError({ stage: 'connect', reply: null, host: name, message }, { cause: error })
   })
-  const allowed = found.filter(({ address }) => allowPrivate || isPublicAddress(address))
+  const allowed = found.filter(
+    ({ address }) => !isMetadataAddress(address) && (allowPrivate || isPublicAddress(address)),
+  )
   if (allowed.length === 0) {
     throw unusable(name, 'The mail server of the domain has an address that is not public (5.4.4).', undefined)
   }

@@ -10,7 +10,7 @@ type Bounced = Extract<Outcome, { kind: 'bounced' }>
 
 /** A deferral that no server asked for. */
 export function deferred(reason: string, host: string | null = null): Deferred {
-  return { kind: 'deferred', reason, reply: null, host, unknown: false, congested: false }
+  return { kind: 'deferred', reason, reply: null, host, unknown: false, congested: false, unusable: false }
 }
 
 /** A bounce that no server asked for. */
@@ -47,7 +47,7 @@ function outcomeOf(answer: Answer, at: { host: string; isFinal: boolean; isShare
     case 'refused': {
       const { verdict, reason } = judgeReply(answer.reply, answer.stage)
       const reply = textOfReply(answer.reply)
-      if (verdict.kind === 'deferred') return { ...verdict, reason, reply, host, unknown: false }
+      if (verdict.kind === 'deferred') return { ...verdict, reason, reply, host, unknown: false, unusable: false }
       const isBlameless = at.isShared && isOfMessage(answer)
       return { ...verdict, ...(isBlameless && { bounceType: 'soft' }), reason, reply, host }
     }
@@ -65,16 +65,17 @@ export function isForGood({ reply, isPermanent, isForgeable }: SessionError): bo
 }
 
 /**
- * What it means that no session could be opened: a refusal of the service itself, which is never the
- * address's fault.
+ * What it means that no session could be opened: the way out cannot be used, or refuses the service itself, which is
+ * never the address's fault.
  *
  * @param isRelay The server is the operator's: refusals are theirs to mend, and the message can wait.
  */
 export function outcomeOfSession(error: SessionError, isRelay: boolean): Outcome {
   const { stage, host, message: reason } = error
-  const verdict = error.reply === null ? null : judgeReply(error.reply, 'session').verdict
   // The reply to a login is between the operator and the relay.
   const reply = error.reply === null || stage === 'auth' ? null : textOfReply(error.reply)
   if (!isRelay && isForGood(error)) return { ...bounced('soft', reason, host), reply }
-  return { ...deferred(reason, host), reply, congested: verdict?.kind === 'deferred' && verdict.congested }
+  const verdict = error.reply === null ? null : judgeReply(error.reply, 'session').verdict
+  const congested = verdict?.kind === 'deferred' && verdict.congested
+  return { ...deferred(reason, host), reply, congested, unusable: true }
 }

@@ -47,6 +47,8 @@ type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): v
 
 type Host = {
   open: number
+  /** Of the open ones, those with a session: in use or kept. */
+  working: number
   waiting: number
   idle: Kept[]
   pace: Pace | null
@@ -95,10 +97,19 @@ export class Pool {
 
   /**
    * A session with the first address of the target that gives one, when there is room. `fresh`: none that was
-   * used before. Throws SessionError with the reason of the last address, at once while the host rests because
-   * of it; `signal` ends the wait.
+   * used before. A host that takes no further connection while others work is waited for until one of those is
+   * free. Throws SessionError with the reason of the last address, at once while the host rests because of it;
+   * `signal` ends the wait.
    */
   async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<Held> {
+    for (;;) {
+      const held = await this.#take(target, signal, fresh)
+      if (held !== null) return held
+    }
+  }
+
+  /** Null: the host takes no further connection, and there are others. */
+  async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Held | null> {
     const kept = await this.#turn(target, signal, fresh)
     if (kept !== null) return this.#held(kept)
     const begunAt = this.#options.clock.now()
@@ -107,14 +118,31 @@ export class Pool {
       const host = this.#hostOf(target.name)
       host.isAway = false
       host.rest = null
+      host.working += 1
       return this.#held({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
+      if (!signal.aborted && !this.#isClosed && this.#isFull(target.name, error)) {
+        this.#freePlace(target.name)
+        return null
+      }
       if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
       else if (!signal.aborted) this.#hostOf(target.name).isAway = true
       if (error instanceof SessionError && !signal.aborted) this.#letRest(target, error)
       this.#freePlace(target.name)
       throw error
     }
+  }
+
+  /**
+   * Whether a host may only have taken no further connection. It gets no more than work with it now; where others are
+   * still being opened, those tell.
+   */
+  #isFull(name: string, error: unknown): boolean {
+    const host = this.#hostOf(name)
+    if (host.open <= 1 || !(error instanceof SessionError) || !isOfConnection(error)) return false
+    if (host.working === 0) host.isAway = true
+    else host.pace = { connections: host.working, cutAt: this.#options.clock.now() }
+    return true
   }
 
   /** Takes leave of all servers; who waits is told that the service stops. */
@@ -269,6 +297,7 @@ export class Pool {
 
   /** Ends a session; its place is free when the connection has ended. */
   #leave({ session, target }: Kept, politely: boolean): void {
+    this.#hostOf(target.name).working -= 1
     if (!politely) session.line.fail(brokenOff())
     if (session.line.error !== null) {
       this.#freePlace(target.name)
@@ -338,6 +367,7 @@ export class Pool {
     if (known !== undefined) return known
     const host: Host = {
       open: 0,
+      working: 0,
       waiting: 0,
       idle: [],
       pace: null,
@@ -348,6 +378,12 @@ export class Pool {
     this.#hosts.set(name, host)
     return host
   }
+}
+
+/** Whether an error can be of one connection alone: of its line, or a refusal for now before anything was said. */
+function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
+  if (isPermanent || (stage !== 'connect' && stage !== 'greeting' && stage !== 'ehlo')) return false
+  return reply === null || reply.code < 500
 }
 
 /** Whether a session that is kept may serve a target: to the same port, as secure as it is to be. */

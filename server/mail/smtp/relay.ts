@@ -4,6 +4,7 @@ import { type DeliverMeans, deliver } from './deliver.ts'
 import { outcomeOfSession } from './outcome.ts'
 import type { PoolTarget } from './pool.ts'
 import type { RelayConfig } from './relay-url.ts'
+import { relayPauses } from './rests.ts'
 import type { Route } from './route.ts'
 import { SessionError } from './session.ts'
 
@@ -48,8 +49,8 @@ function targetOf(relay: RelayConfig, resolve: Resolve): PoolTarget {
     port,
     tls,
     credentials,
-    // There is no other: each message asks for itself, over one connection while it is away.
-    restAfter: () => 0,
+    // Refuses at once those that wait for a connection. Shorter than the transport waits: then one asks again.
+    restAfter: () => relayPauses.firstMs / 2,
     async addresses() {
       if (isIP(host) !== 0) return [host]
       try {

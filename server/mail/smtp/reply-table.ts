@@ -46,6 +46,7 @@ const slower: Verdict = { kind: 'deferred', congested: true }
 const noMailbox = 'There is no such mailbox.'
 const disabled = 'The mailbox is disabled.'
 const noMailDomain = 'The domain takes no mail for this address.'
+export const noDomain = 'The domain does not exist, or has no mail server.'
 const full = 'The mailbox is full.'
 const tooLarge = 'The message is too large for the mail server.'
 const rateLimited = 'The mail server asks for fewer messages or connections.'
@@ -126,6 +127,23 @@ const exceptions: readonly ReplyRule[] = [
   // The sender is looked up while the recipient is asked for: Exim's callout tells how that went, Postfix
   // gives the codes of an unknown mailbox.
   { class: 5, text: senderRefused, verdict: soft, reason: senderNotAccepted },
+  // Postfix, of the domain of the recipient (RFC 7505): its SMTP client with 5.1.0, its server with 5.1.10.
+  {
+    class: 5,
+    stages: ['rcpt', 'message'],
+    text: /does not accept mail \(nullMX\)/i,
+    verdict: hard,
+    reason: noMailDomain,
+  },
+  // Exchange, where the domain of the recipient does not exist.
+  {
+    class: 5,
+    enhanced: /^4\.310$/,
+    stages: ['rcpt', 'message'],
+    text: /DNS domain \S+ does not exist/i,
+    verdict: hard,
+    reason: noDomain,
+  },
   // Gmail: the sending network's rates.
   { class: 4, enhanced: /^7\.(28|23)$/, verdict: slower, reason: rateLimited },
   // Yahoo: "[TSS04] … temporarily deferred", also with an enhanced code that says less.

@@ -11,6 +11,7 @@ import type { MailResolver } from './mx.ts'
 import { Pool } from './pool.ts'
 import { createRelay, type RelayOptions } from './relay.ts'
 import type { RelayConfig } from './relay-url.ts'
+import { createRests, hostPauses, relayPauses } from './rests.ts'
 import type { Route } from './route.ts'
 
 /** The settings of sending. */
@@ -44,6 +45,8 @@ export type TransportOptions = {
   clock: Clock
   /** Whether relays are asked to tell of success, because there is somebody to listen. Default: false. */
   successNotifications?: boolean
+  /** Told how many destinations cannot be used, whenever one is found so or used again. */
+  onUnusable?: (count: number) => void
   /** Authorities trusted beside the usual ones, PEM. Default: none. */
   ca?: string
   /** Handed in, so that a test can let time pass. */
@@ -68,8 +71,12 @@ export function createTransport(options: TransportOptions): Transport {
   /** How many are begun to each destination, and in all. */
   const under = new Map<string, number>()
   let begun = 0
+  const rests = createRests(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
 
   function roomFor(destination: string): number {
+    const rest = rests.of(destination)
+    // One tells whether it can be used again.
+    if (rest !== null) return clock.now() < rest.until || under.has(destination) || begun >= maxBegun ? 0 : 1
     const hosts = route.hostsOf(destination)
     // Until it is known where a destination leads to, it is given little.
     const room =
@@ -86,12 +93,24 @@ export function createTransport(options: TransportOptions): Transport {
 
   return {
     destinationOf: (domain) => route.destinationOf(domain),
+    only: route.only,
+    unusable(destination) {
+      const rest = rests.of(destination)
+      if (rest === null) return null
+      const soon = new Date(clock.now().getTime() + hostPauses.firstMs)
+      // It is being tried, or about to be.
+      return rest.until < soon ? { ...rest, until: soon } : rest
+    },
     room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
     roomFor,
     async send({ destination, ...letter }, signal) {
       count(destination, 1)
+      const before = rests.of(destination)
       try {
-        return await route.send(destination, letter, signal)
+        const outcomes = await route.send(destination, letter, signal)
+        // What we broke off tells nothing of it.
+        if (!signal.aborted) rests.note(destination, before, outcomes)
+        return outcomes
       } finally {
         count(destination, -1)
       }

@@ -39,7 +39,7 @@ export async function keepBooks(
           await time.advance(stepMs)
           return false
         }
-        await expect.poll(isDoneByNow, { timeout: 15_000 }).toBe(true)
+        await expect.poll(isDoneByNow).toBe(true)
       }
       return verdict({ db, ledger, recorder })
     },

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../../server/clock.ts'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
 import { newId } from '../../../server/ids.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
+import { live } from '../../support/scope.ts'
 import type { Ledger } from './ledger.ts'
 
 /** Writes that go on until they are stopped, with all that became of them in the ledger. */
@@ -38,8 +39,8 @@ export type LoadOptions = {
   repeats?: boolean
   /** Between two writes of one writer. Milliseconds. Default: 10, a load and not a flood. */
   paceMs?: number
-  /** Told of each write that is acknowledged, and of the milliseconds since it was begun. */
-  onAcknowledged?: (mark: string, tookMs: number) => void
+  /** Told of each write that is acknowledged. */
+  onAcknowledged?: (mark: string) => void
 }
 
 /** Until a write that was not taken is tried again. Milliseconds. */
@@ -59,7 +60,6 @@ export function startLoad(options: LoadOptions): Load {
 
   async function write(mark: string): Promise<void> {
     ledger.begin(mark)
-    const startedAt = performance.now()
     const idempotencyKey = repeats ? randomUUID() : null
     for (;;) {
       const status = await post(mark, idempotencyKey)
@@ -71,7 +71,7 @@ export function startLoad(options: LoadOptions): Load {
       await delay(againMs)
     }
     ledger.acknowledge(mark)
-    options.onAcknowledged?.(mark, performance.now() - startedAt)
+    options.onAcknowledged?.(mark)
     acknowledged.add()
   }
 
@@ -141,7 +141,7 @@ export function addingSubscribers({
       const undo = new Error('undone')
       const data = { subscriberId: newId('subscriber', clock.now()), email: mark, status: 'active' } as const
       await inTransaction(db, async (trx) => {
-        await outbox.append(trx, accountId, [{ type: 'subscriber.added', data }])
+        await outbox.append(trx, live(accountId), [{ type: 'subscriber.added', data }])
         throw undo
         // Where the database is away it is not committed either.
       }).catch(() => undefined)

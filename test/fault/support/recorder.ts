@@ -16,7 +16,7 @@ export type Recorder = AsyncDisposable & {
   arrivals: readonly Arrival[]
   /** How requests are answered from now on. Default: 200 at once. */
   respond(behaviour: Behaviour): void
-  /** Resolves when `count` requests have arrived in all. Rejects after ten seconds. */
+  /** Resolves when `count` requests have arrived in all. Rejects after `patienceMs`. */
   received: Receiver['received']
 }
 

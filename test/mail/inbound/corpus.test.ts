@@ -78,7 +78,7 @@ const expected: Record<string, string[]> = {
   'postfix-text': ['ada@example.org failed hard 550 5.1.1 <ada@example.org>: Recipient a'],
   'postfix-two-recipients': [
     'ada@example.org failed soft 552 5.2.2 Mailbox is over quota',
-    'bob@example.net failed soft 550 5.4.4 Host or domain name not found.',
+    'bob@example.net failed hard 550 5.4.4 Host or domain name not found.',
   ],
   'postfix-user-unknown': ['ada@example.org failed hard 550 5.1.1 <ada@example.org>: Recipient a'],
   qmail: ['ada@example.org failed hard 550 No such user here'],

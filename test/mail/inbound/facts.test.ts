@@ -36,7 +36,7 @@ describe('a delivery status notification', () => {
       ),
     )
     expect(facts).toMatchObject([
-      { emailId: 'email', position: 1, at, kind: 'bounced', bounceType: 'hard', host: 'mx.example.org' },
+      { emailId: 'email', position: 1, at, kind: 'bounced', bounceType: 'soft', host: 'mx.example.org' },
       { emailId: 'email', position: 0, at, kind: 'delayed', reply: '450 4.4.1' },
     ])
   })
@@ -95,15 +95,56 @@ describe('a failure', () => {
     [null, 'some words', 'soft', '550 some words'],
     [null, null, 'soft', null],
   ])('with %s and %j is %s', (status, diagnostic, bounceType, reply) => {
-    expect(judgeFailure({ status, diagnostic })).toMatchObject({
+    expect(judgeFailure({ status, diagnostic, addresses: [] })).toMatchObject({
       bounceType,
       reply,
       reason: expect.stringMatching(/\.$/),
     })
   })
 
+  const notFound = (name: string, type: string, why: string) =>
+    `Host or domain name not found. Name service error for name=${name} type=${type}: ${why}`
+
+  test.each([
+    ['a domain that does not exist', '5.4.4', notFound('Gone.example', 'AAAA', 'Host not found'), 'hard'],
+    [
+      'a domain without any record',
+      '5.4.4',
+      notFound('gone.example.', 'MX', 'Host found but no data record of requested type'),
+      'hard',
+    ],
+    ['a mail server that does not exist', '5.4.4', notFound('mx.gone.example', 'A', 'Host not found'), 'soft'],
+    ['a name server that fails', '5.4.4', notFound('gone.example', 'MX', 'Host not found, try again'), 'soft'],
+    ['a name server that failed for long', '4.4.3', notFound('gone.example', 'MX', 'Host not found'), 'soft'],
+    ['a null MX', '5.1.0', 'Domain gone.example does not accept mail (nullMX)', 'hard'],
+    [
+      'a null MX, as Postfix refuses it',
+      '5.1.10',
+      '556 5.1.10 <ada@gone.example>: Recipient address rejected: Domain gone.example does not accept mail (nullMX)',
+      'hard',
+    ],
+    [
+      'a null MX of the sender',
+      '5.7.27',
+      '550 5.7.27 <hello@shop.example>: Sender address rejected: Domain shop.example does not accept mail (nullMX)',
+      'soft',
+    ],
+    [
+      'a domain that Exchange does not find',
+      '5.4.310',
+      '550 5.4.310 DNS domain gone.example does not exist [Message=InfoDomainNonexistent]',
+      'hard',
+    ],
+  ])('of %s is judged by what it says of the domain of the recipient', (_name, status, diagnostic, bounceType) => {
+    expect(judgeFailure({ status, diagnostic, addresses: ['ada@gone.example'] })).toMatchObject({ bounceType })
+  })
+
   test('keeps what a hostile server says to one printable line of bounded length', () => {
-    const { reply } = judgeFailure({ status: '5.1.1', diagnostic: `550 5.1.1 a\u001b[2Jb\n${'c'.repeat(10_000)}` })
+    const { reply } = judgeFailure({
+      addresses: [],
+      status: '5.1.1',
+      diagnostic: `550 5.1.1 a\u001b[2Jb\n${'c'.repeat(10_000)}`,
+    })
     expect(reply).toMatch(/^550 5\.1\.1 a\\u001b\[2Jb c+$/)
     expect(reply?.length).toBeLessThan(1_100)
   })

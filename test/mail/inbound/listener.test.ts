@@ -18,6 +18,7 @@ import { createOutbox } from '../../../server/outbox/append.ts'
 import { addressKey } from '../../../server/subscribers/address.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedAccount, seedEmail } from '../../support/emails.ts'
+import { live } from '../../support/scope.ts'
 import { whenClosed } from '../../support/sockets.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
@@ -253,7 +254,7 @@ describe('what is not understood', () => {
   test('is kept for people of the account to see, with the reason', async () => {
     const emailId = await sentTo('ada@example.org')
     await send({ to: returnPath(emailId), raw: corpus('person') })
-    const { data } = await createInboundMessageService().list(db, accountId, { limit: 20 })
+    const { data } = await createInboundMessageService().list(db, live(accountId), { limit: 20 })
     expect(data).toMatchObject([
       {
         emailId,

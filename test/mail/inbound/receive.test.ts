@@ -11,6 +11,7 @@ import { createOutbox } from '../../../server/outbox/append.ts'
 import { addressKey } from '../../../server/subscribers/address.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { seedAccount, seedEmail } from '../../support/emails.ts'
+import { live } from '../../support/scope.ts'
 
 /* What a message that came back does to its email, and which are kept for people. */
 
@@ -60,7 +61,7 @@ const eventsOf = async (emailId: string) => {
 }
 const suppressedBy = (emailId: string) =>
   db.selectFrom('suppressions').select(['address', 'reason']).where('email_id', '=', emailId).execute()
-const kept = async () => (await createInboundMessageService().list(db, accountId, { limit: 20 })).data
+const kept = async () => (await createInboundMessageService().list(db, live(accountId), { limit: 20 })).data
 
 test('a bounce of which the letter alone is left counts, though it says to be an automatic answer', async () => {
   const emailId = await comesBack('postfix-text')

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../../../server/mail/mailbox/service.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { live } from '../../support/scope.ts'
 import { insertCapturedMessage, insertInboundMessage } from '../../support/stored-messages.ts'
 
 let database: TestDatabase
@@ -38,7 +39,7 @@ describe('a message', () => {
     const content = await compose()
     const emailId = newId('email', new Date())
     const id = await insertCapturedMessage(database, { accountId: ours, emailId, content })
-    const { headers, source, ...rest } = await captured.get(database.db, ours, id)
+    const { headers, source, ...rest } = await captured.get(database.db, live(ours), id)
     expect(rest).toMatchObject({
       id,
       emailId,
@@ -66,10 +67,10 @@ describe('a message', () => {
     ],
   ])('that %s is shown too', async (_, content) => {
     const id = await insertCapturedMessage(database, { accountId: ours, content })
-    const message = await captured.get(database.db, ours, id)
+    const message = await captured.get(database.db, live(ours), id)
     expect(message).toMatchObject({ id, from: null, subject: null })
     expect(Buffer.from(message.source, 'base64').equals(Buffer.from(content))).toBe(true)
-    expect((await captured.list(database.db, ours, { limit: 20 })).data).toMatchObject([{ id, subject: null }])
+    expect((await captured.list(database.db, live(ours), { limit: 20 })).data).toMatchObject([{ id, subject: null }])
   })
 })
 
@@ -82,12 +83,12 @@ describe('a list', () => {
     await insertCapturedMessage(database, { accountId: theirs })
     await insertCapturedMessage(database, { accountId: null })
 
-    const first = await captured.list(database.db, ours, { limit: 2 })
+    const first = await captured.list(database.db, live(ours), { limit: 2 })
     expect(first.data.map(({ id, subject }) => [id, subject])).toEqual([
       [ids[0], '3'],
       [ids[1], '2'],
     ])
-    const second = await captured.list(database.db, ours, { limit: 2, cursor: first.nextCursor ?? undefined })
+    const second = await captured.list(database.db, live(ours), { limit: 2, cursor: first.nextCursor ?? undefined })
     expect(second).toMatchObject({ data: [{ id: ids[2] }], nextCursor: null })
   })
 
@@ -95,26 +96,26 @@ describe('a list', () => {
     const emailId = newId('email', new Date())
     const id = await insertCapturedMessage(database, { accountId: ours, emailId })
     await insertCapturedMessage(database, { accountId: ours })
-    const { data } = await captured.list(database.db, ours, { limit: 20, emailId })
+    const { data } = await captured.list(database.db, live(ours), { limit: 20, emailId })
     expect(data.map((message) => message.id)).toEqual([id])
   })
 
   test('reads the headers alone, however long the message is', async () => {
     const content = `Subject: Long\r\n\r\n${'Subject: no\r\n'.repeat(100_000)}`
     await insertCapturedMessage(database, { accountId: ours, content })
-    const { data } = await captured.list(database.db, ours, { limit: 20 })
+    const { data } = await captured.list(database.db, live(ours), { limit: 20 })
     expect(data).toMatchObject([{ subject: 'Long', size: content.length }])
   })
 })
 
 test('another account does not see it', async () => {
   const id = await insertCapturedMessage(database, { accountId: theirs })
-  await expect(captured.get(database.db, ours, id)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(captured.get(database.db, live(ours), id)).rejects.toMatchObject({ code: 'not_found' })
 })
 
 test('an inbound message tells why it was kept', async () => {
   const id = await insertInboundMessage(database, { accountId: ours, reason: 'It says nothing.' })
-  expect(await inbound.get(database.db, ours, id)).toMatchObject({ reason: 'It says nothing.', subject: 'Hello' })
-  const { data } = await inbound.list(database.db, ours, { limit: 20 })
+  expect(await inbound.get(database.db, live(ours), id)).toMatchObject({ reason: 'It says nothing.', subject: 'Hello' })
+  const { data } = await inbound.list(database.db, live(ours), { limit: 20 })
   expect(data).toMatchObject([{ id, reason: 'It says nothing.' }])
 })

@@ -251,6 +251,27 @@ describe('the header', () => {
 
 describe('an email to an audience', () => {
   const audienceId = 'aud_01jqz4x7m8e5v9t2k6r3w0y1ab'
+  const recipients = [
+    { position: 0, kind: 'to' as const, name: 'Ann', address: 'ann@example.org' },
+    { position: 1, kind: 'to' as const, name: null, address: 'bob@example.org' },
+    { position: 2, kind: 'cc' as const, name: null, address: 'cy@example.org' },
+    { position: 3, kind: 'bcc' as const, name: null, address: 'dee@example.org' },
+  ]
+
+  test.each([
+    [0, 'Ann <ann@example.org>'],
+    [1, 'bob@example.org'],
+    [2, 'cy@example.org'],
+    [3, 'dee@example.org'],
+  ])('shows recipient %i no address but their own', async (position, to) => {
+    const message = await composer.compose(partsOf({ email: { audienceId }, recipients }), position)
+    const headers = headersOf(message)
+    expect([headers.get('to'), headers.get('cc')]).toEqual([[to], undefined])
+    for (const { address } of recipients) {
+      if (!to.includes(address)) expect(message.toString()).not.toContain(address)
+    }
+    expect(await verified(message)).toEqual(bothPass)
+  })
 
   test('offers each recipient to unsubscribe with one click, and signs that', async () => {
     const parts = partsOf({

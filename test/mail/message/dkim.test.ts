@@ -90,13 +90,41 @@ describe('a signed message', () => {
     ])
   })
 
-  test('names each field once more than it is there, where there may be only one', () => {
+  test('names each field that readers see once more than it is there, also one that is not there', () => {
     const names = namesToSign(splitMessage(plain).fields)
+    const count = (wanted: string) => names.filter((name) => name === wanted).length
 
-    expect(names.filter((name) => name === 'from')).toHaveLength(2)
-    expect(names.filter((name) => name === 'subject')).toHaveLength(2)
-    expect(names).not.toContain('x-other')
-    expect(names).not.toContain('cc')
+    expect(['from', 'to', 'subject', 'date', 'message-id'].map(count)).toEqual([2, 2, 2, 2, 2])
+    expect(['sender', 'cc', 'reply-to', 'list-unsubscribe', 'list-unsubscribe-post', 'list-id'].map(count)).toEqual(
+      Array(6).fill(1),
+    )
+    expect(['x-other', 'references', 'mime-version'].map(count)).toEqual([0, 0, 0])
+  })
+
+  test.each([
+    'From',
+    'To',
+    'Cc',
+    'Reply-To',
+    'Subject',
+    'Date',
+    'Sender',
+    'List-Id',
+    'List-Help',
+    'List-Unsubscribe',
+    'List-Unsubscribe-Post',
+    'List-Subscribe',
+    'List-Post',
+    'List-Owner',
+    'List-Archive',
+  ])('fails once %s was added, whether it had one or not', async (name) => {
+    const message = (await signMessage(plain, signer, signedAt)).toString()
+    const below = message.replace('X-Other: ', `${name}: eve@example.net\r\n$&`)
+
+    expect(below).not.toBe(message)
+    for (const changed of [below, `${name}: eve@example.net\r\n${message}`]) {
+      expect((await verified(Buffer.from(changed))).map(({ result }) => result)).toEqual(['fail', 'fail'])
+    }
   })
 })
 

@@ -73,7 +73,10 @@ describe('a link', () => {
 
   test.each([
     '<!-- <a href="https://x.example"> -->',
-    '<!--[if mso]><a href="https://x.example"><![endif]-->',
+    '<!-- [if mso]><a href="https://x.example"><![endif]-->',
+    '<!--[if mso]><!-- <a href="https://x.example"> --><![endif]-->',
+    '<!--[if mso]><style><a href="https://x.example"></style><![endif]-->',
+    `<!--[if ${'('.repeat(300)}mso]><a href="https://x.example"><![endif]-->`,
     '<script>x = \'<a href="https://x.example">\'</script>',
     '<style>/* <a href="https://x.example"> */</style>',
     '<title><a href="https://x.example"></title>',
@@ -88,6 +91,46 @@ describe('a link', () => {
     '<abbr href="https://x.example">',
   ])('is none in %s', (html) => {
     expect(marked(html)).toBe(html)
+  })
+
+  test.each([
+    ['hidden from others', '<!--[if mso]><a href="X"><![endif]-->'],
+    ['hidden from others, in capitals', '<!--[IF (gte mso 9)|(IE)]><A HREF=X><![ENDIF]-->'],
+    ['a button in VML', '<!--[if mso]><v:roundrect xmlns:v="urn:v" href="X" arcsize="9%">Go</v:roundrect><![endif]-->'],
+    ['VML that stands in the open', '<v:rect href="X">'],
+    ['shown to others', '<!--[if !mso]><!--><a href="X"><!--<![endif]-->'],
+    ['shown to others, in the form that is no comment', '<![if !mso]><a href="X"><![endif]>'],
+    ['a condition within', '<!--[if mso]><![if gte mso 15]><a href="X"><![endif]><![endif]-->'],
+    ['for Outlook and for others', '<!--[if mso]><a href="X">1</a><![endif]--><!--[if !mso]> --><a href="X">2</a>'],
+    ['a comment that does not end', '<!--[if mso]><a href="X">'],
+  ])('in a conditional comment is rewritten: %s', (_, html) => {
+    const link = 'https://x.example/?a=1'
+    const expected = html.replaceAll('=X', '="X"').replaceAll('"X"', `"[${link}]"`)
+
+    expect(marked(html.replaceAll('X', link))).toBe(expected)
+  })
+
+  test('in conditional comments is rewritten where it stands, among others, up to the same limit', () => {
+    const one = '<p>ü</p><!--[if mso]>ü<a href="https://x.example"><![endif]--><a href=\'https://y.example\'>'
+    const tracked = marked(one.repeat(501))
+
+    expect(
+      tracked.startsWith(
+        one
+          .replace('https://x.example', '[https://x.example]')
+          .replace('https://y', '[https://y')
+          .replace("y.example'", "y.example]'"),
+      ),
+    ).toBe(true)
+    expect(tracked.match(/\[https/g)).toHaveLength(1_000)
+    expect(tracked.endsWith(one)).toBe(true)
+  })
+
+  test('in a conditional comment does not end it, whatever it becomes', () => {
+    const html = '<!--[if mso]><a href=https://x.example><![endif]--><p>'
+    const tracked = trackHtml(html, { linkTo: () => 'https://x.example/u/--', pixelUrl: null, ownUrl })
+
+    expect(tracked.indexOf('-->')).toBe(tracked.lastIndexOf('-->'))
   })
 
   test('goes where the sender wants only if that is the web', () => {
@@ -119,6 +162,9 @@ describe('an HTML text', () => {
     ...[
       '<!--',
       '-->',
+      '<!--[if mso]>',
+      '<![endif]-->',
+      '<v:rect href="',
       '<!',
       ']]>',
       '<![CDATA[',
@@ -174,7 +220,19 @@ describe('an HTML text', () => {
   })
 
   test('that is hostile is read once', () => {
-    for (const part of ['<a href="', '<!--', '&amp', '<a ', '</', '<a href=&', '=', '<a href="&#x']) {
+    const parts = [
+      '<a href="',
+      '<!--',
+      '<!--[if ',
+      '<!--[if mso]>',
+      '&amp',
+      '<a ',
+      '</',
+      '<a href=&',
+      '=',
+      '<a href="&#x',
+    ]
+    for (const part of parts) {
       const { links } = scanHtml(part.repeat(300_000))
       expect(links.filter(({ target }) => isWebLink(target))).toEqual([])
     }

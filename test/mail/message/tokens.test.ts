@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { idPattern } from '../../../contract/ids.ts'
-import { idOfUuid } from '../../../server/ids.ts'
+import { idOfUuid, uuidOf } from '../../../server/ids.ts'
 import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 import { deriveKey } from '../../../server/secrets.ts'
 import { tokens } from './world.ts'
@@ -139,6 +139,47 @@ describe('the token of a link', () => {
     expect(tokens.readPixel(token.toUpperCase())).toBeNull()
     expect(tokens.readPixel(`${token}=`)).toBeNull()
     expect(tokens.readPixel('')).toBeNull()
+  })
+})
+
+describe('what stands in the token of a link', () => {
+  const recipient = { emailId: 'email_01jqz4x7m8e5v9t2k6r3w0y1ab', position: 3 }
+  const link = 'https://shop.example/?email=ada@example.org'
+  const from = { ...recipient, accountId: 'acc_01jqz4x7m8e5v9t2k6r3w0y1ab', address: 'ada@example.org' }
+
+  test.each([
+    ['pixel', tokens.pixel(recipient)],
+    ['click', tokens.click({ ...recipient, link })],
+    ['unsubscribe', tokens.unsubscribe(from)],
+  ])('cannot be read: %s', (_, token) => {
+    const bytes = Buffer.from(token, 'base64url')
+    const email = Buffer.from(uuidOf(recipient.emailId).replaceAll('-', ''), 'hex')
+
+    for (const part of ['ada', 'example', 'https', email]) expect(bytes.includes(part)).toBe(false)
+  })
+
+  test('makes it 16 bytes longer, and of two that differ in one letter nothing is alike', () => {
+    const [one, other] = ['ada@example.org', 'ade@example.org'].map((address) =>
+      Buffer.from(tokens.unsubscribe({ ...from, address }), 'base64url'),
+    )
+
+    expect(Buffer.from(tokens.pixel(recipient), 'base64url')).toHaveLength(16 + 18)
+    expect(Buffer.from(tokens.click({ ...recipient, link }), 'base64url')).toHaveLength(16 + 18 + link.length)
+    expect(one).toHaveLength(16 + 34 + from.address.length)
+    expect(one?.filter((byte, index) => byte === other?.[index]).length).toBeLessThan(10)
+  })
+
+  test('is still read where the token was made before tokens were encrypted', () => {
+    const pixel = 'ZdA5VbZCgAF52XXGdfRsvQGV_k6eiHF2nQpmwPgPBUsAAw'
+    const click =
+      'Fy7dTli4Vnijn6xmERsbagGV_k6eiHF2nQpmwPgPBUsAA2h0dHBzOi8vc2hvcC5leGFtcGxlLz9lbWFpbD1hZGFAZXhhbXBsZS5vcmc'
+    const unsubscribe = 'qegARS89COCCsGM9g42sKQGV_k6eiHF2nQpmwPgPBUsAAwGV_k6eiHF2nQpmwPgPBUthZGFAZXhhbXBsZS5vcmc'
+
+    expect(tokens.readPixel(pixel)).toEqual(recipient)
+    expect(tokens.readClick(click)).toEqual({ ...recipient, link })
+    expect(tokens.readUnsubscribe(unsubscribe)).toEqual(from)
+    expect([tokens.readClick(pixel), tokens.readPixel(unsubscribe), other.readPixel(pixel)]).toEqual([null, null, null])
+    expect(tokens.readUnsubscribe(unsubscribe.replace('ZGFA', 'ZWFA'))).toBeNull()
   })
 })
 

@@ -189,3 +189,21 @@ test('what else servers do is not done', async () => {
     expect(await converse(socket, [command])).toMatch(/^5\d\d /)
   }
 })
+
+// RFC 5321 §4.5.1: without a domain, in any letter case.
+test.each(['postmaster', 'Postmaster', 'POSTMASTER'])('<%s> alone is the postmaster of this host', async (name) => {
+  const taken: ReceivedMessage[] = []
+  const listener = await start({
+    acceptsRecipient: (address) => address.toLowerCase() === 'postmaster@mail.example.com',
+    onMessage: async (message) => void taken.push(message),
+  })
+  const { socket } = await greetingOf(listener)
+  const first = ['EHLO client.test', 'MAIL FROM:<>']
+  expect(await converse(socket, [...first, `RCPT TO:<${name}>`])).toMatch(/^250 /)
+  expect(await converse(socket, [`rcpt to: <${name}> NOTIFY=NEVER`])).toMatch(/^250 /)
+  for (const other of ['abuse', 'postmaster2', `${name}@`]) {
+    expect(await converse(socket, [`RCPT TO:<${other}>`])).toMatch(/^501 /)
+  }
+  expect(await converse(socket, ['DATA', 'Subject: Help\r\n\r\n.'])).toMatch(/^250 /)
+  expect(taken[0]?.recipients.map((address) => address.toLowerCase())).toContain('postmaster@mail.example.com')
+})

@@ -52,6 +52,7 @@ describe('a line that breaks', () => {
           host: '127.0.0.1',
           unknown: true,
           congested: false,
+          unusable: false,
         },
       ])
     },

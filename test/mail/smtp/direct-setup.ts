@@ -15,6 +15,8 @@ export type DirectSetup = {
   https?: number
   /** Default: true, since all of them are on loopback. */
   allowPrivateNetworks?: boolean
+  /** Until a name server that says nothing counts as failing. Default: 5,000, so that all others have answered. */
+  dnsTimeoutMs?: number
   clock?: TransportOptions['clock']
   startTimer?: TransportOptions['startTimer']
 }
@@ -25,10 +27,11 @@ export function directTo({
   port,
   https = 1,
   allowPrivateNetworks = true,
+  dnsTimeoutMs = 5_000,
   clock,
   startTimer,
 }: DirectSetup): Transport {
-  const resolver = new Resolver({ timeout: 200, tries: 1 })
+  const resolver = new Resolver({ timeout: dnsTimeoutMs, tries: 1 })
   resolver.setServers([dns.address])
   return createTransport({
     config,

@@ -191,8 +191,11 @@ describe('a host that asks for less', () => {
 
   test('is given half as many when it lets nobody in', async () => {
     await using server = await startScriptedSmtp()
-    const transport = relayTo(server, { config: limited({ connectionsPerHost: 4 }) })
-    server.at('connect', '421 4.3.2 Too many connections')
+    const time = createTestTime()
+    const transport = relayTo(server, { clock: time.clock, config: limited({ connectionsPerHost: 4 }) })
+    server.at('connect', ({ count }) => (count === 0 ? '421 4.3.2 Too many connections' : undefined))
+    await transport.send(conversation(), never)
+    await time.advance(1_000)
     await transport.send(conversation(), never)
     expect(transport.roomFor('relay')).toBe(4)
     await transport.close()
@@ -213,11 +216,19 @@ describe('a host that asks for less', () => {
 
 test('a host that cannot be reached is tried over one connection, until it is back', async () => {
   const gone = await startScriptedSmtp()
-  const transport = relayTo(gone, { config: limited({ connectionsPerHost: 4 }) })
+  const time = createTestTime()
+  const transport = relayTo(gone, { clock: time.clock, config: limited({ connectionsPerHost: 4 }) })
   await gone.stop()
   expect(transport.roomFor('relay')).toBe(8)
-  await transport.send(conversation(), never)
-  expect(transport.roomFor('relay')).toBe(2)
+  // Twice as long each time, up to 15 seconds.
+  for (const seconds of [1, 2, 4, 8, 15, 15]) {
+    await transport.send(conversation(), never)
+    expect(transport.roomFor('relay')).toBe(0)
+    await time.advance(seconds * 1_000 - 1)
+    expect(transport.roomFor('relay')).toBe(0)
+    await time.advance(1)
+    expect(transport.roomFor('relay')).toBe(1)
+  }
 
   await using back = await startScriptedSmtp({ port: gone.port })
   await transport.send(conversation(), never)

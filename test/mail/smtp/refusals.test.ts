@@ -21,6 +21,7 @@ describe.each(ways)('refused %s', (_name, options) => {
         host: '127.0.0.1',
         unknown: false,
         congested: true,
+        unusable: false,
       },
     ])
     expect(server.messages).toEqual([])
@@ -196,7 +197,7 @@ describe('a relay that lets nobody in', () => {
     server.at(stage, reply)
     server.at('helo', reply)
 
-    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', reply, unknown: false }])
+    expect(await sendOnce(relayTo(server))).toMatchObject([{ kind: 'deferred', reply, unusable: true }])
   })
 
   test('is not there', async () => {
@@ -211,6 +212,7 @@ describe('a relay that lets nobody in', () => {
         host: '127.0.0.1',
         unknown: false,
         congested: false,
+        unusable: true,
       },
     ])
   })

@@ -173,6 +173,7 @@ describe('a relay that wants to know who sends', () => {
         host: '127.0.0.1',
         unknown: false,
         congested: false,
+        unusable: true,
       },
     ])
   })

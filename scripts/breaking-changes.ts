@@ -1,0 +1,37 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { breakingChanges } from '../openapi/breaking-changes.ts'
+import { type AcceptedChange, acceptedChanges } from '../openapi/released/accepted.ts'
+
+/*
+ * Compares the published spec with that of the last release, `openapi/released/<version>.json`, and fails for a
+ * change that could break a client unless it is accepted with a reason. With a file named, that one is compared.
+ */
+
+const folder = 'openapi/released'
+const byVersion = new Intl.Collator('en', { numeric: true }).compare
+
+const released = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted(byVersion)
+const last = released.at(-1)
+if (last === undefined) throw new Error(`${folder} has no spec of a release`)
+
+const read = async (file: string): Promise<object> => JSON.parse(await readFile(file, 'utf8'))
+const changes = breakingChanges(await read(`${folder}/${last}`), await read(process.argv[2] ?? 'openapi/openapi.json'))
+
+const matches = ({ change }: AcceptedChange, text: string) => change.exec(text)?.[0] === text
+const refused = changes.filter((text) => !acceptedChanges.some((accepted) => matches(accepted, text)))
+const stale = acceptedChanges.filter((accepted) => !changes.some((text) => matches(accepted, text)))
+
+if (refused.length > 0) {
+  process.stderr.write(`These changes since ${last} could break a client:\n- ${refused.join('\n- ')}\n`)
+  process.stderr.write(`Undo them, or accept each with a reason in ${folder}/accepted.ts.\n`)
+  process.exitCode = 1
+}
+if (stale.length > 0 && process.argv[2] === undefined) {
+  process.stderr.write(`No change is accepted any more by ${stale.map(({ change }) => change.source).join(', ')}: `)
+  process.stderr.write(`remove it from ${folder}/accepted.ts.\n`)
+  process.exitCode = 1
+}
+if (process.exitCode !== 1) {
+  const accepted = changes.length === 0 ? '' : `, but for ${changes.length} accepted changes`
+  process.stdout.write(`Nothing breaks a client of ${last}${accepted}.\n`)
+}

@@ -1,0 +1,144 @@
+import type {
+  OpenAPIObject,
+  OperationObject,
+  ReferenceObject,
+  RequestBodyObject,
+  SchemaObject,
+} from 'openapi3-ts/oas31'
+
+/*
+ * The largest requests the published spec lets somebody send: each string of each body in several shapes. Nothing
+ * here comes from the contract, so that a field is tried because it is published.
+ */
+
+/** A request with a body as large as its route takes. */
+export type HostileRequest = {
+  /** The operation, the field and the shape. */
+  name: string
+  method: 'POST' | 'PUT' | 'PATCH'
+  path: string
+  /** Whether its route takes the larger bodies, with files in them. */
+  isLarge: boolean
+  /** As many bytes as its route takes. */
+  body(): Buffer
+}
+
+type Schema = SchemaObject | ReferenceObject
+type Place = { at: readonly (string | number)[]; isName: boolean }
+
+/** What stands in a field: before, again and again, after. As JSON. */
+export const shapes = {
+  'one character': ['"', 'x', '"'],
+  'a repeated parameter': ['"a/b', ';a=b', '"'],
+  'a repeated word': ['"T', ' 1:11a.', '@example.com"'],
+  'surrogate pairs in escapes': ['"', '\\ud83d\\ude00', '"'],
+  'halves of pairs': ['"', '\\ud83d', '"'],
+  'one wide character among narrow ones': ['"😀', 'x', '"'],
+  'escaped quotation marks': ['"', '\\"', '"'],
+  nesting: ['[', '[', ''],
+  'a list of numbers': ['[0', ',0', ']'],
+  'a list of texts': ['[""', ',""', ']'],
+  'a list of objects': ['[{}', ',{"a":[]}', ']'],
+} as const satisfies Record<string, readonly [string, string, string]>
+
+export type Shape = keyof typeof shapes
+
+/** What a body may be. Bytes. */
+export type BodySizes = { usual: number; large: number }
+
+/** One request for each field that is or holds a string, each name of the client's choice, and each shape. */
+export function hostileRequests(spec: OpenAPIObject, sizes: BodySizes): HostileRequest[] {
+  return Object.entries(spec.paths ?? {}).flatMap(([template, item]) =>
+    (['post', 'put', 'patch'] as const).flatMap((key) => {
+      const operation = item[key]
+      const schema = operation === undefined ? null : bodyOf(spec, operation)
+      if (operation === undefined || schema === null) return []
+      const isLarge = template === '/v1/emails' || template === '/v1/emails/batch'
+      const about = {
+        method: key.toUpperCase() as HostileRequest['method'],
+        path: template.replaceAll(/\{\w+\}/g, () => exampleOf(spec, template)),
+        isLarge,
+      }
+      const base = follow(spec, schema).examples?.[0] ?? {}
+      const places = [...placesOf(spec, schema, []), { at: ['unknown'], isName: false }, { at: [], isName: true }]
+      return unique(places).flatMap((place) =>
+        (Object.keys(shapes) as Shape[])
+          .filter((shape) => !place.isName || shape === 'one character')
+          .map((shape) => ({
+            name: `${operation.operationId} ${place.isName ? 'a name in ' : ''}${place.at.join('.') || 'the body'}: ${shape}`,
+            ...about,
+            body: () => fill(withMarker(base, place), place, { shape, size: isLarge ? sizes.large : sizes.usual }),
+          })),
+      )
+    }),
+  )
+}
+
+/** An identifier that is well-formed where the path is. */
+function exampleOf(spec: OpenAPIObject, template: string): string {
+  const item = Object(spec.paths?.[template])
+  const operations = [item.post, item.put, item.patch, item.get].filter((operation) => operation !== undefined)
+  const parameters = operations.flatMap((operation: OperationObject) => operation.parameters ?? [])
+  for (const parameter of parameters) {
+    const { schema, in: place } = follow<{ schema?: Schema; in: string }>(spec, parameter as { in: string })
+    const [example] = schema === undefined ? [] : (follow(spec, schema).examples ?? [])
+    if (place === 'path' && typeof example === 'string') return example
+  }
+  return 'unknown'
+}
+
+function bodyOf(spec: OpenAPIObject, { requestBody }: OperationObject): Schema | null {
+  if (requestBody === undefined) return null
+  return follow<RequestBodyObject>(spec, requestBody).content['application/json']?.schema ?? null
+}
+
+function follow<T extends object>(spec: OpenAPIObject, value: T | ReferenceObject): T {
+  if (!('$ref' in value)) return value
+  const keys = value.$ref.replace('#/', '').split('/')
+  return keys.reduce<unknown>((at, key) => Object(at)[key], spec) as T
+}
+
+function placesOf(spec: OpenAPIObject, schema: Schema, at: Place['at']): Place[] {
+  const { anyOf, oneOf, type, items, properties, additionalProperties } = follow(spec, schema)
+  const choices = anyOf ?? oneOf
+  if (choices !== undefined) return choices.flatMap((choice) => placesOf(spec, choice, at))
+  if (items !== undefined) return placesOf(spec, items, [...at, 0])
+  if (properties !== undefined) {
+    return Object.entries(properties).flatMap(([name, field]) => placesOf(spec, field, [...at, name]))
+  }
+  if (typeof additionalProperties === 'object') {
+    return [...placesOf(spec, additionalProperties, [...at, 'X-Name']), { at, isName: true }]
+  }
+  return [type ?? []].flat().includes('string') ? [{ at, isName: false }] : []
+}
+
+function unique(places: readonly Place[]): Place[] {
+  return [...new Map(places.map((place) => [JSON.stringify(place), place])).values()]
+}
+
+const marker = 'the value goes here'
+
+/** The example with the marker at the place. */
+function withMarker(base: unknown, { at, isName }: Place): unknown {
+  const put = (value: unknown, [step, ...rest]: readonly (string | number)[]): unknown => {
+    if (step === undefined) return isName ? { ...Object(value), [marker]: 'x' } : marker
+    if (typeof step === 'number') return [put(Array.isArray(value) ? value[0] : undefined, rest)]
+    const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+    return { ...fields, [step]: put(Object(fields)[step], rest) }
+  }
+  return put(base, at)
+}
+
+function fill(value: unknown, { isName }: Place, { shape, size }: { shape: Shape; size: number }): Buffer {
+  const [before = '', after = ''] = JSON.stringify(value).split(`"${marker}"`)
+  const [begin, again, end] = isName ? shapes['one character'] : shapes[shape]
+  const head = Buffer.from(before + begin)
+  // Each bracket that is opened is closed.
+  const isNesting = !isName && shape === 'nesting'
+  const tail = Buffer.from(end + after)
+  const room = size - head.length - tail.length - 1
+  const times = Math.floor(room / (Buffer.byteLength(again) * (isNesting ? 2 : 1)))
+  const middle = times <= 0 ? Buffer.alloc(0) : Buffer.alloc(times * Buffer.byteLength(again), again)
+  const closing = isNesting ? Buffer.alloc(times + 1, ']') : Buffer.alloc(0)
+  return Buffer.concat([head, middle, closing, tail])
+}

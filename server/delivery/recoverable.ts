@@ -1,0 +1,175 @@
+import { sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
+import type { Handle } from '../database/connection.ts'
+import { firstIdAt } from '../ids.ts'
+import { lastPositionBefore, type Place } from '../outbox/positions.ts'
+import { receives } from './subscription.ts'
+
+/*
+ * What a recovery sends again: of the events in a span of time that the webhook receives as it is now, those that
+ * have no delivery to it and those whose delivery failed or was canceled. Events are taken in the order of their
+ * positions. The time of an event is the one it states, whatever the clock did afterwards.
+ */
+
+/** Events looked at by one statement. */
+const pageSize = 1_000
+
+export type Span = {
+  accountId: string
+  since: Date
+  /** Exclusive. Null: without an end. */
+  until: Date | null
+  /** Null: all. */
+  types: readonly string[] | null
+  /** The last position that is looked at. */
+  lastPosition: number
+}
+
+type EventInSpan = { id: string; type: string; mode: Mode }
+
+export type PageOfEvents = {
+  /** Those in the span. */
+  events: EventInSpan[]
+  /** The last event looked at. */
+  place: Place
+  isLast: boolean
+}
+
+type Row = { id: string; type: string | null; mode: Mode | null; created_at: Date | null; position: number }
+
+/** The next events of a span, those from before there were positions first. Samples are not among them. */
+export async function nextEvents(handle: Handle, span: Span, after: Place): Promise<PageOfEvents> {
+  const oldest = after.position === 0 ? await unpositioned(handle, span, after.id) : []
+  const last = oldest.at(-1)
+  if (oldest.length === pageSize && last !== undefined) {
+    return { events: inSpan(oldest, span), place: { position: 0, id: last.id }, isLast: false }
+  }
+  const from = after.position === 0 ? await lastPositionBefore(handle, span.accountId, span.since) : after.position
+  const rows = await positioned(handle, span, from)
+  return {
+    events: inSpan([...oldest, ...rows], span),
+    place: { position: rows.at(-1)?.position ?? span.lastPosition, id: '' },
+    isLast: rows.length < pageSize,
+  }
+}
+
+function inSpan(rows: readonly Row[], { since, until, types }: Span): EventInSpan[] {
+  return rows.flatMap(({ id, type, mode, created_at: at }) => {
+    if (type === null || mode === null || at === null || at < since || (until !== null && at >= until)) return []
+    return types === null || types.includes(type) ? [{ id, type, mode }] : []
+  })
+}
+
+async function unpositioned(handle: Handle, { accountId, since }: Span, after: string): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    SELECT id, type, mode, created_at, 0 AS position FROM events
+    -- The time in an id is never before that of the event.
+    WHERE account_id = ${accountId} AND NOT sample AND id > ${after} AND id >= ${firstIdAt('event', since)}
+      AND id <= (SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position')
+      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id)
+      AND NOT EXISTS (
+        SELECT FROM event_positions p WHERE p.account_id = events.account_id AND p.event_id = events.id
+      )
+    ORDER BY id LIMIT ${pageSize}
+  `.execute(handle)
+  return rows
+}
+
+async function positioned(handle: Handle, { accountId, lastPosition }: Span, after: number): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    SELECT p.event_id AS id, p.position::float8 AS position, e.type, e.mode, e.created_at
+    FROM (
+      SELECT position, event_id FROM event_positions
+      WHERE account_id = ${accountId} AND position > ${after} AND position <= ${lastPosition}
+      ORDER BY position LIMIT ${pageSize}
+    ) p
+    -- One by one along the key, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT type, mode, created_at FROM events WHERE id = p.event_id OFFSET 0) e ON true
+    ORDER BY p.position
+  `.execute(handle)
+  return rows
+}
+
+/** The last position that events of an account have at this moment. */
+export async function lastPositionOf(handle: Handle, accountId: string): Promise<number> {
+  const { rows } = await sql<{ position: number }>`
+    SELECT last_position::float8 AS position FROM event_counters WHERE account_id = ${accountId}
+  `.execute(handle)
+  return rows[0]?.position ?? 0
+}
+
+/**
+ * Waits for fan-outs that are at work on events of an account: one that began before its webhook was enabled leaves
+ * the webhook out. A fan-out locks its events in the outbox before it looks for webhooks, and a lock shows in `xmax`.
+ *
+ * @param handle Not a transaction: what waits in the outbox would stay locked until its end.
+ */
+export async function awaitFanOuts(handle: Handle, accountId: string): Promise<void> {
+  await sql`SELECT FROM outbox WHERE account_id = ${accountId} AND xmax::text <> '0' FOR SHARE`.execute(handle)
+}
+
+/** Events looked at, at most, to say at once how many deliveries there will be. */
+const countedEvents = 2 * pageSize
+
+/** How many deliveries a recovery would send. Beyond 2,000 events it is what was found among those, and not exact. */
+export async function countRecoverable(
+  handle: Handle,
+  webhook: { id: string; events: readonly string[]; mode: Mode },
+  span: Span,
+): Promise<{ count: number; isExact: boolean }> {
+  let count = 0
+  let place: Place = { position: 0, id: '' }
+  for (let looked = 0; looked < countedEvents; looked += pageSize) {
+    const page = await nextEvents(handle, span, place)
+    const { undelivered, deliveryIds } = await recoverableOf(handle, webhook, page.events)
+    count += undelivered.length + deliveryIds.length
+    if (page.isLast) return { count, isExact: true }
+    place = page.place
+  }
+  return { count, isExact: false }
+}
+
+export type Recoverable = {
+  /** Events without a delivery to the webhook. */
+  undelivered: EventInSpan[]
+  /** Deliveries that failed or were canceled. */
+  deliveryIds: string[]
+}
+
+/**
+ * What is to be sent of a page of events. Events that are still in the outbox are left out: they are about to be
+ * fanned out to the webhook.
+ */
+export async function recoverableOf(
+  handle: Handle,
+  webhook: { id: string; events: readonly string[]; mode: Mode },
+  events: readonly EventInSpan[],
+): Promise<Recoverable> {
+  const wanted = events.filter((event) => receives(webhook, event))
+  if (wanted.length === 0) return { undelivered: [], deliveryIds: [] }
+  const ids = wanted.map(({ id }) => id)
+  // An id begins with the time it was made at, and nearly all deliveries are made in the same half a minute as their
+  // events; the others have an index of their own, as in server/retention.ts. One statement, so that it sees one
+  // moment: an event leaves the outbox as its deliveries appear.
+  const { rows } = await sql<{ event_id: string; id: string | null; status: string }>`
+    SELECT d.event_id, d.id, d.status
+    FROM (SELECT DISTINCT substr(id, 5, 7) AS moment FROM unnest(${ids}::text[]) AS e (id)) m
+    CROSS JOIN LATERAL (
+      SELECT id, event_id, status FROM deliveries
+      WHERE webhook_id = ${webhook.id} AND id >= 'dlv_' || m.moment AND id < 'dlv_' || m.moment || '~' OFFSET 0
+    ) d
+    WHERE d.event_id = ANY(${ids}::text[])
+    UNION ALL
+    SELECT event_id, id, status FROM deliveries
+    WHERE event_id = ANY(${ids}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7) AND webhook_id = ${webhook.id}
+    UNION ALL
+    SELECT event_id, NULL, 'waiting' FROM outbox WHERE event_id = ANY(${ids}::text[])
+  `.execute(handle)
+  const known = new Set(rows.map((row) => row.event_id))
+  return {
+    undelivered: wanted.filter(({ id }) => !known.has(id)),
+    deliveryIds: rows.flatMap(({ id, status }) =>
+      id !== null && (status === 'failed' || status === 'canceled') ? [id] : [],
+    ),
+  }
+}

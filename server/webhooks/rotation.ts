@@ -1,0 +1,19 @@
+import { maxSigningSecrets, type SealedSecrets, validPreviousSecrets } from '../delivery/keyring.ts'
+
+/** How long a secret still signs after it was rotated. Milliseconds: 24 hours. */
+const previousSecretLifeMs = 24 * 3_600_000
+
+/**
+ * What is stored when `sealed` becomes the secret at `at`: the present one becomes the previous one, and previous
+ * ones that still sign become earlier ones, the latest first. Those beyond the number that may sign are dropped.
+ */
+export function rotated(before: SealedSecrets, sealed: Buffer, at: Date): SealedSecrets {
+  const earlier = validPreviousSecrets(before, at).slice(0, maxSigningSecrets - 2)
+  return {
+    secret: sealed,
+    previous_secret: before.secret,
+    previous_secret_expires_at: new Date(at.getTime() + previousSecretLifeMs),
+    earlier_secrets: earlier.map((one) => one.sealed),
+    earlier_secrets_expire_at: earlier.map((one) => one.expiresAt),
+  }
+}

@@ -1,0 +1,64 @@
+//! What a user of the generated Rust client would write.
+
+use postern_client::apis::configuration::Configuration;
+use postern_client::apis::{emails_api, webhooks_api, Error};
+use postern_client::models::{CreateWebhook, EventTypeName, SendEmail, SendEmailTo};
+use std::env;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let configuration = Configuration {
+        base_path: env::var("BASE_URL").expect("BASE_URL"),
+        bearer_access_token: Some(env::var("API_KEY").expect("API_KEY")),
+        ..Configuration::default()
+    };
+    use_webhooks(&configuration).await;
+    send_emails(&configuration).await;
+}
+
+async fn use_webhooks(configuration: &Configuration) {
+    let wanted = CreateWebhook::new(
+        "https://example.com/hooks".to_owned(),
+        vec![EventTypeName::ContactCreated],
+    );
+    let created = webhooks_api::create_webhook(configuration, wanted, Some("rust"))
+        .await
+        .expect("a webhook");
+    assert!(created.secret.starts_with("whsec_"), "{created:?}");
+    assert_eq!(created.events, [EventTypeName::ContactCreated]);
+
+    webhooks_api::delete_webhook(configuration, &created.id)
+        .await
+        .expect("the webhook to be deleted");
+    match webhooks_api::get_webhook(configuration, &created.id).await {
+        Err(Error::ResponseError(response)) if response.status.as_u16() == 404 => {
+            assert!(response.content.contains("not_found"), "{}", response.content)
+        }
+        other => panic!("found after it was deleted: {other:?}"),
+    }
+    println!("The Rust client created the webhook {} and deleted it.", created.id);
+}
+
+/// To one recipient as a string and to several as a list: both are forms of `to`.
+async fn send_emails(configuration: &Configuration) {
+    let one = SendEmailTo::Mailbox("ada@example.com".to_owned());
+    let several = SendEmailTo::ArrayVecString(vec![
+        "ada@example.com".to_owned(),
+        "Grace Hopper <grace@example.com>".to_owned(),
+    ]);
+    for (to, expected) in [
+        (one, vec!["ada@example.com"]),
+        (several, vec!["ada@example.com", "Grace Hopper <grace@example.com>"]),
+    ] {
+        let mut email = SendEmail::new("hello@example.com".to_owned(), to, "Hello".to_owned());
+        email.text = Some(Some("From Rust.".to_owned()));
+        let accepted = emails_api::send_email(configuration, email, None)
+            .await
+            .expect("an email");
+        let email = emails_api::get_email(configuration, &accepted.id)
+            .await
+            .expect("the email that was sent");
+        assert_eq!(email.to, expected);
+        println!("The Rust client sent the email {}.", email.id);
+    }
+}

@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EventTypeName, eventType, eventTypeNames, sharedEventTypes } from '../../contract/event-types.ts'
+import { contract } from '../../contract/index.ts'
+import { type Mode, modes } from '../../contract/mode.ts'
+import { newId } from '../../server/ids.ts'
+import type { TestClient } from '../support/client.ts'
+import { createFixtures, deadUrl, type Fixtures, type PathParameters, pathOf, tomorrow } from '../support/fixtures.ts'
+import { type Operation, operationById, operations } from '../support/published-spec.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
+
+/*
+ * What a key of one mode sees and changes of the other: nothing but what both share.
+ */
+
+/** `own`: an object of one mode. `list`: a list of such. `makes`: makes one. `live`: needs a live key. */
+type Kind = 'own' | 'list' | 'makes' | 'shared' | 'live'
+
+/** Every operation. A new one has to be judged here. */
+const kinds: Record<string, Kind> = {
+  createWebhook: 'makes',
+  listWebhooks: 'list',
+  getWebhook: 'own',
+  updateWebhook: 'own',
+  deleteWebhook: 'own',
+  testWebhook: 'own',
+  rotateWebhookSecret: 'own',
+  listDeliveries: 'own',
+  getDelivery: 'own',
+  resendDelivery: 'own',
+  recoverDeliveries: 'own',
+  listRecoveries: 'own',
+  getRecovery: 'own',
+  listEvents: 'list',
+  getEvent: 'own',
+  listEventTypes: 'shared',
+  createSubscriber: 'shared',
+  listSubscribers: 'shared',
+  getSubscriber: 'shared',
+  updateSubscriber: 'shared',
+  deleteSubscriber: 'shared',
+  unsubscribeSubscriber: 'shared',
+  createAudience: 'shared',
+  listAudiences: 'shared',
+  getAudience: 'shared',
+  updateAudience: 'shared',
+  deleteAudience: 'shared',
+  addContact: 'shared',
+  listContacts: 'shared',
+  getContact: 'shared',
+  updateContact: 'shared',
+  removeContact: 'shared',
+  createDomain: 'shared',
+  listDomains: 'shared',
+  getDomain: 'shared',
+  deleteDomain: 'live',
+  verifyDomain: 'live',
+  rotateDomainKeys: 'live',
+  sendEmail: 'makes',
+  sendEmailBatch: 'makes',
+  listEmails: 'list',
+  getEmail: 'own',
+  updateEmail: 'own',
+  cancelEmail: 'own',
+  createSuppression: 'live',
+  listSuppressions: 'live',
+  getSuppression: 'live',
+  deleteSuppression: 'live',
+  listCapturedMessages: 'list',
+  getCapturedMessage: 'own',
+  listInboundMessages: 'list',
+  getInboundMessage: 'own',
+}
+
+const otherOf: Record<Mode, Mode> = { test: 'live', live: 'test' }
+
+function ofKind(kind: Kind): Operation[] {
+  return Object.keys(kinds)
+    .filter((id) => kinds[id] === kind)
+    .map(operationById)
+}
+
+test('every operation is judged', () => {
+  expect(operations.map(({ id }) => id).toSorted()).toEqual(Object.keys(kinds).toSorted())
+})
+
+describe('with a key of each mode', () => {
+  let service: TestService
+  let fixtures: Fixtures
+  let from: string
+
+  beforeAll(async () => {
+    service = await startTestService({ roles: { worker: false } })
+    fixtures = createFixtures(service)
+    const { name } = await service.client.succeed(contract.domains.create, { body: { name: 'modes.test' } })
+    from = `hello@${name}`
+  })
+  afterAll(() => service.stop())
+
+  const clientOf = (mode: Mode): TestClient => service.client.as(service.keys[mode])
+
+  async function webhook(mode: Mode): Promise<PathParameters> {
+    const body = { url: deadUrl, events: ['email.sent' as const] }
+    return { id: (await clientOf(mode).succeed(contract.webhooks.create, { body })).id }
+  }
+
+  async function email(mode: Mode): Promise<PathParameters> {
+    const body = { from, to: 'ada@example.org', subject: 'Hello', text: 'Hello', scheduledAt: tomorrow() }
+    const to = mode === 'test' ? 'delivered@simulator.test' : body.to
+    return { id: (await clientOf(mode).succeed(contract.emails.send, { body: { ...body, to } })).id }
+  }
+
+  async function event(mode: Mode, type: EventTypeName = 'email.sent'): Promise<PathParameters> {
+    const id = newId('event', new Date())
+    const body = JSON.stringify({ ...eventType(type).exampleBody, id })
+    const row = { id, account_id: service.accountId, mode, type, body, created_at: new Date(), traceparent: null }
+    await service.database.db.insertInto('events').values(row).execute()
+    return { id }
+  }
+
+  async function message(mode: Mode, kind: 'captured' | 'inbound'): Promise<PathParameters> {
+    const insert = kind === 'captured' ? insertCapturedMessage : insertInboundMessage
+    return { id: await insert(service.database, { accountId: service.accountId, mode }) }
+  }
+
+  /** An object of a mode that the operation is about. */
+  async function make(mode: Mode, { template }: Operation): Promise<PathParameters> {
+    const [, , resource = ''] = template.split('/')
+    if (template.includes('{deliveryId}')) {
+      const params = { id: (await webhook(mode)).id as string }
+      await clientOf(mode).succeed(contract.webhooks.test, { params, body: {} })
+      const { data } = await clientOf(mode).succeed(contract.deliveries.list, { params, query: {} })
+      return { ...params, deliveryId: data[0]?.id ?? '' }
+    }
+    if (template.includes('{recoveryId}')) {
+      const params = { id: (await webhook(mode)).id as string }
+      const body = { since: '2026-01-01T00:00:00Z' }
+      const { id } = await clientOf(mode).succeed(contract.deliveries.recover, { params, body })
+      return { ...params, recoveryId: id }
+    }
+    if (resource === 'webhooks') return webhook(mode)
+    if (resource === 'emails') return email(mode)
+    if (resource === 'events') return event(mode)
+    return message(mode, resource === 'captured-messages' ? 'captured' : 'inbound')
+  }
+
+  const bodies: Record<string, unknown> = {
+    updateWebhook: { url: 'http://127.0.0.1:9/taken-over' },
+    recoverDeliveries: { since: '2026-01-01T00:00:00Z' },
+    updateEmail: { scheduledAt: tomorrow() },
+  }
+
+  /** Everything there is of what has a mode, as the database has it. */
+  async function everything(): Promise<unknown> {
+    const { db } = service.database
+    const tables = ['webhooks', 'emails', 'events', 'deliveries', 'webhook_recoveries', 'captured_messages'] as const
+    return Promise.all(tables.map((table) => db.selectFrom(table).selectAll().orderBy('id').execute()))
+  }
+
+  describe.each(modes.map((mode) => [mode]))('an object of %s keys', (mode) => {
+    test.each(ofKind('own').map((operation) => [operation.id, operation] as const))(
+      'does not exist for %s with a key of the other mode',
+      async (id, operation) => {
+        const parameters = await make(mode, operation)
+        const before = await everything()
+        const path = pathOf(operation, parameters)
+        const json = operation.body === null ? undefined : (bodies[id] ?? {})
+        const options = json === undefined ? {} : { json }
+        const answer = await clientOf(otherOf[mode]).send(operation.method, path, options)
+        expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+        expect(await everything()).toEqual(before)
+        expect((await clientOf(mode).send(operation.method, path, options)).status).toBeLessThan(300)
+      },
+    )
+
+    test.each(ofKind('list').map((operation) => [operation.id, operation] as const))(
+      'is in %s of its own mode alone',
+      async (_, operation) => {
+        const { id } = await make(mode, operation)
+        const idsFor = async (key: Mode) => {
+          const { body } = await clientOf(key).send('GET', `${operation.template}?limit=100`)
+          return (Object(body).data as { id: string; mode: Mode }[]).map((item) => item.id)
+        }
+        expect(await idsFor(mode)).toContain(id)
+        expect(await idsFor(otherOf[mode])).not.toContain(id)
+      },
+    )
+  })
+
+  test.each(sharedEventTypes.map((type) => [type]))(
+    'an event of what both share, %s, is shown to both, with its mode',
+    async (type) => {
+      for (const mode of modes) {
+        const { id = '' } = await event(mode, type)
+        for (const key of modes) {
+          expect((await clientOf(key).send('GET', `/v1/events/${id}`)).body).toMatchObject({ id, mode })
+        }
+      }
+    },
+  )
+
+  test('of the two modes of emails, a key is shown none of the other when it asks for it', async () => {
+    await email('live')
+    expect(await clientOf('test').succeed(contract.emails.list, { query: { mode: 'live' } })).toMatchObject({
+      data: [],
+    })
+  })
+
+  test.each(ofKind('live').map((operation) => [operation.id, operation] as const))(
+    '%s needs a live key, which is said before anything is read',
+    async (_, operation) => {
+      const path = pathOf(operation, await fixtures.parametersFor(operation))
+      const raw = operation.body === null ? {} : { raw: '{', headers: { 'content-type': 'application/json' } }
+      const answer = await clientOf('test').send(operation.method, path, raw)
+      expect(answer).toMatchObject({
+        status: 401,
+        body: { error: { code: 'authentication_error', message: expect.stringContaining('live key') } },
+      })
+    },
+  )
+
+  test('a test key unsubscribes people, and takes back no unsubscribing', async () => {
+    const tried = clientOf('test')
+    const { id } = await tried.succeed(contract.subscribers.create, { body: { email: 'ada@example.org' } })
+    const audience = await tried.succeed(contract.audiences.create, { body: { name: 'News' } })
+    const contact = { audienceId: audience.id, subscriberId: id }
+    const inAudience = { params: { audienceId: audience.id }, body: { email: 'ada@example.org' } }
+    await tried.succeed(contract.contacts.add, inAudience)
+    await tried.succeed(contract.contacts.update, { params: contact, body: { status: 'unsubscribed' } })
+    const path = `/v1/audiences/${audience.id}/contacts/${id}`
+    const json = { status: 'active' }
+    expect(await tried.send('PATCH', path, { json })).toMatchObject({ status: 401 })
+    expect((await clientOf('live').send('PATCH', path, { json })).status).toBe(200)
+    await tried.succeed(contract.subscribers.unsubscribe, { params: { id }, body: {} })
+    expect(await tried.send('PATCH', `/v1/subscribers/${id}`, { json })).toMatchObject({ status: 401 })
+    expect(await tried.succeed(contract.subscribers.get, { params: { id } })).toMatchObject({ status: 'unsubscribed' })
+    expect((await clientOf('live').send('PATCH', `/v1/subscribers/${id}`, { json })).status).toBe(200)
+  })
+})
+
+test('what the simulator plays for a test key reaches test webhooks alone; what both share reaches both, marked', async () => {
+  await using service = await startTestService()
+  await using receiver = await startReceiver()
+  for (const mode of modes) {
+    const body = { url: `${receiver.url}?${mode}`, events: [...eventTypeNames] }
+    await service.client.as(service.keys[mode]).succeed(contract.webhooks.create, { body })
+  }
+  const tried = service.client.as(service.keys.test)
+  await tried.succeed(contract.emails.send, {
+    body: { from: 'a@example.com', to: 'bounced@simulator.test', subject: 'x', text: 'x' },
+  })
+  const arrived = () =>
+    receiver.requests
+      .map(
+        ({ url, headers, body }) =>
+          `${url.split('?')[1]} ${JSON.parse(body.toString()).type} ${headers['x-service-mode']}`,
+      )
+      .toSorted()
+  await expect.poll(arrived).toEqual(['test email.bounced test'])
+  await tried.succeed(contract.subscribers.create, { body: { email: 'tried@example.org' } })
+  await service.client.succeed(contract.subscribers.create, { body: { email: 'real@example.org' } })
+  await expect
+    .poll(arrived)
+    .toEqual([
+      'live subscriber.added live',
+      'live subscriber.added test',
+      'test email.bounced test',
+      'test subscriber.added live',
+      'test subscriber.added test',
+    ])
+})
