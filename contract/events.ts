@@ -46,7 +46,7 @@ const listQuery = z.strictObject({
   ...timeFilters,
   after: idSchema(
     'event',
-    'Only events after this one: the way to poll. 422 `event_not_found` when there is no such event any more.',
+    'Only events after this one: the way to poll. 422 `event_not_found` when the key sees no such event, or not any more.',
   )
     .optional()
     .meta({ example: exampleId('event') }),
@@ -66,7 +66,7 @@ export const events = c.router({
     path: '/v1/events',
     summary: 'List events',
     description:
-      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. With `after`, or oldest first, events stand in the order in which they became visible, which is the same in every answer: none appears later before one that was shown, so a poller misses none and gets each once.',
+      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. Events stand in the order in which they became visible, which is the same in every answer: none appears later before one that was shown, so a poller misses none and gets each once. With `since` or `until` a page can have fewer events than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
     query: listQuery,
     ...outcome(
       { operationId: 'listEvents', tag: 'Events', permission: 'events:read', errors: ['event_not_found'] },

@@ -143,17 +143,22 @@ async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<numb
           EXCEPT SELECT event_id FROM deliveries
             WHERE event_id = ANY(${eventIds}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7)
         ))
-        RETURNING account_id, id
+        RETURNING id
       ), positions_gone AS (
         DELETE FROM event_positions WHERE ctid = ANY(ARRAY(
           SELECT p.ctid FROM gone
           -- One by one along the keys, whatever the statistics say.
           CROSS JOIN LATERAL (
-            SELECT ctid, account_id, position FROM event_positions
-            WHERE account_id = gone.account_id AND event_id = gone.id OFFSET 0
+            SELECT ctid, account_id, mode, position FROM event_positions
+            WHERE event_id = gone.id OFFSET 0
           ) p
-          -- The last of an account stays: after a quiet time longer than the retention, its poller goes on after it.
-          WHERE EXISTS (SELECT FROM event_positions WHERE account_id = p.account_id AND position > p.position)
+          -- The last of a mode stays: after a quiet time longer than the retention, its poller goes on after it.
+          WHERE EXISTS (
+            SELECT FROM event_positions
+            WHERE (account_id, mode, position) > (p.account_id, p.mode, p.position)
+              AND (account_id, mode) <= (p.account_id, p.mode)
+            OFFSET 0
+          )
         ))
       )
       SELECT FROM gone

@@ -6,12 +6,12 @@ import type { Db } from './connection.ts'
 import * as foundation from './migrations/0001-foundation.ts'
 import * as email from './migrations/0002-email.ts'
 import * as suppressionSources from './migrations/0003-suppression-sources.ts'
-import * as eventPositions from './migrations/0004-event-positions.ts'
-import * as recovery from './migrations/0005-recovery.ts'
-import * as modes from './migrations/0006-modes.ts'
-import * as domainKeys from './migrations/0008-domain-keys.ts'
-import * as metadata from './migrations/0009-metadata.ts'
-import * as repostedAttempts from './migrations/0010-reposted-attempts.ts'
+import * as modes from './migrations/0004-modes.ts'
+import * as eventPositions from './migrations/0005-event-positions.ts'
+import * as recovery from './migrations/0006-recovery.ts'
+import * as domainKeys from './migrations/0007-domain-keys.ts'
+import * as metadata from './migrations/0008-metadata.ts'
+import * as repostedAttempts from './migrations/0009-reposted-attempts.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -21,12 +21,12 @@ export const migrations: Migrations = {
   '0001-foundation': foundation,
   '0002-email': email,
   '0003-suppression-sources': suppressionSources,
-  '0004-event-positions': eventPositions,
-  '0005-recovery': recovery,
-  '0006-modes': modes,
-  '0008-domain-keys': domainKeys,
-  '0009-metadata': metadata,
-  '0010-reposted-attempts': repostedAttempts,
+  '0004-modes': modes,
+  '0005-event-positions': eventPositions,
+  '0006-recovery': recovery,
+  '0007-domain-keys': domainKeys,
+  '0008-metadata': metadata,
+  '0009-reposted-attempts': repostedAttempts,
 }
 
 /** How often a migration is begun that is undone for a deadlock with a process at work. */

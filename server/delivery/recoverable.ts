@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { Mode } from '../../contract/mode.ts'
+import { type Mode, modes } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { firstIdAt } from '../ids.ts'
-import { lastPositionBefore, type Place } from '../outbox/positions.ts'
+import { lastPositionBefore, lastUnpositioned, type Place, positionsOf } from '../outbox/positions.ts'
 import { receives } from './subscription.ts'
 
 /*
@@ -44,7 +44,10 @@ export async function nextEvents(handle: Handle, span: Span, after: Place): Prom
   if (oldest.length === pageSize && last !== undefined) {
     return { events: inSpan(oldest, span), place: { position: 0, id: last.id }, isLast: false }
   }
-  const from = after.position === 0 ? await lastPositionBefore(handle, span.accountId, span.since) : after.position
+  const from =
+    after.position === 0
+      ? await lastPositionBefore(handle, span.accountId, firstIdAt('event', span.since))
+      : after.position
   const rows = await positioned(handle, span, from)
   return {
     events: inSpan([...oldest, ...rows], span),
@@ -63,26 +66,25 @@ function inSpan(rows: readonly Row[], { since, until, types }: Span): EventInSpa
 async function unpositioned(handle: Handle, { accountId, since }: Span, after: string): Promise<Row[]> {
   const { rows } = await sql<Row>`
     SELECT id, type, mode, created_at, 0 AS position FROM events
-    -- The time in an id is never before that of the event.
-    WHERE account_id = ${accountId} AND NOT sample AND id > ${after} AND id >= ${firstIdAt('event', since)}
-      AND id <= (SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position')
-      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id)
-      AND NOT EXISTS (
-        SELECT FROM event_positions p WHERE p.account_id = events.account_id AND p.event_id = events.id
-      )
-    ORDER BY id LIMIT ${pageSize}
+    -- In these words only the index by account has the order, whatever the statistics say. And the time in an id is
+    -- never before that of the event.
+    WHERE (account_id, id) > (${accountId}, ${after}) AND (account_id, id) >= (${accountId}, ${firstIdAt('event', since)})
+      AND (account_id, id) <= (${accountId}, ${lastUnpositioned})
+      AND NOT sample
+      -- OFFSET: one by one along the keys, whatever the statistics say.
+      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)
+      AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
+    ORDER BY account_id, id LIMIT ${pageSize}
   `.execute(handle)
   return rows
 }
 
+const every = modes.map((mode) => ({ mode, types: 'all' as const }))
+
 async function positioned(handle: Handle, { accountId, lastPosition }: Span, after: number): Promise<Row[]> {
   const { rows } = await sql<Row>`
     SELECT p.event_id AS id, p.position::float8 AS position, e.type, e.mode, e.created_at
-    FROM (
-      SELECT position, event_id FROM event_positions
-      WHERE account_id = ${accountId} AND position > ${after} AND position <= ${lastPosition}
-      ORDER BY position LIMIT ${pageSize}
-    ) p
+    FROM (${positionsOf(accountId, every, { above: after, below: lastPosition + 1, order: 'asc', limit: pageSize })}) p
     -- One by one along the key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT type, mode, created_at FROM events WHERE id = p.event_id OFFSET 0) e ON true
     ORDER BY p.position

@@ -1,10 +1,10 @@
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Handle } from '../database/connection.ts'
 import { DomainError } from '../errors.ts'
-import { firstIdAt } from '../ids.ts'
+import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
 import { findPlace, givePositions, lastPositionBefore, type Place } from '../outbox/positions.ts'
 import type { Scope } from '../scope.ts'
-import { type EventRow, selectByPosition, selectEvents } from './queries.ts'
+import { type EventRow, selectPositioned, selectUnpositioned } from './queries.ts'
 
 /** Thousands of events in the outbox that one request looks through at most. */
 const maxRounds = 10
@@ -17,58 +17,74 @@ export type PolledEvents = {
   until?: Date | undefined
   /** The id of an event: only those after it. */
   after?: string | undefined
-  /** The id of the last event of the page before. */
+  /** The id of the event up to which the page before has looked. */
   cursor?: string | undefined
   order: 'asc' | 'desc'
   limit: number
 }
 
+export type PolledPage = {
+  rows: EventRow[]
+  /** The id of the event up to which was looked. Null: this is the last page. */
+  lookedTo: string | null
+}
+
 /**
- * Events in the order of their positions: none can appear later before one that was shown. All that was committed
- * before the call is there, also what still waits for its fan-out; where more than 10,000 events of the account wait,
- * the last of them follow with the next calls.
+ * A page of events in the order of their positions: none can appear later before one that was shown. All that was
+ * committed before the call is there, also what still waits for its fan-out; where more than 10,000 events of the
+ * account wait, the last of them follow with the next calls.
  *
- * Throws `event_not_found` when the account has no event with the id `after` or `cursor`.
+ * A page with `since` or `until` can have fewer than `limit` and not be the last. Newest first and without `after`,
+ * `until` leaves out what became visible after events that are an hour younger.
+ *
+ * Throws `event_not_found` when there is no event with the id `after` or `cursor` in the scope.
  *
  * @param handle Not a transaction: see `givePositions`.
  */
-export async function selectPolled(
+export async function selectPolled(handle: Handle, scope: Scope, query: PolledEvents): Promise<PolledPage> {
+  const { limit } = query
+  // One more than is shown tells that there are more.
+  const { rows, lookedTo } = await selectSome(handle, scope, { ...query, limit: limit + 1 })
+  if (rows.length <= limit) return { rows, lookedTo }
+  return { rows: rows.slice(0, limit), lookedTo: rows[limit - 1]?.id ?? null }
+}
+
+async function selectSome(
   handle: Handle,
   scope: Scope,
   { type, since, until, after, cursor, order, limit }: PolledEvents,
-): Promise<EventRow[]> {
+): Promise<PolledPage> {
   const { accountId } = scope
-  const afterPlace = after === undefined ? beginning : await placeOf(handle, accountId, after)
-  const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, accountId, cursor)
+  const afterPlace = after === undefined ? beginning : await placeOf(handle, scope, after)
+  const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, scope, cursor)
   const above = order === 'asc' && cursorPlace !== undefined ? later(afterPlace, cursorPlace) : afterPlace
   const below = order === 'desc' ? cursorPlace : undefined
-  const sincePosition = since === undefined ? 0 : await lastPositionBefore(handle, accountId, since)
   // The time in an id is never before the event's own.
   const sinceId = since === undefined ? '' : firstIdAt('event', since)
+  const sincePosition = since === undefined ? 0 : await lastPositionBefore(handle, accountId, sinceId)
 
   /** Those from before there were positions: they stand before all others. */
   async function unpositioned(count: number): Promise<EventRow[]> {
     if (count === 0 || above.position > 0) return []
-    return selectEvents(handle, scope, {
+    return selectUnpositioned(handle, scope, {
       type,
       since,
       until,
       above: above.id > sinceId ? above.id : sinceId,
       below: below?.position === 0 ? below.id : undefined,
-      onlyUnpositioned: true,
       order,
       limit: count,
     })
   }
 
-  async function positioned(count: number): Promise<EventRow[]> {
-    if (count === 0 || below?.position === 0) return []
-    return selectByPosition(handle, scope, {
+  async function positioned(count: number, upTo = below?.position): Promise<PolledPage> {
+    if (count === 0 || below?.position === 0) return { rows: [], lookedTo: null }
+    return selectPositioned(handle, scope, {
       type,
       since,
       until,
       above: Math.max(above.position, sincePosition),
-      below: below?.position,
+      below: upTo,
       order,
       limit: count,
     })
@@ -76,20 +92,28 @@ export async function selectPolled(
 
   if (order === 'desc') {
     if (below === undefined) await eachRound(handle, accountId, async () => true)
-    const newest = await positioned(limit)
-    return [...newest, ...(await unpositioned(limit - newest.length))]
+    const newest = await positioned(limit, below?.position ?? (await endOf(until)))
+    if (newest.rows.length === limit || newest.lookedTo !== null) return newest
+    return { rows: [...newest.rows, ...(await unpositioned(limit - newest.rows.length))], lookedTo: null }
   }
   const oldest = await unpositioned(limit)
   const left = limit - oldest.length
-  let rows = await positioned(left)
+  let page = await positioned(left)
+  const isFull = () => page.rows.length === left || page.lookedTo !== null
   // A full page needs no look at the outbox.
-  if (rows.length < left) {
+  if (!isFull()) {
     await eachRound(handle, accountId, async () => {
-      rows = await positioned(left)
-      return rows.length < left
+      page = await positioned(left)
+      return !isFull()
     })
   }
-  return [...oldest, ...rows]
+  return { rows: [...oldest, ...page.rows], lookedTo: page.lookedTo }
+
+  /** Where a list that is only looked at begins: a poller looks at every event. */
+  async function endOf(time: Date | undefined): Promise<number | undefined> {
+    if (time === undefined || after !== undefined) return undefined
+    return 1 + (await lastPositionBefore(handle, accountId, idAboveThoseBefore('event', time)))
+  }
 }
 
 /** Gives positions to what the account has in the outbox, some at a time, for as long as `goOn` says so after each. */
@@ -101,12 +125,12 @@ async function eachRound(handle: Handle, accountId: string, goOn: () => Promise<
   }
 }
 
-async function placeOf(handle: Handle, accountId: string, id: string): Promise<Place> {
-  const place = await findPlace(handle, accountId, id)
+async function placeOf(handle: Handle, scope: Scope, id: string): Promise<Place> {
+  const place = await findPlace(handle, scope, id)
   if (place !== null) return place
   throw new DomainError(
     'event_not_found',
-    `There is no event "${id}" in this account, or it is not kept any more, so what came after it cannot be told. To go on, leave out "after" and give "since" with the time of your last event and "order=asc"; without "since" you get all events that are kept.`,
+    `There is no event "${id}" that this key sees, or it is not kept any more, so what came after it cannot be told. To go on, leave out "after" and give "since" with the time of your last event and "order=asc"; without "since" you get all events that are kept.`,
   )
 }
 

@@ -1,7 +1,9 @@
 import { type Selectable, sql } from 'kysely'
-import { type EventTypeName, sharedEventTypes } from '../../contract/event-types.ts'
+import { type EventTypeName, reachesMode, sharedEventTypes } from '../../contract/event-types.ts'
+import { modes } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import type { EventsTable } from '../database/tables/events.ts'
+import { type EventsOfMode, lastUnpositioned, positionsOf } from '../outbox/positions.ts'
 import type { Scope } from '../scope.ts'
 
 export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'mode' | 'body'>
@@ -15,83 +17,85 @@ export type EventFilter = {
 }
 
 /** Identifiers: all are left out up to `above` and from `below`. */
-type IdRange = { above?: string | undefined; below?: string | undefined }
+type IdRange = { above: string; below?: string | undefined }
 
 /** What a key of a scope sees: the events of its mode, and those of what both modes share. */
 function reaches({ mode }: Scope) {
   return sql<boolean>`(mode = ${mode} OR type = ANY(${sharedEventTypes}::text[]))`
 }
 
-/**
- * By id, positioned or not. Samples made for test deliveries are no facts and stand in no list.
- *
- * @param onlyUnpositioned Only those from before there were positions.
- */
-export async function selectEvents(
+/** Those from before there were positions, by id. Samples made for test deliveries stand in no list. */
+export async function selectUnpositioned(
   handle: Handle,
   scope: Scope,
-  {
-    type,
-    since,
-    until,
-    order,
-    limit,
-    above,
-    below,
-    onlyUnpositioned = false,
-  }: EventFilter & IdRange & { onlyUnpositioned?: boolean },
+  { type, since, until, order, limit, above, below }: EventFilter & IdRange,
 ): Promise<EventRow[]> {
-  let query = handle
-    .selectFrom('events')
-    .select(['id', 'mode', 'body'])
-    .where('account_id', '=', scope.accountId)
-    .where(sql<boolean>`NOT sample`)
-    .where(reaches(scope))
-  if (type !== undefined) query = query.where('type', '=', type)
-  if (since !== undefined) query = query.where('created_at', '>=', since)
-  if (until !== undefined) query = query.where('created_at', '<', until)
-  if (above !== undefined) query = query.where('id', '>', above)
-  if (below !== undefined) query = query.where('id', '<', below)
-  if (onlyUnpositioned) {
-    query = query
-      .where(
-        'id',
-        '<=',
-        sql<string>`(SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position')`,
-      )
-      // OFFSET: one by one along the keys, whatever the statistics say.
-      .where(sql<boolean>`NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)`)
-      .where(sql<boolean>`NOT EXISTS (
-        SELECT FROM event_positions p WHERE p.account_id = events.account_id AND p.event_id = events.id OFFSET 0
-      )`)
-  }
-  return query.orderBy('id', order).limit(limit).execute()
+  const { accountId } = scope
+  const direction = sql.raw(order)
+  const { rows } = await sql<EventRow>`
+    SELECT id, mode, body FROM events
+    -- In these words only the index by account has the order, whatever the statistics say.
+    WHERE (account_id, id) > (${accountId}, ${above})
+      ${below === undefined ? sql`` : sql`AND (account_id, id) < (${accountId}, ${below})`}
+      AND (account_id, id) <= (${accountId}, ${lastUnpositioned})
+      AND NOT sample AND ${reaches(scope)}
+      ${type === undefined ? sql`` : sql`AND type = ${type}`}
+      ${since === undefined ? sql`` : sql`AND created_at >= ${since}`}
+      ${until === undefined ? sql`` : sql`AND created_at < ${until}`}
+      -- OFFSET: one by one along the keys.
+      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)
+      AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
+    ORDER BY account_id ${direction}, id ${direction} LIMIT ${limit}
+  `.execute(handle)
+  return rows
 }
 
-/** By position: those after `above` and before `below`. */
-export async function selectByPosition(
+/** Events with a position that one statement looks through at most, for those of a span of time. */
+const lookedThrough = 5_000
+
+/**
+ * Those with a position between `above` and `below`, by position. With `since` or `until` no more than 5,000 are looked
+ * through: then there may be more, after or before the event `lookedTo`.
+ */
+export async function selectPositioned(
   handle: Handle,
   scope: Scope,
   { type, since, until, order, limit, above, below }: EventFilter & { above: number; below?: number | undefined },
-): Promise<EventRow[]> {
-  const direction = sql.raw(order === 'asc' ? 'ASC' : 'DESC')
-  const { rows } = await sql<EventRow>`
-    SELECT e.id, e.mode, e.body
+): Promise<{ rows: EventRow[]; lookedTo: string | null }> {
+  const isOfSpan = since !== undefined || until !== undefined
+  const looked = isOfSpan ? Math.max(limit, lookedThrough) : limit
+  const direction = sql.raw(order)
+  // One statement, so that what was found and how far was looked are of one moment.
+  const { rows } = await sql<(EventRow | { id: null }) & { looked_to: string | null }>`
+    WITH looked AS MATERIALIZED (
+      ${positionsOf(scope.accountId, kindsSeen(scope, type), { above, below, order, limit: looked })}
+    ), found AS (
+      SELECT p.position, e.id, e.mode, e.body
+      FROM (SELECT position, event_id FROM looked ORDER BY position ${direction}) p
+      -- One by one along the key, whatever the statistics say.
+      CROSS JOIN LATERAL (SELECT id, mode, body, created_at FROM events WHERE id = p.event_id OFFSET 0) e
+      WHERE true
+        ${since === undefined ? sql`` : sql`AND e.created_at >= ${since}`}
+        ${until === undefined ? sql`` : sql`AND e.created_at < ${until}`}
+      ORDER BY p.position ${direction} LIMIT ${limit}
+    )
+    SELECT found.id, found.mode, found.body, looked_to
     FROM (
-      SELECT position, event_id FROM event_positions
-      WHERE account_id = ${scope.accountId} AND position > ${above}
-        ${below === undefined ? sql`` : sql`AND position < ${below}`}
-        ${type === undefined ? sql`` : sql`AND type = ${type}`}
-      ORDER BY position ${direction}
-    ) p
-    -- One by one along the key, whatever the statistics say.
-    CROSS JOIN LATERAL (SELECT id, mode, type, body, created_at FROM events WHERE id = p.event_id OFFSET 0) e
-    WHERE ${reaches(scope)}
-      ${since === undefined ? sql`` : sql`AND e.created_at >= ${since}`}
-      ${until === undefined ? sql`` : sql`AND e.created_at < ${until}`}
-    ORDER BY p.position ${direction} LIMIT ${limit}
+      SELECT (SELECT event_id FROM looked ORDER BY position ${direction} OFFSET ${looked - 1} LIMIT 1) AS looked_to
+    ) AS bounds LEFT JOIN found ON true
+    ORDER BY found.position ${direction}
   `.execute(handle)
-  return rows
+  const found = rows.filter((row) => row.id !== null)
+  return { rows: found, lookedTo: isOfSpan && found.length < limit ? (rows[0]?.looked_to ?? null) : null }
+}
+
+/** What a key of a scope sees, by mode and type. */
+function kindsSeen({ mode }: Scope, type: EventTypeName | undefined): EventsOfMode[] {
+  const seen = modes.filter((from) => type === undefined || reachesMode(type, from, mode))
+  return seen.map((from) => {
+    if (type !== undefined) return { mode: from, types: [type] }
+    return { mode: from, types: from === mode ? 'all' : sharedEventTypes }
+  })
 }
 
 /** A sample belongs to its webhook: of whatever type, the other mode does not see it. */

@@ -2,18 +2,16 @@ import type { Event, EventListQuery, EventTypeDescription } from '../../contract
 import type { Page } from '../../contract/pagination.ts'
 import type { Handle } from '../database/connection.ts'
 import { notFound } from '../errors.ts'
-import { firstIdAt } from '../ids.ts'
-import { decodeCursor, pageOfRows } from '../pagination.ts'
+import { decodeCursor, encodeCursor } from '../pagination.ts'
 import type { Scope } from '../scope.ts'
 import { selectPolled } from './polling.ts'
-import { type EventRow, findEvent, selectEvents } from './queries.ts'
+import { type EventRow, findEvent } from './queries.ts'
 import { describeEventTypes } from './type-catalog.ts'
 
 /** Use cases around events. Throws DomainErrors; every call is limited to what one mode of one account sees. */
 export type EventService = {
   /**
-   * Newest first by default: by id, so by the time they were made. Oldest first, and both ways round with `after`, it
-   * is the order of polling: see `selectPolled`.
+   * Newest first by default; oldest first with `after`.
    *
    * @param handle Not a transaction.
    */
@@ -27,8 +25,16 @@ export function createEventService(): EventService {
 
   return {
     async list(handle, scope, query) {
-      const rows = await selectRows(handle, scope, query)
-      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toEvent })
+      const { rows, lookedTo } = await selectPolled(handle, scope, {
+        type: query.type,
+        since: query.since === undefined ? undefined : new Date(query.since),
+        until: query.until === undefined ? undefined : new Date(query.until),
+        after: query.after,
+        cursor: decodeCursor('event', query.cursor),
+        order: query.order ?? (query.after === undefined ? 'desc' : 'asc'),
+        limit: query.limit,
+      })
+      return { data: rows.map(toEvent), nextCursor: lookedTo === null ? null : encodeCursor(lookedTo) }
     },
     async get(handle, scope, id) {
       const row = await findEvent(handle, scope, id)
@@ -37,22 +43,6 @@ export function createEventService(): EventService {
     },
     listTypes: () => types,
   }
-}
-
-/** One more than the page has. */
-async function selectRows(handle: Handle, scope: Scope, query: EventListQuery): Promise<EventRow[]> {
-  const { type, after } = query
-  const order = query.order ?? (after === undefined ? 'desc' : 'asc')
-  const limit = query.limit + 1
-  const cursor = decodeCursor('event', query.cursor)
-  const since = query.since === undefined ? undefined : new Date(query.since)
-  const until = query.until === undefined ? undefined : new Date(query.until)
-  if (order === 'asc' || after !== undefined) {
-    return selectPolled(handle, scope, { type, since, until, after, cursor, order, limit })
-  }
-  // The time in an id is never before the event's own, so `since` is a bound of both.
-  const above = since === undefined ? undefined : firstIdAt('event', since)
-  return selectEvents(handle, scope, { type, since, until, above, below: cursor, order, limit })
 }
 
 /** The body as it is pushed, with what stands in a header there. */

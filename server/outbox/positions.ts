@@ -1,8 +1,11 @@
+import { type RawBuilder, sql } from 'kysely'
+import { reachesMode } from '../../contract/event-types.ts'
+import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 import { hasCode } from '../errno.ts'
 import { DomainError } from '../errors.ts'
-import { firstIdAt } from '../ids.ts'
+import type { Scope } from '../scope.ts'
 
 /*
  * The order of polling. Each event has a position, a number from 1 within its account, in `event_positions`. It is
@@ -12,7 +15,7 @@ import { firstIdAt } from '../ids.ts'
  *
  * A trigger gives positions to the events that leave the outbox, whatever process takes them out. `givePositions`
  * gives them to those that are still in it, for a poller that reads to the end. The SQL is in the migration
- * 0004-event-positions.
+ * 0005-event-positions.
  *
  * Events that left the outbox before that migration have no position. They come before all others, in the order of
  * their ids. The last of them is in `settings`, as `last_event_without_position`.
@@ -25,28 +28,34 @@ export type Place = {
   id: string
 }
 
-type PlaceRow = { position: number | null; waits: boolean }
+/** The id of the last event without a position; empty where there is none. */
+export const lastUnpositioned = sql<string>`
+  coalesce((SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position'), '')
+`
+
+type PlaceRow = { type: string; mode: Mode; position: number | null; waits: boolean }
 
 const placeOf = prepare<{ accountId: string; eventId: string }, PlaceRow>({ name: 'place_of_event' })`
-  SELECT p.position::float8 AS position, EXISTS (SELECT FROM outbox WHERE event_id = ${'eventId'}) AS waits
+  SELECT coalesce(p.type, e.type) AS type, coalesce(p.mode, e.mode) AS mode, p.position::float8 AS position,
+    EXISTS (SELECT FROM outbox WHERE event_id = ${'eventId'}) AS waits
   FROM (VALUES (1)) AS one
-  LEFT JOIN event_positions p ON p.account_id = ${'accountId'} AND p.event_id = ${'eventId'}
-  WHERE p.position IS NOT NULL OR EXISTS (
-    SELECT FROM events WHERE id = ${'eventId'} AND account_id = ${'accountId'} AND NOT sample
-  )
+  -- By their keys alone, whatever the statistics say.
+  LEFT JOIN LATERAL (SELECT * FROM event_positions WHERE event_id = ${'eventId'} OFFSET 0) p ON true
+  LEFT JOIN LATERAL (SELECT * FROM events WHERE id = ${'eventId'} OFFSET 0) e ON true
+  WHERE coalesce(p.account_id, e.account_id) = ${'accountId'} AND (p.position IS NOT NULL OR NOT e.sample)
 `
 
 /**
- * Where an event stands. Null when the account has no such event, or it is a sample. One that is still in the outbox
- * is given its position. The last event of an account is known here also after its retention.
+ * Where an event stands. Null when there is no such event in the scope, or it is a sample. One that is still in the
+ * outbox is given its position. The last event of each mode of an account is known here also after its retention.
  *
  * Throws `unavailable` when it cannot be given its position now.
  *
  * @param handle Not a transaction: see `givePositions`.
  */
-export async function findPlace(handle: Handle, accountId: string, eventId: string): Promise<Place | null> {
+export async function findPlace(handle: Handle, { accountId, mode }: Scope, eventId: string): Promise<Place | null> {
   const [found] = await placeOf(handle, { accountId, eventId })
-  if (found === undefined) return null
+  if (found === undefined || !reachesMode(found.type, found.mode, mode)) return null
   if (found.position !== null || !found.waits) return { position: found.position ?? 0, id: eventId }
 
   await givePositions(handle, accountId, { wanted: eventId })
@@ -63,9 +72,57 @@ export async function findPlace(handle: Handle, accountId: string, eventId: stri
   return { position: placed.position, id: eventId }
 }
 
-/** The last position before the first event of an account whose id is of `at` or later; 0 when there is none before. */
-export async function lastPositionBefore(handle: Handle, accountId: string, at: Date): Promise<number> {
-  const [row] = await positionBefore(handle, { accountId, firstId: firstIdAt('event', at) })
+/** Events of one mode: of all types, or of these. */
+export type EventsOfMode = { mode: Mode; types: readonly string[] | 'all' }
+
+export type PositionRange = {
+  /** Exclusive. */
+  above: number
+  /** Exclusive. Default: without an end. */
+  below?: number | undefined
+  order: 'asc' | 'desc'
+  limit: number
+}
+
+/**
+ * A query for the `position` and `event_id` of the first events of an account within a range of positions, in the
+ * order of their positions. For each kind it reads no more than `limit` entries of an index, however many events of
+ * other kinds stand between.
+ */
+export function positionsOf(
+  accountId: string,
+  kinds: readonly EventsOfMode[],
+  { above, below = Number.MAX_SAFE_INTEGER, order, limit }: PositionRange,
+): RawBuilder<{ position: number; event_id: string }> {
+  const direction = sql.raw(order)
+  const whole = kinds.flatMap(({ mode, types }) => (types === 'all' ? [mode] : []))
+  const byType = kinds.flatMap(({ mode, types }) => (types === 'all' ? [] : types.map((type) => ({ mode, type }))))
+  // In these words only one index has the order, whatever the statistics say.
+  return sql`
+    SELECT position, event_id FROM (
+      SELECT p.* FROM unnest(${whole}::text[]) AS kind (mode) CROSS JOIN LATERAL (
+        SELECT position, event_id FROM event_positions
+        WHERE (account_id, mode, position) > (${accountId}, kind.mode, ${above}::bigint)
+          AND (account_id, mode, position) < (${accountId}, kind.mode, ${below}::bigint)
+        ORDER BY account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
+      ) p
+      UNION ALL
+      SELECT p.* FROM unnest(
+        ${byType.map(({ mode }) => mode)}::text[], ${byType.map(({ type }) => type)}::text[]
+      ) AS kind (mode, type) CROSS JOIN LATERAL (
+        SELECT position, event_id FROM event_positions
+        WHERE (type, account_id, mode, position) > (kind.type, ${accountId}, kind.mode, ${above}::bigint)
+          AND (type, account_id, mode, position) < (kind.type, ${accountId}, kind.mode, ${below}::bigint)
+        ORDER BY type ${direction}, account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
+      ) p
+    ) p
+    ORDER BY position ${direction} LIMIT ${limit}
+  `
+}
+
+/** The last position before the first event of an account whose id is `id` or greater; 0 when there is none before. */
+export async function lastPositionBefore(handle: Handle, accountId: string, id: string): Promise<number> {
+  const [row] = await positionBefore(handle, { accountId, firstId: id })
   return row?.position ?? 0
 }
 

@@ -115,7 +115,9 @@ describe('with a key of each mode', () => {
     const id = newId('event', new Date())
     const body = JSON.stringify({ ...eventType(type).exampleBody, id })
     const row = { id, account_id: service.accountId, mode, type, body, created_at: new Date(), traceparent: null }
-    await service.database.db.insertInto('events').values(row).execute()
+    const { db } = service.database
+    await db.insertInto('events').values(row).execute()
+    await db.insertInto('outbox').values({ event_id: id, account_id: service.accountId, mode, type }).execute()
     return { id }
   }
 

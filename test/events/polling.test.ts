@@ -6,7 +6,7 @@ import { connect, type Db, inTransaction, type Trx } from '../../server/database
 import { newId } from '../../server/ids.ts'
 import type { NewEvent } from '../../server/outbox/append.ts'
 import { createWorld, refusal, type World } from '../audiences/world.ts'
-import { live } from '../support/scope.ts'
+import { live, testing } from '../support/scope.ts'
 
 let world: World
 
@@ -18,6 +18,10 @@ afterAll(() => world.end())
 const added: NewEvent = {
   type: 'subscriber.added',
   data: { subscriberId: exampleId('subscriber'), email: 'ada@example.com', status: 'active' },
+}
+const sent: NewEvent = {
+  type: 'email.sent',
+  data: { emailId: exampleId('email'), to: 'ada@example.com', subject: 'Hello', sentAt: '2026-03-01T09:30:00.000Z' },
 }
 const removed: NewEvent = { ...added, type: 'subscriber.removed' }
 
@@ -80,8 +84,7 @@ describe('polling', () => {
     await slow.commit()
     expect(await poll(account, early)).toEqual([late])
     expect(await poll(account)).toEqual([early, late])
-    // Newest first, the order is that in which they were made.
-    expect(idsOf(await events.list(db, live(account), { limit: 10 }))).toEqual([early, late])
+    expect(idsOf(await events.list(db, live(account), { limit: 10 }))).toEqual([late, early])
     expect(idsOf(await events.list(db, live(account), { limit: 10, order: 'desc', after: early }))).toEqual([late])
   })
 
@@ -122,7 +125,8 @@ describe('an event to go on after', () => {
       .insertInto('events')
       .values({ ...row, id: sample, sample: true })
       .execute()
-    for (const after of [newId('event', clock.now()), theirs, sample]) {
+    const [ofOtherMode = ''] = await inTransaction(db, (trx) => world.outbox.append(trx, testing(account), [sent]))
+    for (const after of [newId('event', clock.now()), theirs, sample, ofOtherMode]) {
       const asked = events.list(db, live(account), { limit: 10, after })
       expect(await refusal(asked)).toBe('event_not_found')
       await expect(asked).rejects.toThrow(/leave out "after" and give "since"/)

@@ -41,10 +41,11 @@ export type EventCountersTable = {
  */
 export type EventPositionsTable = {
   account_id: string
+  mode: Mode
+  type: string
   /** A bigint from 1, within the account; some are left out. A later one always commits later. */
   position: string
   event_id: string
-  type: string
   /** No event up to this position has an id of a later millisecond: characters 5 to 14 of an id. */
   reached: string
 }

@@ -28,22 +28,25 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
     CREATE TABLE event_positions (
       account_id text COLLATE "C" NOT NULL,
-      position bigint NOT NULL,
-      event_id text COLLATE "C" NOT NULL,
+      -- As those of the event, so that each key's events are found without a walk over others.
+      mode text NOT NULL,
       type text NOT NULL,
+      position bigint NOT NULL,
+      event_id text COLLATE "C" NOT NULL UNIQUE,
       -- No event up to this position has an id of a later millisecond: the ten characters of an id that tell its
       -- time. It never decreases from one position to the next.
       reached text COLLATE "C" NOT NULL,
-      PRIMARY KEY (account_id, position),
-      UNIQUE (account_id, event_id)
+      PRIMARY KEY (account_id, mode, position)
     );
+    CREATE INDEX event_positions_by_type ON event_positions (type, account_id, mode, position);
 
     -- Set by pollers that look through a long backlog, so that they pass over each event once.
     ALTER TABLE outbox ADD COLUMN positioned boolean NOT NULL DEFAULT false;
     CREATE INDEX outbox_by_account ON outbox (account_id, event_id) WHERE NOT positioned;
 
     -- Gives positions to events of one or more accounts. Those that have one keep it, which leaves a gap.
-    CREATE FUNCTION give_event_positions(accounts text[], ids text[], types text[]) RETURNS void LANGUAGE plpgsql AS $$
+    CREATE FUNCTION give_event_positions(accounts text[], ids text[], types text[], modes text[])
+    RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
       -- Locks the counters until the commit, in one order for all, so that no deadlock arises.
       INSERT INTO event_counters AS c (account_id, last_position, reached)
@@ -54,23 +57,23 @@ export async function up(db: Kysely<unknown>): Promise<void> {
         last_position = c.last_position + excluded.last_position,
         reached = greatest(c.reached, excluded.reached);
       -- Another statement, which sees what the holders of the counters before have committed.
-      INSERT INTO event_positions (account_id, position, event_id, type, reached)
-      SELECT e.account_id, c.last_position - e.count + e.number, e.id, e.type, c.reached
+      INSERT INTO event_positions (account_id, mode, type, position, event_id, reached)
+      SELECT e.account_id, e.mode, e.type, c.last_position - e.count + e.number, e.id, c.reached
       FROM (
-        SELECT account_id, id, type, count(*) OVER (PARTITION BY account_id) AS count,
+        SELECT account_id, id, type, mode, count(*) OVER (PARTITION BY account_id) AS count,
           row_number() OVER (PARTITION BY account_id ORDER BY id COLLATE "C") AS number
-        FROM unnest(accounts, ids, types) AS e (account_id, id, type)
+        FROM unnest(accounts, ids, types, modes) AS e (account_id, id, type, mode)
       ) e
       -- One by one along the key, whatever the statistics say.
       CROSS JOIN LATERAL (
         SELECT last_position, reached FROM event_counters WHERE account_id = e.account_id OFFSET 0
       ) c
-      ON CONFLICT (account_id, event_id) DO NOTHING;
+      ON CONFLICT (event_id) DO NOTHING;
     END $$;
 
     CREATE FUNCTION give_positions_on_leaving_outbox() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      PERFORM give_event_positions(array_agg(account_id), array_agg(event_id), array_agg(type))
+      PERFORM give_event_positions(array_agg(account_id), array_agg(event_id), array_agg(type), array_agg(mode))
       FROM gone HAVING count(*) > 0;
       RETURN NULL;
     END $$;
@@ -92,10 +95,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       );
       is_full constant boolean := cardinality(looked_at) = size;
     BEGIN
-      PERFORM give_event_positions(array_agg(o.account_id), array_agg(o.event_id), array_agg(o.type))
+      PERFORM give_event_positions(
+        array_agg(o.account_id), array_agg(o.event_id), array_agg(o.type), array_agg(o.mode)
+      )
       FROM outbox o
       WHERE o.event_id = ANY(looked_at || wanted) AND o.account_id = account AND NOT EXISTS (
-        SELECT FROM event_positions p WHERE p.account_id = o.account_id AND p.event_id = o.event_id
+        SELECT FROM event_positions p WHERE p.event_id = o.event_id
       )
       HAVING count(*) > 0;
       IF NOT is_full THEN
@@ -109,7 +114,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     END $$;
 
     -- The position after which all events of an account with an id from the given one on stand, by binary search.
-    CREATE FUNCTION event_position_before(account text, first_id text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+    CREATE FUNCTION event_position_before(account text, first_id text) RETURNS bigint LANGUAGE plpgsql STABLE
+    -- The next position is read from the index, not sorted out of all that follow, whatever the statistics say.
+    SET enable_sort = off AS $$
     DECLARE
       bound constant text := substr(first_id, 5, 10);
       low bigint := 0;
@@ -120,8 +127,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       -- Up to low, all are of before; after high, none is.
       WHILE low < high LOOP
         middle := (low + high) / 2;
-        SELECT position, reached INTO next FROM event_positions
-        WHERE account_id = account AND position > middle ORDER BY position LIMIT 1;
+        SELECT position, reached INTO next
+        FROM unnest(ARRAY['test', 'live']) AS m (mode)
+        CROSS JOIN LATERAL (
+          SELECT position, reached FROM event_positions
+          WHERE (account_id, mode, position) > (account, m.mode, middle)
+            AND (account_id, mode, position) <= (account, m.mode, high)
+          ORDER BY account_id, mode, position LIMIT 1
+        ) p
+        ORDER BY position LIMIT 1;
         IF FOUND AND next.reached < bound COLLATE "C" THEN
           low := next.position;
         ELSE
