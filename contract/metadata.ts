@@ -12,7 +12,9 @@ const pairsOfText = record(text(valueCharacters), {
   maxNameCharacters: nameCharacters,
   nameFault: `must have a name of at most ${nameCharacters} characters`,
   // In a query a name stands between brackets.
-  name: text(nameCharacters).min(1).regex(/^[^[\]]*$/, 'must have a name without square brackets'),
+  name: text(nameCharacters)
+    .min(1)
+    .regex(/^[^[\]]*$/, 'must have a name without square brackets'),
 })
 
 const limits = `At most ${pairs} pairs; names of 1 to ${nameCharacters} characters without square brackets, values of at most ${valueCharacters}.`

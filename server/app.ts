@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { connect, type Db, isAnswering } from './database/connection.ts'
 import { assertDatabase } from './database/connection-errors.ts'
 import { startEmbeddedDatabase } from './database/embedded.ts'
+import { warnOfMissingIndexes } from './database/large-indexes.ts'
 import { type Migrations, migrateToLatest, pendingMigrations } from './database/migrate.ts'
 import { createExchange, resolverOf } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
@@ -126,6 +127,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   if (config.database.kind === 'external') await assertDatabase(db, connectionString)
   const migrated = await migrateToLatest(db, options.migrations)
   if (migrated.length > 0) logger.info({ migrated }, 'migrated the database')
+  await warnOfMissingIndexes(db, logger)
   await continueFromNewestEvent(db, { clock, logger })
 
   const queue = await startQueue({

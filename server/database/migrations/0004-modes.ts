@@ -1,4 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import type { Handle } from '../connection.ts'
+import { createUnlessLarge } from '../large-indexes.ts'
 
 /**
  * Gives everything that only one kind of key sees its mode. What is there becomes live, and so does what
@@ -15,4 +17,5 @@ export async function up(db: Kysely<unknown>): Promise<void> {
         ADD CONSTRAINT ${sql.ref(`${table}_mode_check`)} CHECK (mode IN ('test', 'live')) NOT VALID
     `.execute(db)
   }
+  await createUnlessLarge(db as unknown as Handle, 'emails_by_mode')
 }

@@ -1,0 +1,62 @@
+import { sql } from 'kysely'
+import type { Logger } from 'pino'
+import type { Handle } from './connection.ts'
+
+/*
+ * Indexes of tables that may be large when they are migrated. Making one holds up all writes to its table, so a
+ * migration makes it only where that takes a moment. Elsewhere the service works without it, slower in what it is for,
+ * and its start says what to do.
+ */
+
+type LargeIndex = {
+  table: string
+  columns: string
+  /** What is slow without it. */
+  purpose: string
+  /** An index that it replaces. */
+  replaces: string
+}
+
+const largeIndexes: Readonly<Record<string, LargeIndex>> = {
+  emails_by_mode: {
+    table: 'emails',
+    columns: '(account_id, mode, id)',
+    purpose: 'lists of emails for keys of the mode that has sent few',
+    replaces: 'emails_by_account',
+  },
+}
+
+/** A table up to this size is read in about half a second. Bytes. */
+const smallTable = 128 * 1024 * 1024
+
+/** Makes an index in a migration, and drops what it replaces, where the table is small. Else it does nothing. */
+export async function createUnlessLarge(handle: Handle, name: keyof typeof largeIndexes): Promise<void> {
+  const { table, columns, replaces } = largeIndexes[name] as LargeIndex
+  const { rows } = await sql<{ isSmall: boolean }>`
+    SELECT pg_table_size(${table}::regclass) <= ${smallTable} AS "isSmall"
+  `.execute(handle)
+  if (!rows[0]?.isSmall) return
+  await sql.raw(`CREATE INDEX ${name} ON ${table} ${columns}`).execute(handle)
+  await sql.raw(`DROP INDEX ${replaces}`).execute(handle)
+}
+
+/** Logs which indexes are missing, or were left unfinished, and how to make them while the service works. */
+export async function warnOfMissingIndexes(handle: Handle, logger: Pick<Logger, 'warn'>): Promise<void> {
+  const { rows } = await sql<{ name: string; isUnfinished: boolean }>`
+    SELECT name, i.indexrelid IS NOT NULL AS "isUnfinished"
+    FROM unnest(${Object.keys(largeIndexes)}::text[]) AS name
+    LEFT JOIN pg_index i ON i.indexrelid = to_regclass(name)
+    WHERE i.indisvalid IS NOT TRUE
+  `.execute(handle)
+  for (const { name, isUnfinished } of rows) {
+    const { table, columns, purpose, replaces } = largeIndexes[name] as LargeIndex
+    const statements = [
+      ...(isUnfinished ? [`DROP INDEX CONCURRENTLY ${name};`] : []),
+      `CREATE INDEX CONCURRENTLY ${name} ON ${table} ${columns};`,
+      `DROP INDEX CONCURRENTLY IF EXISTS ${replaces};`,
+    ]
+    logger.warn(
+      `the index ${name} is missing, since the table ${table} was too large to make it during the migration: ${purpose} are slow; run in psql, at any time: ${statements.join(' ')}`,
+    )
+  }
+}
