@@ -3,8 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 /** Work done before the event loop turns. Milliseconds. */
 const workMs = 10
 
-/** As `items.map(map)`, but lets the event loop turn after every 10 ms, so that nobody waits for a long list. */
-export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
+/**
+ * As `items.map(map)`, one after the other, but lets the event loop turn after every 10 ms, so that nobody waits for
+ * a long list.
+ */
+export async function mapInTurns<T, R>(
+  items: readonly T[],
+  map: (item: T, index: number) => R | Promise<R>,
+): Promise<R[]> {
   const results: R[] = []
   let since = performance.now()
   for (const [index, item] of items.entries()) {
@@ -12,7 +18,7 @@ export async function mapInTurns<T, R>(items: readonly T[], map: (item: T, index
       await nextTurn()
       since = performance.now()
     }
-    results.push(map(item, index))
+    results.push(await map(item, index))
   }
   return results
 }
@@ -23,4 +29,22 @@ export async function sliceInTurns(bytes: Buffer, sliceBytes: number, take: (sli
     if (from > 0) await nextTurn()
     take(bytes.subarray(from, from + sliceBytes))
   }
+}
+
+/**
+ * A text in slices of `length` characters of UTF-16, or one more where a pair of surrogates would be torn apart. Each
+ * but the first comes in a turn of its own.
+ */
+export async function* slicesInTurns(text: string, length: number): AsyncGenerator<string> {
+  for (let from = 0; from < text.length; ) {
+    if (from > 0) await nextTurn()
+    const end = from + length
+    const to = end + (isPairAt(text, end - 1) ? 1 : 0)
+    yield text.slice(from, to)
+    from = to
+  }
+}
+
+function isPairAt(text: string, index: number): boolean {
+  return (text.codePointAt(index) ?? 0) > 0xffff
 }

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mapInTurns, sliceInTurns } from '../server/in-turns.ts'
+import { mapInTurns, sliceInTurns, slicesInTurns } from '../server/in-turns.ts'
 
 /** Work that takes some milliseconds of the processor. */
 function busy(ms: number): void {
@@ -46,4 +47,25 @@ test('bytes are taken slice by slice, each in a turn of its own', async () => {
   await sliceInTurns(Buffer.alloc(0), 2, () => {
     throw new Error('there is nothing')
   })
+})
+
+test('a text is taken slice by slice, each in a turn of its own, and no pair of surrogates is torn apart', async () => {
+  const order: string[] = []
+  const stop = noteTurns(order)
+  for await (const slice of slicesInTurns('ab😀c\ud83d', 3)) order.push(slice)
+  stop()
+  expect(order.filter((entry) => entry !== 'turn')).toEqual(['ab😀', 'c\ud83d'])
+  expect(order.indexOf('turn')).toBeLessThan(order.indexOf('c\ud83d'))
+})
+
+test('the slices of a text are the text, whatever is in it', async () => {
+  const texts = fc.string({ unit: fc.constantFrom('a', '😀', '\ud83d', '\ude00') })
+  await fc.assert(
+    fc.asyncProperty(texts, fc.integer({ min: 1, max: 5 }), async (text, length) => {
+      const slices: string[] = []
+      for await (const slice of slicesInTurns(text, length)) slices.push(slice)
+      expect(slices.join('')).toBe(text)
+      if (text.isWellFormed()) expect(slices.every((slice) => slice.isWellFormed())).toBe(true)
+    }),
+  )
 })

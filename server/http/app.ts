@@ -14,6 +14,7 @@ import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
 import { answerErrors, badEscape } from './errors.ts'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
+import { answerInTurns } from './long-answers.ts'
 import { serveMailLinks } from './mail-links.ts'
 import { pathsOf, refuseOtherMethods } from './methods.ts'
 import { checkQuery, parseQuery } from './query.ts'
@@ -66,7 +67,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', parseQuery)
   app.set('trust proxy', options.trustProxy)
 
-  app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost)
+  app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost, answerInTurns)
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)
   app.get('/healthz', answerHealth)

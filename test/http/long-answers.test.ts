@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import express from 'express'
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { answerInTurns } from '../../server/http/long-answers.ts'
+import { listen } from '../../server/http/server.ts'
+import { createLogger } from '../../server/logging.ts'
+
+/** Serves `served.body` at `/`, and something small at `/small`. */
+async function serve() {
+  const app = express()
+  const served = { body: undefined as unknown }
+  app.use(answerInTurns)
+  app.get('/', (_req, res) => res.status(201).json(served.body))
+  app.get('/small', (_req, res) => res.json({}))
+  const server = await listen({ app, host: '127.0.0.1', port: 0, logger: createLogger({ level: 'silent' }) })
+  onTestFinished(() => server.close(0))
+  return { served, url: server.url, port: server.address.port }
+}
+
+test('JSON with long texts says what it would say at once', async () => {
+  const { served, url } = await serve()
+  const piece = fc.constantFrom('a', '"', '\\', '\n', 'é', '😀', '\ud83d', '\u2028')
+  const longText = fc.tuple(fc.array(piece, { minLength: 1, maxLength: 9 }), fc.nat(9)).map(([pieces, more]) => {
+    const text = pieces.join('')
+    return 'x'.repeat(more) + text.repeat(Math.ceil(600_000 / text.length))
+  })
+  const body = fc.record({ id: fc.string(), html: longText, text: fc.option(longText), list: fc.array(fc.string()) })
+  await fc.assert(
+    fc.asyncProperty(body, async (value) => {
+      served.body = value
+      const answer = await fetch(url)
+      expect(answer.status).toBe(201)
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+      expect((await answer.text()) === JSON.stringify(value)).toBe(true)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('JSON without long texts tells its length', async () => {
+  const { served, url } = await serve()
+  served.body = { html: 'short', none: null }
+  const answer = await fetch(url)
+  expect(answer.headers.get('content-length')).toBe(String(JSON.stringify(served.body).length))
+  expect(await answer.json()).toEqual(served.body)
+})
+
+test('a HEAD request gets no body', async () => {
+  const { served, url } = await serve()
+  served.body = { html: 'x'.repeat(1_000_000) }
+  const answer = await fetch(url, { method: 'HEAD' })
+  expect(answer.status).toBe(201)
+  expect(await answer.text()).toBe('')
+})
+
+test('a client that leaves in the middle of a long answer ends it, and others go on', async () => {
+  const { served, url, port } = await serve()
+  served.body = { html: 'x'.repeat(30_000_000) }
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await once(socket, 'data')
+  socket.destroy()
+  expect((await fetch(`${url}/small`)).status).toBe(200)
+})
