@@ -3,10 +3,10 @@ export type Gathering = {
   /** Of all pieces, kept or not. */
   readonly length: number
   add(piece: Buffer): void
-  /** Takes memory for so many bytes in all, in one piece, so that `bytes` need not copy them. */
+  /** Takes memory for so many bytes in all, in one piece, so that `take` need not copy them. */
   reserve(bytes: number): void
-  /** What was kept, in one buffer. */
-  bytes(): Buffer
+  /** What was kept, in one buffer, and is forgotten here: to be called once. */
+  take(): Buffer
 }
 
 /** Of a block that is not made for one larger piece. */
@@ -54,9 +54,23 @@ export function gatherBytes(maxBytes: number): Gathering {
       blocks.push(whole)
       filled = kept
     },
-    bytes() {
-      const [first] = blocks
-      return blocks.length === 1 && first !== undefined ? first.subarray(0, kept) : Buffer.concat(blocks, kept)
+    take() {
+      const [first, ...more] = blocks.splice(0)
+      return first !== undefined && more.length === 0
+        ? first.subarray(0, kept)
+        : Buffer.concat(first === undefined ? [] : [first, ...more], kept)
     },
   }
+}
+
+/** Of smaller ones, several may share their memory. Bytes. */
+const minReleasedBytes = 1_048_576
+
+/**
+ * Gives the memory of large bytes back at once: left to the garbage collector, that of several bodies comes together
+ * first. Afterwards they are empty. Smaller ones stay.
+ */
+export function releaseBytes(bytes: Buffer): void {
+  const { buffer, length } = bytes
+  if (length >= minReleasedBytes && length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

@@ -1,4 +1,4 @@
-import { mapInTurns } from '../in-turns.ts'
+import { mapInTurns, slicesInTurns } from '../in-turns.ts'
 
 /**
  * An array as PostgreSQL writes it, of values that stand in one without quotes: identifiers, UUIDs, numbers, times
@@ -31,6 +31,9 @@ export async function textArrays<K extends string>(
   return arrays as Record<K, Buffer>
 }
 
+/** Written in one turn of the event loop: a few milliseconds. Characters of UTF-16. */
+const sliceLength = 262_144
+
 async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
   const lengths = await mapInTurns(values, (value) => (value === null ? 0 : Buffer.byteLength(value)))
   const array = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, headerBytes))
@@ -40,10 +43,10 @@ async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
   array.writeInt32BE(values.length, 12)
   array.writeInt32BE(1, 16)
   let at = headerBytes
-  await mapInTurns(values, (value, index) => {
+  await mapInTurns(values, async (value, index) => {
     // The length of null is -1.
     at = array.writeInt32BE(value === null ? -1 : (lengths[index] ?? 0), at)
-    if (value !== null) at += array.write(value, at)
+    for await (const slice of slicesInTurns(value ?? '', sliceLength)) at += array.write(slice, at)
   })
   return array
 }

@@ -49,12 +49,13 @@ export type EmailFault = ErrorDetail & { isOfForm: boolean }
 
 /**
  * Reads an email that has the shape the contract asks for, by the rules a schema cannot say. Answers what is
- * wrong with it, each fault with its path below `path`, when anything is.
+ * wrong with it, each fault with its path below `path`, when anything is. Lets the event loop turn while files are
+ * decoded.
  */
-export function readEmail(
+export async function readEmail(
   email: SendEmail,
   { now, path }: { now: Date; path: string },
-): { email: ReadEmail; faults: null } | { email: null; faults: EmailFault[] } {
+): Promise<{ email: ReadEmail; faults: null } | { email: null; faults: EmailFault[] }> {
   const faults: EmailFault[] = []
   const fault: ReportFault = (field, message, isOfForm = false) =>
     void faults.push({ path: `${path}.${field}`, message, isOfForm })
@@ -97,7 +98,7 @@ export function readEmail(
   for (const found of faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience })) {
     faults.push({ ...found, isOfForm: false })
   }
-  const attachments = readAttachments(email.attachments ?? [], fault)
+  const attachments = await readAttachments(email.attachments ?? [], fault)
   const scheduledAt = email.scheduledAt === undefined ? null : new Date(email.scheduledAt)
   const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
   if (lateness !== null) fault('scheduledAt', lateness)
@@ -145,7 +146,10 @@ function uniqueRecipients(named: Readonly<Record<RecipientKind, readonly Mailbox
 
 type ReportFault = (field: string, message: string, isOfForm?: boolean) => void
 
-function readAttachments(given: NonNullable<SendEmail['attachments']>, fault: ReportFault): DecodedAttachment[] {
+async function readAttachments(
+  given: NonNullable<SendEmail['attachments']>,
+  fault: ReportFault,
+): Promise<DecodedAttachment[]> {
   // Before any is decoded: that takes as much memory again.
   const bytes = given.reduce((sum, { content }) => sum + sizeOfBase64(content), 0)
   if (bytes > emailLimits.attachmentBytes) {
@@ -153,17 +157,19 @@ function readAttachments(given: NonNullable<SendEmail['attachments']>, fault: Re
     return []
   }
   const contentIds = new Set<string>()
-  return given.flatMap(({ filename, content, contentType, contentId = null }, index) => {
+  const attachments: DecodedAttachment[] = []
+  for (const [index, { filename, content, contentType, contentId = null }] of given.entries()) {
     if (contentId !== null && contentIds.has(contentId)) fault(`attachments[${index}].contentId`, 'is there already')
     if (contentId !== null) contentIds.add(contentId)
     // A body in base64 cannot have parts: RFC 2045 §6.4.
     if (/^multipart\//i.test(contentType ?? '')) fault(`attachments[${index}].contentType`, 'must not be multipart')
-    const decoded = decodeBase64(content)
+    const decoded = await decodeBase64(content)
     if (decoded === null) {
       const message = 'must be base64: padded, in one line, without a prefix such as "data:"'
       fault(`attachments[${index}].content`, message, true)
-      return []
+    } else {
+      attachments.push({ filename, contentType: contentType ?? mediaTypeOf(filename), contentId, content: decoded })
     }
-    return [{ filename, contentType: contentType ?? mediaTypeOf(filename), contentId, content: decoded }]
-  })
+  }
+  return attachments
 }

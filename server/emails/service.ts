@@ -152,7 +152,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
 
   return {
     async send(handle, sender, email) {
-      const read = judgeForm(email, { now: clock.now(), path: 'body' })
+      const read = await judgeForm(email, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
       const asked = { handle, sender, email: read }
       const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
@@ -238,8 +238,8 @@ function isAccepted<T extends object>(value: T | DomainError): value is T {
   return !isRefusal(value)
 }
 
-function judgeForm(email: SendEmail, place: { now: Date; path: string }): ReadEmail | DomainError {
-  const read = readEmail(email, place)
+async function judgeForm(email: SendEmail, place: { now: Date; path: string }): Promise<ReadEmail | DomainError> {
+  const read = await readEmail(email, place)
   if (read.faults === null) return read.email
   return read.faults.some(({ isOfForm }) => isOfForm) ? invalidRequest(read.faults) : brokenRules(read.faults)
 }

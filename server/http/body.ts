@@ -3,7 +3,7 @@ import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import { DomainError } from '../errors.ts'
-import { type Gathering, gatherBytes } from '../gather-bytes.ts'
+import { type Gathering, gatherBytes, releaseBytes } from '../gather-bytes.ts'
 import type { BodyRoom } from './body-room.ts'
 import { readJson } from './read-json.ts'
 
@@ -17,6 +17,7 @@ export function rawBodyOf(req: IncomingMessage): Buffer {
 
 /** Forgets the body as it was sent, which may be large. */
 export function forgetRawBody(req: IncomingMessage): void {
+  releaseBytes(rawBodyOf(req))
   rawBodies.delete(req)
 }
 
@@ -69,7 +70,8 @@ export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHand
           maxDepth,
         })
         // Nobody else reads it, and it may be large.
-        if (req.headers['idempotency-key'] !== undefined) rawBodies.set(req, bytes)
+        if (req.headers['idempotency-key'] === undefined) releaseBytes(bytes)
+        else rawBodies.set(req, bytes)
       }
     }
     next()
@@ -130,7 +132,8 @@ async function collect(req: Request, maxBytes: number, onData?: (body: Gathering
       if (body.length > maxBytes) reject(tooLarge(maxBytes))
       onData?.(body)
     })
-    req.on('end', () => resolve(body.bytes()))
+    // What was gathered is forgotten: the request keeps its listeners.
+    req.on('end', () => resolve(body.take()))
   })
 }
 

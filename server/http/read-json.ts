@@ -40,6 +40,8 @@ type LongString = {
   end: number
   /** Where it may be cut: between characters and escapes, but for the bytes of one character. */
   marks: readonly number[]
+  /** Whether it is printable ASCII without escapes, so that its bytes are its characters. */
+  isPlain: boolean
   /** Characters of UTF-16 its field may have. Decoding stops beyond them. Null: it is too long as it is. */
   maxLength: number | null
 }
@@ -82,6 +84,7 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
   /** Of the string the walk is in; -1: in none. */
   let start = -1
   let marks: number[] = []
+  let isPlain = true
   /** Whether the next string is a name in an object. */
   let isName = false
   /** What the next value may be as that of a long field; null: it is of another. */
@@ -106,7 +109,7 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
       maxLength = longNames.get(nameIn(json.subarray(start, index))) ?? null
     } else {
       if (length > (maxLength === null ? maxStringBytes : minLongBytes)) {
-        strings.push({ start, end: index, marks: [...marks], maxLength })
+        strings.push({ start, end: index, marks: [...marks], isPlain, maxLength })
       }
       maxLength = null
     }
@@ -121,10 +124,15 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
         const byte = json[index]
         if (start >= 0) {
           if (byte === quote) endString()
-          // Past the whole escape, so that a mark is never in one.
-          else if (byte === backslash) index += json[index + 1] === letterU ? 5 : 1
-        } else if (byte === quote) start = index + 1
-        else if (byte === comma) {
+          else if (byte === backslash) {
+            isPlain = false
+            // Past the whole escape, so that a mark is never in one.
+            index += json[index + 1] === letterU ? 5 : 1
+          } else if (byte === undefined || byte < space || byte > tilde) isPlain = false
+        } else if (byte === quote) {
+          start = index + 1
+          isPlain = true
+        } else if (byte === comma) {
           isName = isObject.at(-1) === true
           maxLength = null
           count()
@@ -147,9 +155,11 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
   }
 }
 
+const space = 0x20
 const quote = 0x22
 const backslash = 0x5c
 const letterU = 0x75
+const tilde = 0x7e
 const comma = 0x2c
 const colon = 0x3a
 const openBrace = 0x7b
@@ -205,8 +215,10 @@ function restore(value: unknown, texts: readonly string[]): unknown {
 const utf8OfPart = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Stops where the text is longer than it may be: then its length is all that will be looked at. */
-async function decode(json: Buffer, { start, end, marks, maxLength }: LongString): Promise<string> {
+async function decode(json: Buffer, { start, end, marks, isPlain, maxLength }: LongString): Promise<string> {
   if (maxLength === null) return tooLong
+  // Copied once, where pieces would be copied again to be in one.
+  if (isPlain) return json.toString('latin1', start, Math.min(end, start + maxLength + 1))
   let text = ''
   let from = start
   for (const mark of [...marks, end]) {

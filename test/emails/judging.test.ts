@@ -15,7 +15,7 @@ afterAll(() => world.end())
 /** What a live key is told that sends from a domain the account does not have. */
 async function refusalOf(from: string, isCaptured: boolean): Promise<string | undefined> {
   const { db, live, time } = world
-  const { email } = readEmail({ ...good, from }, { now: time.clock.now(), path: 'body' })
+  const { email } = await readEmail({ ...good, from }, { now: time.clock.now(), path: 'body' })
   if (email === null) throw new Error('the email of the test is none')
   const means = { ...readers(), faultOfLinks: null }
   const judge = await createJudge(db, { ...means, isCaptured }, { sender: live, emails: [email] })
@@ -40,7 +40,7 @@ describe('links that would lead nowhere', () => {
 
   async function refused(changes: Partial<SendEmail>, mode: 'test' | 'live' = 'live') {
     const { db, live, time } = world
-    const { email } = readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
+    const { email } = await readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
     if (email === null) throw new Error('the email of the test is none')
     const means = { ...readers(), isCaptured: false, faultOfLinks }
     const judge = await createJudge(db, means, { sender: { ...live, mode }, emails: [email] })

@@ -5,18 +5,18 @@ import { type ReadEmail, readEmail } from '../../server/emails/read-email.ts'
 const now = new Date('2026-03-01T09:30:00Z')
 const good: SendEmail = { from: 'hello@example.com', to: ['ada@example.org'], subject: 'Welcome', text: 'Hello' }
 
-function read(fields: Partial<SendEmail>): ReadEmail {
-  const { email, faults } = readEmail({ ...good, ...fields }, { now, path: 'body' })
+async function read(fields: Partial<SendEmail>): Promise<ReadEmail> {
+  const { email, faults } = await readEmail({ ...good, ...fields }, { now, path: 'body' })
   return email ?? expect.fail(JSON.stringify(faults))
 }
 
-function faultsOf(fields: Partial<SendEmail>): [path: string, message: string][] {
-  const { faults } = readEmail({ ...good, ...fields }, { now, path: 'body' })
+async function faultsOf(fields: Partial<SendEmail>): Promise<[path: string, message: string][]> {
+  const { faults } = await readEmail({ ...good, ...fields }, { now, path: 'body' })
   return (faults ?? []).map(({ path, message }) => [path, message])
 }
 
-test('what is not given has its default', () => {
-  expect(read({})).toMatchObject({
+test('what is not given has its default', async () => {
+  expect(await read({})).toMatchObject({
     from: { name: null, address: 'hello@example.com', domain: 'example.com' },
     replyTo: [],
     recipients: [{ kind: 'to', address: 'ada@example.org', key: 'ada@example.org', domain: 'example.org' }],
@@ -33,8 +33,8 @@ test('what is not given has its default', () => {
 })
 
 describe('recipients', () => {
-  test('one named twice is there once, where it is named first', () => {
-    const { recipients } = read({
+  test('one named twice is there once, where it is named first', async () => {
+    const { recipients } = await read({
       to: ['Ada <ada@example.org>', 'bob@example.org'],
       cc: ['ADA@example.org', 'cy@example.org'],
       bcc: 'Bob@Example.org',
@@ -46,25 +46,31 @@ describe('recipients', () => {
     ])
   })
 
-  test('one alone needs no list', () => {
-    expect(read({ to: 'ada@example.org', cc: 'bob@example.org', replyTo: 'Us <us@example.com>' })).toMatchObject({
+  test('one alone needs no list', async () => {
+    expect(await read({ to: 'ada@example.org', cc: 'bob@example.org', replyTo: 'Us <us@example.com>' })).toMatchObject({
       recipients: [{ kind: 'to' }, { kind: 'cc' }],
       replyTo: ['Us <us@example.com>'],
     })
   })
 
-  test('50 are taken in all, and none more', () => {
+  test('50 are taken in all, and none more', async () => {
     const people = (count: number, name: string) => Array.from({ length: count }, (_, i) => `${name}${i}@example.org`)
-    expect(read({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(10, 'c') }).recipients).toHaveLength(50)
-    expect(faultsOf({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(11, 'c') })).toEqual([
+    expect((await read({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(10, 'c') })).recipients).toHaveLength(50)
+    expect(await faultsOf({ to: people(20, 'a'), cc: people(20, 'b'), bcc: people(11, 'c') })).toEqual([
       ['body.to', 'must be at most 50 recipients, with those in cc and bcc'],
     ])
-    expect(read({ to: people(50, 'a'), cc: people(50, 'A') }).recipients).toHaveLength(50)
+    expect((await read({ to: people(50, 'a'), cc: people(50, 'A') })).recipients).toHaveLength(50)
   })
 
-  test('each fault has the path of its address', () => {
+  test('each fault has the path of its address', async () => {
     expect(
-      faultsOf({ from: 'x', to: ['ada@example.org', 'x'], cc: 'x', bcc: ['x'], replyTo: ['us@example.com', 'x'] }),
+      await faultsOf({
+        from: 'x',
+        to: ['ada@example.org', 'x'],
+        cc: 'x',
+        bcc: ['x'],
+        replyTo: ['us@example.com', 'x'],
+      }),
     ).toEqual(
       ['body.from', 'body.to[1]', 'body.cc', 'body.bcc[0]', 'body.replyTo[1]'].map((path) => [
         path,
@@ -74,21 +80,23 @@ describe('recipients', () => {
   })
 })
 
-test('a subject is measured in octets', () => {
-  expect(read({ subject: 'é'.repeat(499) }).subject).toHaveLength(499)
-  expect(faultsOf({ subject: 'é'.repeat(500) })).toEqual([['body.subject', 'must be at most 998 octets in UTF-8']])
+test('a subject is measured in octets', async () => {
+  expect((await read({ subject: 'é'.repeat(499) })).subject).toHaveLength(499)
+  expect(await faultsOf({ subject: 'é'.repeat(500) })).toEqual([
+    ['body.subject', 'must be at most 998 octets in UTF-8'],
+  ])
 })
 
 describe('the content', () => {
-  test('is needed as HTML or as text', () => {
-    expect(faultsOf({ text: null })).toEqual([['body.html', 'is needed, or text']])
-    expect(read({ text: null, html: '' }).html).toBe('')
+  test('is needed as HTML or as text', async () => {
+    expect(await faultsOf({ text: null })).toEqual([['body.html', 'is needed, or text']])
+    expect((await read({ text: null, html: '' })).html).toBe('')
   })
 
-  test('is at most 10 MiB each', () => {
+  test('is at most 10 MiB each', async () => {
     const most = 'x'.repeat(10 * 2 ** 20)
-    expect(read({ html: most, text: most }).html).toHaveLength(most.length)
-    expect(faultsOf({ html: `${most}x`, text: `${most.slice(1)}é` }).map(([path]) => path)).toEqual([
+    expect((await read({ html: most, text: most })).html).toHaveLength(most.length)
+    expect((await faultsOf({ html: `${most}x`, text: `${most.slice(1)}é` })).map(([path]) => path)).toEqual([
       'body.html',
       'body.text',
     ])
@@ -96,16 +104,18 @@ describe('the content', () => {
 })
 
 describe('attachments', () => {
-  test('are decoded, and have the type their name says', () => {
+  test('are decoded, and have the type their name says', async () => {
     expect(
-      read({
-        attachments: [
-          { filename: 'terms.PDF', content: 'aGFsbG8=' },
-          { filename: 'x', content: '', contentType: 'text/plain; charset=utf-8' },
-          { filename: 'archive.unknown', content: 'aGE=', contentId: 'logo' },
-          { filename: '.constructor', content: '' },
-        ],
-      }).attachments,
+      (
+        await read({
+          attachments: [
+            { filename: 'terms.PDF', content: 'aGFsbG8=' },
+            { filename: 'x', content: '', contentType: 'text/plain; charset=utf-8' },
+            { filename: 'archive.unknown', content: 'aGE=', contentId: 'logo' },
+            { filename: '.constructor', content: '' },
+          ],
+        })
+      ).attachments,
     ).toEqual([
       { filename: 'terms.PDF', contentType: 'application/pdf', contentId: null, content: Buffer.from('hallo') },
       { filename: 'x', contentType: 'text/plain; charset=utf-8', contentId: null, content: Buffer.alloc(0) },
@@ -119,9 +129,9 @@ describe('attachments', () => {
     ])
   })
 
-  test('that are none are refused where they stand', () => {
+  test('that are none are refused where they stand', async () => {
     expect(
-      faultsOf({
+      await faultsOf({
         attachments: [
           { filename: 'a', content: 'aGFsbG8=' },
           { filename: 'b', content: 'hallo!' },
@@ -137,39 +147,42 @@ describe('attachments', () => {
     ])
   })
 
-  test('are at most 40 MiB in all', () => {
+  test('are at most 40 MiB in all', async () => {
     const half = Buffer.alloc(20 * 2 ** 20).toString('base64')
     const two = [
       { filename: 'a', content: half },
       { filename: 'b', content: half },
     ]
-    expect(read({ attachments: two }).attachments).toHaveLength(2)
-    expect(faultsOf({ attachments: [...two, { filename: 'c', content: 'aGE=' }] })).toEqual([
+    expect((await read({ attachments: two })).attachments).toHaveLength(2)
+    expect(await faultsOf({ attachments: [...two, { filename: 'c', content: 'aGE=' }] })).toEqual([
       ['body.attachments', 'must be at most 41943040 bytes in all'],
     ])
   })
 })
 
 describe('the time to send it', () => {
-  test.each(['2026-03-01T09:30:00.001Z', '2026-03-31T09:30:00Z', '2026-03-31T11:30:00+02:00'])('%s is taken', (at) => {
-    expect(read({ scheduledAt: at }).scheduledAt).toEqual(new Date(at))
-  })
+  test.each(['2026-03-01T09:30:00.001Z', '2026-03-31T09:30:00Z', '2026-03-31T11:30:00+02:00'])(
+    '%s is taken',
+    async (at) => {
+      expect((await read({ scheduledAt: at })).scheduledAt).toEqual(new Date(at))
+    },
+  )
 
   test.each([
     ['2026-03-01T09:30:00Z', 'must be in the future'],
     ['2025-03-02T09:30:00Z', 'must be in the future'],
     ['2026-03-31T09:30:00.001Z', 'must be at most 30 days ahead'],
-  ])('%s is refused', (at, message) => {
-    expect(faultsOf({ scheduledAt: at })).toEqual([['body.scheduledAt', message]])
+  ])('%s is refused', async (at, message) => {
+    expect(await faultsOf({ scheduledAt: at })).toEqual([['body.scheduledAt', message]])
   })
 })
 
-test('a tag given twice is there once', () => {
-  expect(read({ tags: ['b', 'a', 'b'] }).tags).toEqual(['b', 'a'])
+test('a tag given twice is there once', async () => {
+  expect((await read({ tags: ['b', 'a', 'b'] })).tags).toEqual(['b', 'a'])
 })
 
-test('all that is wrong is told at once, below the path given', () => {
-  const { faults } = readEmail(
+test('all that is wrong is told at once, below the path given', async () => {
+  const { faults } = await readEmail(
     { ...good, to: 'x', text: null, headers: { Bcc: 'x' }, scheduledAt: '2020-01-01T00:00:00Z' },
     { now, path: 'body.emails[3]' },
   )

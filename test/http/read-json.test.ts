@@ -101,8 +101,23 @@ test('a long text is decoded no further than it is too long', async () => {
   expect(length).toBeLessThanOrEqual(21_000)
 })
 
+test('a long text of printable ASCII is read as it is, and nothing else passes for it', async () => {
+  const plain = ` ~${'x'.repeat(5_000)}~ `
+  const read = (text: string) => readJson(Buffer.from(`{"html":"${text}"}`), bounds, 1_000)
+  expect(await read(plain)).toEqual({ html: plain })
+  for (const [written, meant] of [
+    ['é', 'é'],
+    ['\u007f', '\u007f'],
+    ['\\n', '\n'],
+    ['\\/', '/'],
+  ] as const) {
+    expect(await read(plain + written + plain)).toEqual({ html: plain + meant + plain })
+  }
+  for (const control of '\u0000\n\u001f') await expect(read(plain + control + plain)).rejects.toThrow('is not JSON')
+})
+
 test('the event loop turns for every slice', async () => {
-  const json = Buffer.from(JSON.stringify({ html: 'x'.repeat(50_000), a: 'y'.repeat(50_000) }))
+  const json = Buffer.from(JSON.stringify({ html: 'é'.repeat(25_000), a: 'y'.repeat(50_000) }))
   const { turns } = await turnsOf(readJson(json, bounds, 1_000))
   // Each byte is walked, and those of the long text are decoded.
   expect(turns).toBeGreaterThanOrEqual(150)

@@ -22,5 +22,5 @@ export async function readMessage(stream: AsyncIterable<Buffer>, options: ReadMe
     if (message.length <= smallBytes && kept > smallBytes) await onLarge()
     message.add(piece)
   }
-  return message.length > maxBytes ? null : message.bytes()
+  return message.length > maxBytes ? null : message.take()
 }
