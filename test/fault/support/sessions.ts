@@ -20,6 +20,18 @@ export async function cutSessions(db: Db, name: string | null = null): Promise<n
   return rows.length
 }
 
+/** Resolves once no session of the service runs a statement, but for those that wait for a lock. */
+export async function untilSessionsRest(db: Db): Promise<void> {
+  for (;;) {
+    const { rows } = await sql`
+      SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name <> ${testName} AND backend_type = 'client backend'
+        AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Lock'
+    `.execute(db)
+    if (rows.length === 0) return
+  }
+}
+
 /** A transaction of somebody else's, who takes their time. */
 export type Holder = AsyncDisposable & {
   run(statement: string, values?: unknown[]): Promise<void>
