@@ -42,7 +42,7 @@ export async function continueRecovery(means: RecoverMeans, data: TaskData<'reco
     const recovery = await findRecovery(db, data)
     if (recovery === undefined || recovery.status !== 'running' || recovery.task !== data.task) return
     if (recovery.last_position === null) {
-      await awaitFanOuts(db, data.accountId)
+      await awaitFanOuts(db)
       await setLastPosition(db, data, await lastPositionOf(db, data.accountId))
       batch -= 1
       continue

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Mode, modes } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
@@ -100,14 +101,31 @@ export async function lastPositionOf(handle: Handle, accountId: string): Promise
   return rows[0]?.position ?? 0
 }
 
+/** Until it is looked again whether fan-outs have ended. Milliseconds. */
+const fanOutLookMs = 20
+
 /**
- * Waits for fan-outs that are at work on events of an account: one that began before its webhook was enabled leaves
- * the webhook out. A fan-out locks its events in the outbox before it looks for webhooks, and a lock shows in `xmax`.
- *
- * @param handle Not a transaction: what waits in the outbox would stay locked until its end.
+ * Resolves once the fan-outs that are at work now have ended, those of other accounts too: one that began before its
+ * webhook was enabled leaves the webhook out. A fan-out locks rows of the outbox before it looks for webhooks, and
+ * PostgreSQL lists the tables in which a transaction has locked rows. So the size of the outbox does not matter.
  */
-export async function awaitFanOuts(handle: Handle, accountId: string): Promise<void> {
-  await sql`SELECT FROM outbox WHERE account_id = ${accountId} AND xmax::text <> '0' FOR SHARE`.execute(handle)
+export async function awaitFanOuts(handle: Handle): Promise<void> {
+  let left = await fanOutsAtWork(handle)
+  while (left.length > 0) {
+    await pause(fanOutLookMs)
+    const atWork = new Set(await fanOutsAtWork(handle))
+    left = left.filter((id) => atWork.has(id))
+  }
+}
+
+/** The transactions of others that have locked rows of the outbox. */
+async function fanOutsAtWork(handle: Handle): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT virtualtransaction AS id FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'outbox'::regclass AND mode = 'RowShareLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+  `.execute(handle)
+  return rows.map(({ id }) => id)
 }
 
 /** Events looked at, at most, to say at once how many deliveries there will be. */

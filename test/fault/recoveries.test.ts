@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Db } from '../../server/database/connection.ts'
 import { continueRecovery } from '../../server/delivery/recover.ts'
+import { awaitFanOuts } from '../../server/delivery/recoverable.ts'
+import { givePositions } from '../../server/outbox/positions.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -86,21 +89,70 @@ test('a task that runs twice at once, as after its claim has lapsed, sends each 
   expect(await madeOnce(engine)).toEqual({ deliveries: 1_500, events: 1_500, jobs: 1_500 })
 })
 
-test('a recovery waits for a fan-out that left the webhook out because it was still disabled', async () => {
+/** Resolves once a recovery has looked `times` more whether a fan-out is at work. */
+async function untilLookedForFanOuts(db: Db, times: number): Promise<void> {
+  const looks = new Set<string>()
+  while (looks.size < times) {
+    const { rows } = await sql<{ look: string }>`
+      SELECT query_start::text AS look FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%FROM pg_locks%'
+    `.execute(db)
+    for (const { look } of rows) looks.add(look)
+  }
+}
+
+test.each([false, true])(
+  'a recovery waits for a fan-out that left the webhook out because it was still disabled, polled before: %s',
+  async (isPolledBefore) => {
+    await using engine = await startEngine()
+    await engine.workers.stop(1_000)
+    const { db, accountId } = engine
+    const webhookId = await engine.addWebhook('http://127.0.0.1:9/')
+    const since = engine.clock.now()
+    await db.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'manual' }).execute()
+    await engine.emit(3)
+    if (isPolledBefore) await givePositions(db, accountId)
+    // As the fan-out of another process that found no webhook and has not committed.
+    const fanOut = await db.startTransaction().execute()
+    await sql`SELECT FROM outbox FOR UPDATE`.execute(fanOut)
+    await db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
+    const recovering = engine.recover(webhookId, since)
+    await untilLookedForFanOuts(db, 3)
+    await sql`DELETE FROM outbox`.execute(fanOut)
+    await fanOut.commit().execute()
+    expect(await recovering).toMatchObject({ status: 'completed', done: 3 })
+  },
+)
+
+test('a recovery waits for no fan-out that began after it', async () => {
   await using engine = await startEngine()
   await engine.workers.stop(1_000)
   const { db } = engine
-  const webhookId = await engine.addWebhook('http://127.0.0.1:9/')
-  const since = engine.clock.now()
-  await db.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'manual' }).execute()
-  await engine.emit(3)
-  // As the fan-out of another process that found no webhook and has not committed.
-  const fanOut = await db.startTransaction().execute()
-  await sql`SELECT FROM outbox FOR UPDATE`.execute(fanOut)
-  await db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
-  const recovering = engine.recover(webhookId, since)
-  await untilSomebodyWaits(db)
-  await sql`DELETE FROM outbox`.execute(fanOut)
-  await fanOut.commit().execute()
-  expect(await recovering).toMatchObject({ status: 'completed', done: 3 })
+  await engine.emit(2)
+  const lockFirst = async () => {
+    const fanOut = await db.startTransaction().execute()
+    await sql`SELECT FROM outbox ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED`.execute(fanOut)
+    return fanOut
+  }
+  const first = await lockFirst()
+  const waiting = awaitFanOuts(db)
+  await untilLookedForFanOuts(db, 1)
+  const second = await lockFirst()
+  await first.rollback().execute()
+  await waiting
+  await second.rollback().execute()
+})
+
+test('a recovery reads nothing of the outbox to know of fan-outs, however much waits in it', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  await engine.emit(1_000)
+  await engine.db.transaction().execute(async (trx) => {
+    await awaitFanOuts(trx)
+    const { rows } = await sql<{ reads: number }>`
+      SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS reads
+      FROM pg_stat_xact_user_tables WHERE relname = 'outbox'
+    `.execute(trx)
+    expect(rows).toEqual([{ reads: 0 }])
+  })
 })
