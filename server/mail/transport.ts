@@ -16,7 +16,8 @@ export type Conversation = {
  * `accepted`: the server has taken it; `final` where it is the recipient's own, not a relay.
  * `deferred`: not now, try again. `unknown` where the message was sent whole and the line broke before the
  * answer: the server may have taken it. `congested` where the server asks for fewer or slower messages. `unusable`
- * where no server could be talked to, so that nothing was said of the recipient: it is no attempt.
+ * where no server could be talked to, or the DNS resolver of this service not asked, so that nothing was said of the
+ * recipient: it is no attempt.
  * `bounced`: never; `hard` where the address is the reason, so that it must not be written to again.
  */
 export type Outcome =

@@ -15,9 +15,13 @@ async function startEngine(to: 'relay' | 'direct') {
   const former = await startScriptedSmtp()
   await former.stop()
   const { port } = former
-  const dns = await startDnsServer()
-  dns.set('one.test', ['127.0.0.1'])
-  dns.set('two.test', ['127.0.0.2'])
+  const startDns = async (at?: { port: number }) => {
+    const server = await startDnsServer(at)
+    server.set('one.test', ['127.0.0.1'])
+    server.set('two.test', ['127.0.0.2'])
+    return server
+  }
+  let dns = await startDns()
   const resolver = new Resolver({ timeout: 500, tries: 1 })
   resolver.setServers([dns.address])
   const relay = { host: '127.0.0.1', port, tls: 'opportunistic' as const, credentials: null }
@@ -35,6 +39,10 @@ async function startEngine(to: 'relay' | 'direct') {
   })
   return {
     engine,
+    stopResolver: () => dns.stop(),
+    async restartResolver() {
+      dns = await startDns({ port: Number(dns.address.split(':')[1]) })
+    },
     /** Has a mail server be there. */
     async startServer(host = '127.0.0.1') {
       const server = await startScriptedSmtp({ host, port })
@@ -210,5 +218,25 @@ describe('a domain whose servers cannot be used', () => {
         /^Given up after 72 hours: no mail server .* refused the connection\.$/,
       )
     }
+  })
+
+  test('because the resolver of the service refuses connections gets what waited, which is no attempt either', async () => {
+    const { engine, startServer, stopResolver, restartResolver, untilUnusable } = await startEngine('direct')
+    const server = await startServer()
+    await stopResolver()
+    const waited = await sendInTurn(engine, 3)
+    await untilUnusable(1)
+    for (const id of waited) {
+      await untilDeferred(engine, id)
+      expect(await engine.statusOf(id, isPutBack)).toMatchObject({ attempts: [0] })
+      expect((await engine.timelineOf(id)).at(-1)?.detail).toContain(
+        'The DNS resolver of this service refused the connection.',
+      )
+    }
+    expect(server.connections).toBe(0)
+    await restartResolver()
+    await untilDone(engine, waited)
+    for (const id of waited)
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'delivered', attempts: [1] })
   })
 })

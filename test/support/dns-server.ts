@@ -29,8 +29,8 @@ export type DnsServer = AsyncDisposable & {
   stop(): Promise<void>
 }
 
-/** A real name server on loopback, over UDP. */
-export async function startDnsServer(): Promise<DnsServer> {
+/** A real name server on loopback, over UDP. `port`: default any that is free. */
+export async function startDnsServer({ port = 0 }: { port?: number } = {}): Promise<DnsServer> {
   const zone = new Map<string, DnsAnswer[]>()
   const queries: DnsQuery[] = []
   const socket = createSocket('udp4')
@@ -61,7 +61,7 @@ export async function startDnsServer(): Promise<DnsServer> {
     if (answer === 'silence') return
     socket.send(response(message, { question, ...look(name, type, answer) }), peer.port)
   })
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve))
 
   const address = `127.0.0.1:${socket.address().port}`
   const resolver = new Resolver({ timeout: 2_000, tries: 1 })

@@ -34,7 +34,7 @@ export function createDestinations(resolver: MailResolver, mtaSts: MtaSts, clock
     const hosts = found.hosts.filter(({ name }) => allowsHost(policy, name))
     if (hosts.length > 0) return { kind: 'hosts', hosts, mustVerify: true }
     const reason = 'The MTA-STS policy of the domain allows none of its mail servers.'
-    return { kind: 'unknown', reason, mustVerify: true }
+    return { kind: 'unknown', reason, unusable: false, mustVerify: true }
   }
 
   return {

@@ -52,7 +52,9 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       const all = (outcome: Outcome) => letter.recipients.map(() => outcome)
       const destination = await unlessAborted(destinations.of(domain), signal, brokenOff).catch(unknownOf)
       if (destination.kind === 'none') return all(bounced(destination.bounceType, destination.reason))
-      if (destination.kind === 'unknown') return all(deferred(destination.reason))
+      if (destination.kind === 'unknown') {
+        return all({ ...deferred(destination.reason), unusable: destination.unusable })
+      }
       const errors: SessionError[] = []
       let failed: readonly Outcome[] | null = null
       for (const host of inTurn(destination.hosts)) {
@@ -74,7 +76,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
 /** For a destination that was not waited for. */
 function unknownOf(error: unknown): Destination {
   if (!(error instanceof LineError)) throw error
-  return { kind: 'unknown', reason: error.message, mustVerify: false }
+  return { kind: 'unknown', reason: error.message, unusable: false, mustVerify: false }
 }
 
 /** Whether the host failed rather than refused: it has nothing of the message, and another may take it. */

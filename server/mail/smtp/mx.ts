@@ -17,8 +17,8 @@ export type MailHosts =
   | { kind: 'hosts'; hosts: readonly MailHost[] }
   /** There are none, and waiting does not help. */
   | { kind: 'none'; bounceType: 'hard' | 'soft'; reason: string }
-  /** The DNS did not say. */
-  | { kind: 'unknown'; reason: string }
+  /** The DNS did not say. `unusable`: it could not be asked, since the resolver of this service refuses connections. */
+  | { kind: 'unknown'; reason: string; unusable: boolean }
 
 /** Hosts of a domain that are tried at most, and addresses of each in either family. */
 const maxHosts = 4
@@ -51,14 +51,20 @@ export async function findMailHosts(resolver: MailResolver, domain: string): Pro
 }
 
 function noAnswer(name: string, error: unknown): MailHosts {
-  return { kind: 'unknown', reason: dnsFailure(name, error) }
+  return { kind: 'unknown', reason: dnsFailure(name, error), unusable: isResolverAway(error) }
 }
 
 /** The codes of an answer that is an error. Source: RFC 1035 §4.1.1. */
 const answeredErrors: readonly string[] = ['SERVFAIL', 'REFUSED', 'FORMERR', 'NOTIMP']
 
+/** Only the resolver is connected to: it asks the name servers of domains. */
+function isResolverAway(error: unknown): boolean {
+  return hasCode(error, 'ECONNREFUSED')
+}
+
 /** Why name servers told nothing, in a sentence. An error that they answered with is not the same as silence. */
 function dnsFailure(name: string, error: unknown): string {
+  if (isResolverAway(error)) return 'The DNS resolver of this service refused the connection.'
   const code = answeredErrors.find((each) => hasCode(error, `E${each}`))
   if (code === undefined) return `The name servers of ${name} did not answer.`
   return `The name servers of ${name} answered with an error (${code}).`
