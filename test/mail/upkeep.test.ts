@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
+import { pairsOf } from '../../server/emails/metadata.ts'
 import { newId } from '../../server/ids.ts'
 import { reconcileEmails } from '../../server/mail/reconcile.ts'
 import { deleteOldEmails } from '../../server/mail/retention.ts'
@@ -56,6 +57,28 @@ test('emails past their retention go with all that is theirs; those that wait st
   expect(left.map(({ id }) => id).sort()).toEqual([waiting, young].sort())
   expect(await db.selectFrom('email_contents').select('email_id').where('email_id', '=', old).execute()).toEqual([])
   expect(await db.selectFrom('captured_messages').select('id').execute()).toEqual([])
+})
+
+test('what an email is found by goes with it, and that of the others stays', async () => {
+  const { db } = database
+  // Identifiers never go back in time.
+  const madeAt = new Date(at.getTime() + 5 * dayMs)
+  const until = new Date(madeAt.getTime() + dayMs)
+  const pairs = pairsOf({ customer: '42', plan: 'pro' })
+  const seedWithPairs = async (when: Date, status: 'delivered' | 'scheduled') => {
+    const id = await seed(when, status)
+    const rows = pairs.map((pair) => ({ account_id: accountId, pair, email_id: id }))
+    await db.insertInto('email_metadata').values(rows).execute()
+    return id
+  }
+  await seedWithPairs(madeAt, 'delivered')
+  const waiting = await seedWithPairs(madeAt, 'scheduled')
+  const young = await seedWithPairs(until, 'delivered')
+  expect(await deleteOldEmails(db, { since: madeAt, until })).toBe(1)
+  const left = await db.selectFrom('email_metadata').select(['email_id', 'pair']).execute()
+  expect(left.map(({ email_id, pair }) => `${email_id} ${pair}`).toSorted()).toEqual(
+    [waiting, young].flatMap((id) => pairs.map((pair) => `${id} ${pair}`)).toSorted(),
+  )
 })
 
 test('an email that was scheduled far ahead is kept as long as any other after it was sent', async () => {

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { Recovery } from '../../contract/deliveries.ts'
 import type { EventTypeName } from '../../contract/event-types.ts'
+import type { Mode } from '../../contract/mode.ts'
 import type { Clock } from '../../server/clock.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createExchange, type Exchange } from '../../server/delivery/exchange.ts'
@@ -41,9 +42,9 @@ export type Engine = AsyncDisposable & {
   deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
   /**
    * Asks for a recovery of all events since a time and carries it on to its end, as a worker would, also where no
-   * worker runs. Returns what it says of itself then.
+   * worker runs. Returns what it says of itself then. `mode`: that of the webhook, default `live`.
    */
-  recover(webhookId: string, since: Date): Promise<Recovery>
+  recover(webhookId: string, since: Date, mode?: Mode): Promise<Recovery>
   attemptsOf(deliveryId: string): Promise<{ number: number; response_status: number | null; error: string | null }[]>
   /** Fans out by hand, as another process would. */
   fanOut(): Promise<void>
@@ -185,12 +186,13 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
     },
-    async recover(webhookId, since) {
-      const { id } = await deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })
+    async recover(webhookId, since, mode = 'live') {
+      const scope = { accountId, mode }
+      const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })
       const wake = () => workers.wakeDelivery()
       for (let task = 0; ; task++) {
         await continueRecovery({ db, queue, turns, clock, wake }, { accountId, recoveryId: id, task })
-        const recovery = await deliveries.getRecovery(db, live(accountId), webhookId, id)
+        const recovery = await deliveries.getRecovery(db, scope, webhookId, id)
         if (recovery.status !== 'running') return recovery
       }
     },
