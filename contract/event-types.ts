@@ -272,12 +272,32 @@ export const eventTypes: ReadonlyMap<EventTypeName, EventTypeDefinition> = new M
         id: idSchema('event', 'Identifies the event; the same on every attempt, for deduplication.'),
         type: z.literal(name),
         [definition.timeField]: timestamp,
-        data: definition.data,
+        // Named, or generators make up a name, and one of another type where the fields are the same.
+        data: definition.data.meta({
+          id: `${componentName(name)}EventData`,
+          description: `What an event of the type \`${name}\` says.`,
+        }),
       })
       .meta({ id: `${componentName(name)}Event`, description: `${definition.meaning}.`, example: exampleBody })
     return [name, { ...definition, name, body, exampleBody }]
   }),
 )
+
+/**
+ * A union of bodies that `type` tells apart. `id` and `type`, which all have, stand beside the members too, so that
+ * generated types without union types (Go) have them as fields.
+ */
+export function unionByType(
+  bodies: readonly z.ZodObject[],
+  about: { id: string; description: string; example: object },
+) {
+  return z.discriminatedUnion('type', bodies as [z.ZodObject, ...z.ZodObject[]]).meta({
+    ...about,
+    type: 'object',
+    properties: { id: { type: 'string' }, type: { $ref: '#/components/schemas/EventTypeName' } },
+    required: ['id', 'type'],
+  })
+}
 
 /** The definition of one event type. */
 export function eventType(name: EventTypeName): EventTypeDefinition {

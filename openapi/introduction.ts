@@ -38,7 +38,7 @@ What has a successor is marked \`deprecated\` here and goes on working for a yea
 
 ## Receiving webhooks
 
-A delivery is a POST of one event as JSON. Its \`X-Service-Signature\` is the lowercase hexadecimal HMAC-SHA-256 of the raw body, keyed with the \`secret\` the webhook was created with, as the whole string. Compute it over the bytes as they came, compare in constant time, answer 401 if it differs, and parse only then:
+A delivery is a POST of one event as JSON: a \`PushedEvent\`, a union that \`type\` tells apart. Its \`X-Service-Signature\` is the lowercase hexadecimal HMAC-SHA-256 of the raw body, keyed with the \`secret\` the webhook was created with, as the whole string. Compute it over the bytes as they came, compare in constant time, answer 401 if it differs, and parse only then:
 
 \`\`\`js
 const expected = Buffer.from(createHmac('sha256', secret).update(rawBody).digest('hex'))

@@ -50,7 +50,9 @@ function isExclusive(members: readonly z.core.$ZodType[]): boolean {
 /**
  * Objects the server sends are open, so that a field can be added without breaking a strict client;
  * objects it reads say themselves that they are closed. Examples take the form of OpenAPI 3.1. A union of which
- * exactly one member fits is `oneOf`: some generators (Rust) make an empty type of `anyOf`.
+ * exactly one member fits is `oneOf`: some generators (Rust) make an empty type of `anyOf`. A union has no
+ * `discriminator`: openapi-generator for Rust (7.22) takes the field for the tag and demands it of the member once
+ * more, so that nothing can be read. The constant in each member tells them apart as well.
  */
 const override: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   const definition = zodSchema._zod.def
@@ -61,6 +63,7 @@ const override: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
       delete jsonSchema.anyOf
     }
   }
+  delete jsonSchema.discriminator
   if ('example' in jsonSchema) {
     jsonSchema.examples = [jsonSchema.example]
     delete jsonSchema.example

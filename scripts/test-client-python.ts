@@ -8,7 +8,7 @@ import { run } from './support/run.ts'
 
 /*
  * Generates a Python client from the published spec with openapi-python-client, and creates a
- * webhook with it on a running service.
+ * webhook and reads events with it on a running service.
  */
 
 const files = 'test/clients/python'

@@ -21,8 +21,10 @@ export function* objectsOf(value: unknown, pointer = ''): Generator<Place> {
   }
   if (!isObject(value)) return
   yield { pointer, value }
+  // A field may be called so too.
+  const isFields = pointer.endsWith('/properties')
   for (const [key, entry] of Object.entries(value)) {
-    if (key !== 'examples' && key !== 'example') yield* objectsOf(entry, `${pointer}/${token(key)}`)
+    if (isFields || (key !== 'examples' && key !== 'example')) yield* objectsOf(entry, `${pointer}/${token(key)}`)
   }
 }
 

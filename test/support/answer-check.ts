@@ -64,10 +64,10 @@ export function faultsBySchema(schema: Schema, value: unknown): string[] {
   )
 }
 
-/** A copy in which objects with named properties have no others. */
+/** A copy in which objects with named properties have no others. What a union may have, its members say. */
 function closed<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (_, value) => {
-    const isOpen = value?.type === 'object' && typeof value.properties === 'object'
+    const isOpen = value?.type === 'object' && typeof value.properties === 'object' && value.oneOf === undefined
     return isOpen ? { additionalProperties: false, ...value } : value
   })
 }

@@ -28,16 +28,33 @@ export async function tour({ baseUrl, apiKey }: Target): Promise<Tour> {
   }
 }
 
-/** The events are a union that `type` tells apart: this compiles only if it does. */
-export function subjectOf(event: components['schemas']['Event']): string {
+/** Events are a union that `type` tells apart, listed and pushed: this compiles only if they are. */
+export function subjectOf(event: components['schemas']['Event' | 'PushedEvent']): string {
   switch (event.type) {
     case 'email.bounced':
       return `${event.data.to} (${event.data.bounceType}) at ${event.timestamp}`
     case 'contact.updated':
       return `${event.data.email}: ${event.data.changes.join(', ')} at ${event.created}`
+    case 'subscriber.added':
+      return `${event.data.email} is ${event.data.status}`
     default:
       return event.id
   }
+}
+
+/** What the body of a delivery is about. */
+export function subjectOfPushed(body: string): string {
+  const event: components['schemas']['PushedEvent'] = JSON.parse(body)
+  return subjectOf(event)
+}
+
+/** Adds a subscriber, and says what the listed events of new subscribers are about. */
+export async function addSubscriber({ baseUrl, apiKey }: Target, email: string): Promise<string[]> {
+  const client = createClient<paths>({ baseUrl, headers: { authorization: `Bearer ${apiKey}` } })
+  await client.POST('/v1/subscribers', { body: { email } })
+  const listed = await client.GET('/v1/events', { params: { query: { type: 'subscriber.added' } } })
+  if (listed.error) throw new Error(listed.error.error.message)
+  return listed.data.data.map(subjectOf)
 }
 
 /** The types refuse what the service would. */

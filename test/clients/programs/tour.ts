@@ -10,3 +10,12 @@ export type Tour = {
   deleteStatus: number | null
   missingCode: string | null
 }
+
+/** A program of one client. */
+export type Program = {
+  tour(target: Target): Promise<Tour>
+  /** Adds a subscriber, and says what the listed events of new subscribers are about. */
+  addSubscriber(target: Target, email: string): Promise<string[]>
+  /** What the body of a delivery is about. */
+  subjectOfPushed(body: string): string
+}

@@ -1,9 +1,12 @@
 //! What a user of the generated Rust client would write.
 
 use postern_client::apis::configuration::Configuration;
-use postern_client::apis::{emails_api, webhooks_api, Error};
-use postern_client::models::{CreateWebhook, EventTypeName, SendEmail, SendEmailTo};
-use std::env;
+use postern_client::apis::{emails_api, events_api, subscribers_api, webhooks_api, Error};
+use postern_client::models::{
+    CreateSubscriber, CreateWebhook, Event, EventTypeName, Mode, PushedEvent, SendEmail, SendEmailTo,
+};
+use std::{env, thread, time::Duration};
+use tiny_http::{Response, Server};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -14,6 +17,7 @@ async fn main() {
     };
     use_webhooks(&configuration).await;
     send_emails(&configuration).await;
+    read_events(&configuration).await;
 }
 
 async fn use_webhooks(configuration: &Configuration) {
@@ -61,4 +65,52 @@ async fn send_emails(configuration: &Configuration) {
         assert_eq!(email.to, expected);
         println!("The Rust client sent the email {}.", email.id);
     }
+}
+
+/// One event as it is pushed, and again in the list of events.
+async fn read_events(configuration: &Configuration) {
+    let server = Server::http("127.0.0.1:0").expect("an endpoint");
+    let url = format!("http://{}", server.server_addr());
+    let endpoint = thread::spawn(move || receive(server));
+    webhooks_api::create_webhook(
+        configuration,
+        CreateWebhook::new(url, vec![EventTypeName::SubscriberAdded]),
+        None,
+    )
+    .await
+    .expect("a webhook");
+    let wanted = CreateSubscriber::new("rust@example.com".to_owned());
+    let added = subscribers_api::create_subscriber(configuration, wanted, None)
+        .await
+        .expect("a subscriber");
+
+    let pushed = match endpoint.join().expect("a delivery") {
+        PushedEvent::SubscriberAddedEvent(event) => event,
+        other => panic!("another type: {other:?}"),
+    };
+    assert_eq!(pushed.data.subscriber_id, added.id);
+    assert_eq!(pushed.data.email, "rust@example.com");
+
+    let of_type = Some(EventTypeName::SubscriberAdded);
+    let page = events_api::list_events(configuration, None, None, of_type, None, None, None, None)
+        .await
+        .expect("a page of events");
+    match page.data.as_slice() {
+        [Event::RecordedSubscriberAddedEvent(listed)] => {
+            assert_eq!((&listed.id, &listed.data, listed.mode), (&pushed.id, &pushed.data, Mode::Test));
+        }
+        other => panic!("not the one event: {other:?}"),
+    }
+    println!("The Rust client read the event {}, pushed and listed.", pushed.id);
+}
+
+/// Takes one delivery and reads its body.
+fn receive(server: Server) -> PushedEvent {
+    let mut request = server
+        .recv_timeout(Duration::from_secs(30))
+        .expect("the endpoint to listen")
+        .expect("a delivery within 30 s");
+    let event = serde_json::from_reader(request.as_reader()).expect("an event");
+    request.respond(Response::empty(204)).expect("the answer to be sent");
+    event
 }
