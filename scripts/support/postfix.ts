@@ -11,7 +11,13 @@ export async function isPostfixThere(): Promise<boolean> {
 
 /** Runs a program to its end as root: by itself, or by sudo where that needs no password. Throws as `run` does. */
 export function runAsRoot(program: string, args: readonly string[]): Promise<{ stdout: string }> {
-  return isRoot() ? run(program, args, { quiet: true }) : run('sudo', ['-n', program, ...args], { quiet: true })
+  const [asRoot, ...rest] = rootCommand(program, args)
+  return run(asRoot, rest, { quiet: true })
+}
+
+/** What runs a program as root: itself, or sudo. */
+export function rootCommand(program: string, args: readonly string[]): [string, ...string[]] {
+  return isRoot() ? [program, ...args] : ['sudo', '-n', program, ...args]
 }
 
 function isRoot(): boolean {

@@ -18,6 +18,8 @@ export type Postfix = AsyncDisposable & {
 export type PostfixOptions = {
   /** What becomes of messages to an address, or to all of a domain: see transport(5). */
   transports: Readonly<Record<string, string>>
+  /** The name server that the transport `lookup:` asks. */
+  nameServer: string
   /** Milliseconds until it tries again, and as long until it tells that a message is late. */
   retryMs: number
 }
@@ -28,7 +30,7 @@ type Directories = Readonly<Record<'config' | 'queue' | 'data' | 'mail', string>
 const reader = process.getuid?.() || 65_534
 
 /** Starts Postfix in a directory of its own, on a free port of loopback. Disposing stops it. */
-export async function startPostfix({ transports, retryMs }: PostfixOptions): Promise<Postfix> {
+export async function startPostfix({ transports, nameServer, retryMs }: PostfixOptions): Promise<Postfix> {
   await using starting = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'postern-postfix-'))
   starting.defer(async () => void (await runAsRoot('rm', ['-rf', '--', directory])))
@@ -41,7 +43,10 @@ export async function startPostfix({ transports, retryMs }: PostfixOptions): Pro
   await writeFile(join(directories.config, 'main.cf'), linesOf(settingsOf(directories, retryMs), ' = '))
   await writeFile(join(directories.config, 'master.cf'), masterFile(port))
   await writeFile(join(directories.config, 'transport'), linesOf(transports, ' '))
-  await runAsRoot('chown', ['root:root', directories.queue])
+  // The root of what runs in a chroot.
+  await mkdir(join(directories.queue, 'etc'))
+  await writeFile(join(directories.queue, 'etc', 'resolv.conf'), `nameserver ${nameServer}\n`)
+  await runAsRoot('chown', ['-R', 'root:root', directories.queue])
   await runAsRoot('chown', ['postfix:', directories.data])
   await runAsRoot('chown', [String(reader), directories.mail])
 
@@ -103,7 +108,7 @@ function settingsOf({ config, queue, data, mail }: Directories, retryMs: number)
   }
 }
 
-/** The processes that take, keep and send messages and write notifications; none in a chroot. See master(5). */
+/** The processes that take, keep and send messages and write notifications; none in a chroot but the one that asks the DNS. See master(5). */
 function masterFile(port: number): string {
   return `
 127.0.0.1:${port} inet n - n - - smtpd
@@ -116,6 +121,7 @@ trace unix - - n - 0 bounce
 flush unix n - n 1000? 0 flush
 proxymap unix - - n - - proxymap
 smtp unix - - n - - smtp
+lookup unix - - y - - smtp -o disable_dns_lookups=no
 error unix - - n - - error
 retry unix - - n - - error
 virtual unix - n n - - virtual

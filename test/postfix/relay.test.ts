@@ -88,6 +88,41 @@ test('one message for several has for each what became of it there', async () =>
   ])
 })
 
+test.each([
+  ['that does not exist', 'nowhere.test', 'Host not found'],
+  ['that has neither a mail server nor an address', 'silent.test', 'no data record of requested type'],
+  ['that takes no mail (RFC 7505)', 'null-mx.test', 'does not accept mail (nullMX)'],
+] as const)('what goes to a domain %s has bounced for good', async (_, domain, said) => {
+  const to = `ada@${domain}`
+  const emailId = await world.send([to])
+  expect(await world.event('email.bounced', to)).toMatchObject({
+    emailId,
+    bounceType: 'hard',
+    diagnosticCode: expect.stringContaining(said),
+  })
+  const { data } = await world.service.client.succeed(contract.suppressions.list, { query: { address: to } })
+  expect(data).toMatchObject([{ address: to, reason: 'hard_bounce', emailId }])
+})
+
+test('what goes to a domain whose mail server does not exist has bounced, and the address is not to blame', async () => {
+  const to = 'ada@bad-mx.test'
+  await world.send([to])
+  expect(await world.event('email.bounced', to)).toMatchObject({
+    bounceType: 'soft',
+    diagnosticCode: expect.stringContaining('Host not found'),
+  })
+  const { data } = await world.service.client.succeed(contract.suppressions.list, { query: { address: to } })
+  expect(data).toEqual([])
+})
+
+test('what goes to a domain whose name servers fail is late', async () => {
+  const to = 'ada@failing.test'
+  await world.send([to])
+  expect(await world.event('email.delivery_delayed', to)).toMatchObject({
+    reason: expect.stringContaining('Host not found, try again'),
+  })
+})
+
 /** What an independent verifier says of the signatures of a message, by what is published. */
 async function verdicts(message: string | Buffer): Promise<string[]> {
   const names = new Resolver()

@@ -10,6 +10,7 @@ import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { patienceMs } from '../support/patience.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { openDnsPort } from './dns-port.ts'
 import { freePort, type Postfix, startPostfix } from './postfix.ts'
 import { type RecipientsServer, startRecipientsServer } from './recipients-server.ts'
 
@@ -20,6 +21,15 @@ export const recipientsDomain = 'recipients.test'
 export const mailboxDomain = 'mailbox.test'
 /** Postfix knows that there is no such domain. */
 export const goneDomain = 'gone.test'
+
+/** Domains that Postfix asks the DNS of. What is not said of them there, does not exist. */
+export const askedDomains = {
+  'nowhere.test': null,
+  'silent.test': { TXT: ['Nobody takes mail here.'] },
+  'null-mx.test': { MX: [{ exchange: '', priority: 0 }] },
+  'bad-mx.test': { MX: [{ exchange: 'mx.nowhere.test', priority: 10 }] },
+  'failing.test': 'failure',
+} as const
 
 /** The service with Postfix as its relay, which brings back to it what becomes of messages. */
 export type World = AsyncDisposable & {
@@ -41,6 +51,9 @@ export async function startWorld(): Promise<World> {
   const dns = starting.use(await startDnsServer())
   const recipients = starting.use(await startRecipientsServer())
   const inboundPort = await freePort()
+  for (const [domain, records] of Object.entries(askedDomains)) if (records !== null) dns.set(domain, records)
+  const dnsPort = starting.use(await openDnsPort(dns.address))
+  const lookups = Object.keys(askedDomains).map((domain) => [domain, `lookup:${domain}:25`])
   const postfix = starting.use(
     await startPostfix({
       transports: {
@@ -48,7 +61,9 @@ export async function startWorld(): Promise<World> {
         [recipientsDomain]: `smtp:[127.0.0.1]:${recipients.port}`,
         [mailboxDomain]: 'virtual:',
         [goneDomain]: 'error:5.1.2 There is no such domain',
+        ...Object.fromEntries(lookups),
       },
+      nameServer: dnsPort.host,
       retryMs: 1_000,
     }),
   )
