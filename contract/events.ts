@@ -1,7 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { eventType, eventTypeName, eventTypes, unionByType } from './event-types.ts'
-import { exampleId, idSchema } from './ids.ts'
+import { idSchema } from './ids.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -59,7 +59,8 @@ const listQuery = z.strictObject({
     'Only events after this one: the way to poll. 422 `event_not_found` when the key sees no such event, or not any more.',
   )
     .optional()
-    .meta({ example: exampleId('event') }),
+    // No example: whoever tries it out with one that is no event of theirs gets no list.
+    .meta({ example: undefined }),
   order: z
     .enum(['desc', 'asc'])
     .optional()

@@ -27,7 +27,8 @@ export const pageQuery = {
   cursor: boundedString(exampleSuffix.length, { fault: cursorFault, isPublished: false })
     .regex(idSuffix, cursorFault)
     .optional()
-    .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.', example: exampleSuffix }),
+    // No example: a list tried out with it would not be the list.
+    .meta({ description: 'The `nextCursor` of the page before. Opaque: do not build one.' }),
 }
 
 /** The query fields of every list that is limited by time. */

@@ -65,7 +65,9 @@ const override: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   }
   delete jsonSchema.discriminator
   if ('example' in jsonSchema) {
-    jsonSchema.examples = [jsonSchema.example]
+    // Undefined takes away what the schema would inherit.
+    if (jsonSchema.example === undefined) delete jsonSchema.examples
+    else jsonSchema.examples = [jsonSchema.example]
     delete jsonSchema.example
   }
 }

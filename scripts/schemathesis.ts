@@ -17,7 +17,8 @@ async function judge(python: string): Promise<void> {
   const config = ['--config-file', join(files, 'schemathesis.toml')]
   // All checks run unless told otherwise. `--checks all` would also turn on what the file turns off for one path.
   const options = process.argv.slice(2)
-  const env = { ...process.env, API_KEY: service.apiKey, HOOKS: join(files, 'hooks.py') }
+  const keys = { API_KEY: service.apiKey, TEST_KEY: service.testKey }
+  const env = { ...process.env, ...keys, HOOKS: join(files, 'hooks.py') }
   // What it remembers between runs stays in the cache, beside its programs.
   await run(programOf(cwd, 'schemathesis'), [...config, 'run', ...options, `${service.url}/openapi.json`], { env, cwd })
 }
