@@ -35,7 +35,7 @@ export const capturedMessages = c.router({
     path: '/v1/captured-messages',
     summary: 'List captured messages',
     description:
-      'Newest first: what `MAIL_TRANSPORT=capture` kept instead of sending, the newest 1,000. An email that is tracked or belongs to an audience has one for each recipient, any other has one for all.',
+      'Newest first: what `MAIL_TRANSPORT=capture` kept instead of sending, the newest 1,000. An email that is tracked or belongs to an audience has one for each recipient, any other has one for all. A test key sends nothing, so that it finds nothing here.',
     query: storedMessageListQuery,
     ...outcome(
       { operationId: 'listCapturedMessages', tag: 'Captured messages', permission: 'emails:read' },

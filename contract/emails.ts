@@ -366,7 +366,8 @@ export const emails = c.router({
     method: 'PATCH',
     path: '/v1/emails/:id',
     summary: 'Reschedule an email',
-    description: 'Moves a scheduled email to another time.',
+    description:
+      'Moves a scheduled email to another time. Nothing else of an email changes after it was accepted, its `metadata` neither.',
     pathParams: idParam,
     body: z
       .strictObject({

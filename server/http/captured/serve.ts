@@ -19,7 +19,8 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 const notices = {
-  capturing: 'Nothing leaves this machine: messages are kept, the newest 1,000 of each account, and shown here.',
+  capturing:
+    'Nothing leaves this machine: messages are kept, the newest 1,000 of each account, and shown here. A test key sends nothing, so there is nothing of it.',
   sending:
     'This service really sends its email, so nothing is captured. With MAIL_TRANSPORT=capture, messages are kept and shown here instead.',
 }
