@@ -38,7 +38,7 @@ export type RetentionOptions = {
 }
 
 /**
- * Answers a function that deletes what is past its retention, in small transactions and along the
+ * Returns a function that deletes what is past its retention, in small transactions and along the
  * primary keys, so that nothing else waits. What is still pending stays, and the event of every
  * delivery that stays. To be called every few minutes: what is more than an hour past its retention
  * is looked for at the first call, and then once an hour.

@@ -37,7 +37,7 @@ function migratorOf(db: Db, known: Migrations): Migrator {
 }
 
 /**
- * Brings the database to the schema this code needs and answers the names of what it applied.
+ * Brings the database to the schema this code needs and returns the names of what it applied.
  * Safe to run from several processes at once: one does it, the others wait. It is done in one transaction:
  * what fails is undone whole. Where it is the victim of a deadlock with an older process that is at work,
  * it is begun again.

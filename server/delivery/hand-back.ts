@@ -66,7 +66,7 @@ async function endClaims(
       ${batch.map(priorityOfOne)}::int[]
     ) AS i (id, job_id, run, position, retry_count, priority)
     JOIN deliveries d ON d.id = i.id AND d.run = i.run AND d.schedule_position = i.position
-    -- Said twice, as there.
+    -- Repeated so that the planner uses an index, however old its statistics are.
     WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
   `
   await queue.handingBack(uuids, unchanged).execute(db)

@@ -34,7 +34,10 @@ export type WebhookTarget = SealedSecrets & {
   lane: number
 }
 
-/** One webhook of the scope, or of both modes for what no key asks for, or undefined. `lock` keeps others from changing it until the transaction ends. */
+/**
+ * One webhook, or undefined. `both` finds it in either mode: for work that no key asks for. `lock` keeps others from
+ * changing it until the transaction ends.
+ */
 export async function findWebhook(
   handle: Handle,
   {

@@ -53,7 +53,7 @@ export async function settleSuccesses(
         next_attempt_at = CASE WHEN d.run = i.run THEN NULL ELSE d.next_attempt_at END,
         completed_at = CASE WHEN d.run = i.run THEN ${queueNow} ELSE d.completed_at END
       FROM input i
-      -- Said twice: then no statistics, however old, lead to reading more than these.
+      -- Repeated so that the planner uses an index, however old its statistics are.
       WHERE d.id = i.id AND d.id = ANY(${idArray}::text[]) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.run = i.run AS is_current
     ), logged AS (

@@ -102,7 +102,7 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
           WHEN i.delay_seconds IS NULL THEN ${queueNow}
         END
       FROM input i
-      -- Said twice: see settleSuccesses.
+      -- Repeated so that the planner uses an index, as in settleSuccesses.
       WHERE d.id = i.id AND d.id = ANY(${ids}::text[]) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.next_attempt_at, d.run = i.run AS is_current
     ), logged AS (

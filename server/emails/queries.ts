@@ -38,7 +38,7 @@ export async function selectEmails(handle: Handle, scope: Scope, { query, recipi
   // A second condition beside that of the scope: asking for the other mode finds nothing.
   if (mode !== undefined) emails = emails.where('mode', '=', mode)
   if (campaign !== undefined) emails = emails.where('campaign_id', '=', campaign)
-  // Said twice: the second is what the index is for.
+  // The second condition is that of the partial index.
   if (tag !== undefined) emails = emails.where(sql<boolean>`tags @> ${[tag]}::text[] AND tags <> '{}'`)
   for (const pair of pairsOf(metadata)) emails = emails.where(hasPair(scope.accountId, pair))
   if (recipientKey !== undefined) emails = emails.where(isTo(scope.accountId, recipientKey))

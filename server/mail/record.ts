@@ -213,7 +213,7 @@ async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Pr
         ${states.map(({ complainedAt }) => complainedAt)}::timestamptz[]
       ) AS i (email_id, position, status, next_attempt_at, reason, delayed_at, accepted_at, delivered_at, opened_at,
         clicked_at, complained_at)
-      -- Said twice: then no statistics, however old, lead to reading more than these.
+      -- Repeated so that the planner uses an index, however old its statistics are.
       WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
     )
     UPDATE emails e SET

@@ -7,7 +7,7 @@ const chunkSize = 200
 
 /**
  * Deletes emails that were made in a span of time and had nothing left to be done at its end, with all that is
- * theirs, and what was captured or kept for a person in it. Answers how many emails.
+ * theirs, and what was captured or kept for a person in it. Returns how many emails.
  */
 export async function deleteOldEmails(db: Db, { since, until }: { since: Date; until: Date }): Promise<number> {
   const bound = firstIdAt('email', until)

@@ -55,7 +55,7 @@ export type OutboxOptions = {
   clock: Clock
   /** Called after a commit that appended something: there is work for the fan-out. */
   wake: () => void
-  /** Told of what is appended. Answers the `traceparent` to keep with it. Default: none is kept. */
+  /** Called with what is appended; returns the `traceparent` to keep with it. Default: none is kept. */
   trace?: (events: readonly { id: string; type: string }[]) => string | null
 }
 

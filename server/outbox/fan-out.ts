@@ -47,7 +47,7 @@ export type FanOut = {
   eventIds: readonly string[]
   /** The deliveries that are the caller's to make. */
   kept: readonly Claim[]
-  /** How many wait in the queue for whoever claims them, without those of slow webhooks. */
+  /** How many wait in the queue to be claimed, without those of slow webhooks. */
   queued: number
   /** Whether it took all it may, so that there may be more. */
   isFull: boolean
@@ -56,7 +56,7 @@ export type FanOut = {
 /**
  * Turns one batch of waiting events into deliveries with their jobs, in one transaction: an event
  * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
- * event is taken by one of them. Answers how much was done; nothing when the outbox is empty.
+ * event is taken by one of them. Returns how much was done; all counts are 0 when the outbox is empty.
  *
  * While there is room they are kept, but for those of slow webhooks and those the room is not for, and no event
  * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken

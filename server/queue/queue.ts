@@ -205,7 +205,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
     handingBack: (uuids, claims) => sql`
       UPDATE ${jobs} j SET state = 'retry', priority = c.priority, start_after = ${queueNow}, heartbeat_on = NULL
       FROM (${claims}) c
-      -- Said twice: then no statistics, however old, lead to reading more than these.
+      -- Repeated so that the planner uses an index, however old its statistics are.
       WHERE j.name = ${deliveryQueue} AND j.id = c.job_id AND j.id = ANY(${uuids}::uuid[])
         AND j.state = 'active' AND j.retry_count = c.retry_count
     `,

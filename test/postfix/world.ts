@@ -23,7 +23,7 @@ export const mailboxDomain = 'mailbox.test'
 export const goneDomain = 'gone.test'
 
 /** Domains that Postfix asks the DNS of. What is not said of them there, does not exist. */
-export const askedDomains = {
+const askedDomains = {
   'nowhere.test': null,
   'silent.test': { TXT: ['Nobody takes mail here.'] },
   'null-mx.test': { MX: [{ exchange: '', priority: 0 }] },
