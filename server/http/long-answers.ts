@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { slicesInTurns } from '../in-turns.ts'
 
-/** A longer text is written in slices of this length, each in a turn of its own: a few milliseconds. UTF-16. */
-const sliceLength = 262_144
+/** A longer text is written in slices of this length, each in a turn of its own: up to 25 ms. Characters of UTF-16. */
+const sliceLength = 1_048_576
 
 /**
  * Has `res.json` write JSON with long texts slice by slice, no faster than the client reads, and without a

@@ -3,6 +3,7 @@ import type { CapturedMessageWithContent } from '../../../contract/captured-mess
 
 type Content = Omit<Pick<CapturedMessageWithContent, 'headers' | 'text' | 'html' | 'attachments'>, 'source'>
 type Heading = Pick<CapturedMessageWithContent, 'from' | 'subject'>
+export type ReadMessage = Content & Heading
 
 /** Shown as it was written: nothing is made of anything else. */
 const options = {
@@ -22,7 +23,7 @@ export async function readHeading(head: Buffer): Promise<Heading> {
 }
 
 /** What is in a message. Empty where it cannot be read: its source is there all the same. */
-export async function readContent(message: Buffer): Promise<Content & Heading> {
+export async function readContent(message: Buffer): Promise<ReadMessage> {
   const mail = await parse(message)
   return {
     ...headingOf(mail),

@@ -17,7 +17,7 @@ export type MessageRow = {
   createdAt: Date
   /** Why it was kept; null where all are. */
   reason: string | null
-  /** Its first `headBytes`, or all of it. */
+  /** Its beginning, or all of it. */
   content: Buffer
 }
 
@@ -38,7 +38,10 @@ export async function selectMessages(
   return rows
 }
 
-/** Finds a message, with all of its content. */
+/** What is read of a content with one statement: its bytes come as text of twice the length. */
+const sliceBytes = 4_194_304
+
+/** Finds a message. Of its content, the first `sliceBytes`: see `readRest`. */
 export async function findMessage(
   handle: Handle,
   table: MessageTable,
@@ -46,10 +49,28 @@ export async function findMessage(
   id: string,
 ): Promise<MessageRow | undefined> {
   const { rows } = await sql<MessageRow>`
-    SELECT ${columns(table, sql`content`)} FROM ${sql.table(table)}
+    SELECT ${columns(table, sql`substring(content FOR ${sql.lit(sliceBytes)})`)} FROM ${sql.table(table)}
     WHERE account_id = ${accountId} AND mode = ${mode} AND id = ${id}
   `.execute(handle)
   return rows[0]
+}
+
+/** All of the content of a message that was found; undefined: it is gone. PostgreSQL reads no more than each slice. */
+export async function readRest(handle: Handle, table: MessageTable, found: MessageRow): Promise<Buffer | undefined> {
+  const { id, size, content: first } = found
+  if (size === first.length) return first
+  const content = Buffer.allocUnsafe(size)
+  let read = first.copy(content)
+  while (read < size) {
+    const { rows } = await sql<{ slice: Buffer }>`
+      SELECT substring(content FROM ${sql.lit(read + 1)} FOR ${sql.lit(sliceBytes)}) AS slice
+      FROM ${sql.table(table)} WHERE id = ${id}
+    `.execute(handle)
+    const slice = rows[0]?.slice
+    if (slice === undefined || slice.length === 0) return undefined
+    read += slice.copy(content, read)
+  }
+  return content
 }
 
 /** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */

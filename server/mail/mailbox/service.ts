@@ -7,8 +7,9 @@ import { notFound } from '../../errors.ts'
 import { decodeCursor, pageOfRows } from '../../pagination.ts'
 import type { Scope } from '../../scope.ts'
 import { createSlots } from '../../slots.ts'
-import { readContent, readHeading } from './parse.ts'
-import { findMessage, type MessageRow, type MessageTable, selectMessages } from './queries.ts'
+import { readHeading } from './parse.ts'
+import { findMessage, type MessageRow, type MessageTable, readRest, selectMessages } from './queries.ts'
+import { readAside } from './read-aside.ts'
 
 /** Messages that are kept for people to see. Every call is limited to one mode of one account. */
 type Mailbox<Item, WithContent> = {
@@ -41,8 +42,8 @@ export function createInboundMessageService(): InboundMessageService {
   })
 }
 
-/** Messages whose whole content is in memory at once: it can be 64 MB, and is some times that while it is read. */
-const readAtOnce = 2
+/** Large messages whose content is in memory at once: it can be 64 MB, and is some times that while it is read. */
+const largeAtOnce = 1
 
 type MailboxOptions<More> = {
   table: MessageTable
@@ -53,7 +54,7 @@ type MailboxOptions<More> = {
 }
 
 function createMailbox<More extends object>({ table, kind, noun, more }: MailboxOptions<More>) {
-  const slots = createSlots(readAtOnce)
+  const slots = createSlots(largeAtOnce)
   const summaryOf = (row: MessageRow) => ({ ...fieldsOf(row), ...more(row) })
 
   return {
@@ -65,14 +66,17 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       return { data: await Promise.all(items), nextCursor }
     },
     async get(handle: Handle, scope: Scope, id: string) {
-      const giveBack = await slots.take()
+      const row = await findMessage(handle, table, scope, id)
+      if (row === undefined) throw notFound(noun, id)
+      const giveBack = row.size > row.content.length ? await slots.take() : null
       try {
-        const row = await findMessage(handle, table, scope, id)
-        if (row === undefined) throw notFound(noun, id)
-        const content = await readContent(row.content)
-        return { ...summaryOf(row), ...content, source: row.content.toString('base64') }
+        const content = await readRest(handle, table, row)
+        if (content === undefined) throw notFound(noun, id)
+        // Before it is read, which may take it away.
+        const source = content.toString('base64')
+        return { ...summaryOf(row), ...(await readAside(content)), source }
       } finally {
-        giveBack()
+        giveBack?.()
       }
     },
   }

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../server/ids.ts'
+import { readAside } from '../../../server/mail/mailbox/read-aside.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../../../server/mail/mailbox/service.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { live } from '../../support/scope.ts'
@@ -72,6 +74,34 @@ describe('a message', () => {
     expect(Buffer.from(message.source, 'base64').equals(Buffer.from(content))).toBe(true)
     expect((await captured.list(database.db, live(ours), { limit: 20 })).data).toMatchObject([{ id, subject: null }])
   })
+})
+
+describe('a large message', () => {
+  test('is shown whole', async () => {
+    const text = 'Grüße aus Köln\n'.repeat(200_000)
+    const attachments = [{ filename: 'a.bin', content: randomBytes(4_000_000) }]
+    const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({ text, attachments })
+    const content = message as Buffer
+    const id = await insertCapturedMessage(database, { accountId: ours, content })
+    const shown = await captured.get(database.db, live(ours), id)
+    expect(shown.text === text).toBe(true)
+    expect(shown).toMatchObject({ size: content.length, attachments: [{ filename: 'a.bin', size: 4_000_000 }] })
+    expect(Buffer.from(shown.source, 'base64').equals(content)).toBe(true)
+  })
+
+  test('is read in a thread of its own, which takes over its memory', async () => {
+    const content = quotedPrintable()
+    expect((await readAside(content)).text?.slice(0, 3)).toBe('ü\nü')
+    expect(content).toHaveLength(0)
+  })
+
+  test('that takes more memory than the thread has is shown without what is in it', async () => {
+    expect(await readAside(quotedPrintable(), 8)).toMatchObject({ subject: null, text: null, attachments: [] })
+  })
+
+  function quotedPrintable(): Buffer {
+    return Buffer.from(`Content-Transfer-Encoding: quoted-printable\r\n\r\n${'=C3=BC\r\n'.repeat(400_000)}`)
+  }
 })
 
 describe('a list', () => {
