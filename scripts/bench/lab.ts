@@ -103,8 +103,8 @@ export type ServiceOptions = {
   name?: string
   /** As in ROLES. Default: api,worker. */
   roles?: 'api' | 'worker' | 'api,worker'
-  /** Settings beside those every benchmark needs. */
-  env?: Record<string, string>
+  /** Settings beside those every benchmark needs; undefined: without one of those. */
+  env?: Record<string, string | undefined>
   /** For Node. */
   nodeArgs?: readonly string[]
 }

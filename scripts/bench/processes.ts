@@ -13,7 +13,7 @@ export type ProgramOptions = {
   args?: readonly string[]
   /** For Node itself. */
   nodeArgs?: readonly string[]
-  env?: Readonly<Record<string, string>>
+  env?: Readonly<Record<string, string | undefined>>
   /** How a line on its stdout tells that it is ready. Default: by a message, as `serve` sends it. */
   readyLine?: RegExp
   /** Other lines that it writes when all is well. Default: none. */
