@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import express from 'express'
+import express, { type Response } from 'express'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { answerInTurns } from '../../server/http/long-answers.ts'
@@ -12,11 +12,18 @@ async function serve() {
   const app = express()
   const served = { body: undefined as unknown }
   app.use(answerInTurns)
-  app.get('/', (_req, res) => res.status(201).json(served.body))
+  let look: (res: Response) => void = () => undefined
+  app.get('/', (_req, res) => {
+    look(res)
+    res.status(201).json(served.body)
+  })
   app.get('/small', (_req, res) => res.json({}))
   const server = await listen({ app, host: '127.0.0.1', port: 0, logger: createLogger({ level: 'silent' }) })
   onTestFinished(() => server.close(0))
-  return { served, url: server.url, port: server.address.port }
+  const onAnswer = (call: typeof look) => {
+    look = call
+  }
+  return { served, url: server.url, port: server.address.port, onAnswer }
 }
 
 test('JSON with long texts says what it would say at once', async () => {
@@ -37,6 +44,26 @@ test('JSON with long texts says what it would say at once', async () => {
     }),
     { numRuns: 4 },
   )
+})
+
+test('the event loop turns between the slices of a long answer', async () => {
+  const order: string[] = []
+  const { served, url, onAnswer } = await serve()
+  served.body = { html: 'ü'.repeat(5_000_000) }
+  onAnswer((res) => {
+    const { write } = res
+    res.write = (...given: unknown[]) => {
+      if (given[0] instanceof Uint8Array && given[0].length > 1_000) order.push('slice')
+      return Reflect.apply(write, res, given)
+    }
+    const turn = () => {
+      if (order.at(-1) === 'slice') order.push('turn')
+      if (!res.writableEnded) setImmediate(turn)
+    }
+    setImmediate(turn)
+  })
+  await (await fetch(url)).text()
+  expect(order.slice(0, 9)).toEqual(['slice', 'turn', 'slice', 'turn', 'slice', 'turn', 'slice', 'turn', 'slice'])
 })
 
 test('JSON without long texts tells its length', async () => {
