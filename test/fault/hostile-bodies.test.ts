@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type HostileRequest, hostileRequests } from '../../scripts/support/hostile-bodies.ts'
 import { publishedSpec } from '../support/published-spec.ts'
@@ -30,6 +31,8 @@ beforeAll(async () => {
 })
 // It throws where the service has logged an error.
 afterAll(() => service?.stop())
+
+type Asked = Pick<HostileRequest, 'method' | 'path' | 'body'>
 
 const asJson = { 'content-type': 'application/json' }
 
@@ -94,8 +97,55 @@ describe('while the largest email is read', () => {
     },
   )
 
+  test('a large email with long HTML and a large file is taken, and shown, and others are answered first', async () => {
+    const email = {
+      from: 'a@example.com',
+      to: 'b@example.org',
+      subject: 'Large',
+      html: '<p>"Größe" 😀</p>\n'.repeat(300_000),
+      attachments: [{ filename: 'a.bin', content: randomBytes(12_000_000).toString('base64') }],
+    }
+    const sent = Buffer.from(JSON.stringify(email))
+    expect(sent.length).toBeLessThan(bytes)
+    const order = await answersBesides({ method: 'POST', path: '/v1/emails', body: () => sent }, 202)
+    expect(order).toEqual(['health', 'health', 'health', 'hostile'])
+
+    const client = roomy.client.as(roomy.keys.test)
+    const { body: list } = await client.send('GET', '/v1/emails?limit=1')
+    const [{ id }] = Object(list).data
+    const shown = await orderBesides({ start: (hostile) => hostile.write(headOf('GET', `/v1/emails/${id}`)) }, 200)
+    expect(shown).toEqual(['health', 'health', 'health', 'hostile'])
+    const { status, body } = await client.send('GET', `/v1/emails/${id}`)
+    expect(status).toBe(200)
+    expect(Object(body).html === email.html).toBe(true)
+    expect(body).toMatchObject({ id, attachments: [{ filename: 'a.bin', size: 12_000_000 }] })
+  })
+
+  function headOf(method: string, path: string, length?: number): string {
+    const about = length === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${length}\r\n`
+    return `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.keys.test}\r\n${about}\r\n`
+  }
+
   /** What was answered in which order, once the last byte of the request had come. */
-  async function answersBesides({ method, path, body }: HostileRequest): Promise<string[]> {
+  function answersBesides({ method, path, body }: Asked, expected?: number): Promise<string[]> {
+    const sent = body()
+    return orderBesides(
+      {
+        async prepare(hostile) {
+          hostile.write(headOf(method, path, sent.length))
+          await new Promise((resolve) => hostile.write(sent.subarray(0, -1), resolve))
+        },
+        start: (hostile) => hostile.write(sent.subarray(-1)),
+      },
+      expected,
+    )
+  }
+
+  /** What was answered in which order once `start` was called; the hostile request when its answer is whole. */
+  async function orderBesides(
+    { prepare, start }: { prepare?: (hostile: Socket) => Promise<void>; start: (hostile: Socket) => void },
+    expected?: number,
+  ): Promise<string[]> {
     const order: string[] = []
     const port = Number(new URL(roomy.url).port)
     const hostile = connect(port, '127.0.0.1')
@@ -104,22 +154,19 @@ describe('while the largest email is read', () => {
       hostile.destroy()
       other.destroy()
     })
-    const sent = body()
-    hostile.write(
-      `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.keys.test}\r\nContent-Type: application/json\r\nContent-Length: ${sent.length}\r\n\r\n`,
-    )
-    await new Promise((resolve) => hostile.write(sent.subarray(0, -1), resolve))
     const ask = async () => {
       other.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n')
       expect(String((await once(other, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /)
     }
+    await prepare?.(hostile)
     // Meanwhile the service reads what has come.
     for (let asked = 0; asked < 50; asked++) await ask()
-    const answered = once(hostile, 'data').then(([answer]) => {
-      expect(String(answer)).toMatch(/^HTTP\/1\.1 [24]\d\d /)
+    const answered = endOfAnswer(hostile).then((status) => {
+      if (expected === undefined) expect(status).toMatch(/^[24]\d\d$/)
+      else expect(status).toBe(String(expected))
       order.push('hostile')
     })
-    hostile.write(sent.subarray(-1))
+    start(hostile)
     for (let asked = 0; asked < 3; asked++) {
       await ask()
       order.push('health')
@@ -128,3 +175,19 @@ describe('while the largest email is read', () => {
     return order
   }
 })
+
+/** The status of an answer, once all of it has come: in chunks, or short. */
+async function endOfAnswer(socket: Socket): Promise<string | undefined> {
+  let head = ''
+  let end = ''
+  for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
+    const text = bytes.toString('latin1')
+    head ||= text
+    // The last chunk may come in pieces.
+    end = (end + text).slice(-lastChunk.length)
+    if (!head.includes('Transfer-Encoding: chunked') || end === lastChunk) break
+  }
+  return /^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]
+}
+
+const lastChunk = '\r\n0\r\n\r\n'
