@@ -6,6 +6,7 @@ import { claimDue } from '../../server/delivery/claim.ts'
 import type { DeliveryWorker } from '../../server/delivery/worker.ts'
 import { type FanOutMeans, fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { freshRange } from '../../server/queue/lanes.ts'
+import type { Queue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { startOwnWorker } from '../support/delivery-worker.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -26,6 +27,31 @@ async function startWorker(engine: Engine, turns = createTurns()): Promise<Async
   const worker = await startOwnWorker(engine, { turns: { ...turns, forget } })
   await lookedOnce.promise
   return worker
+}
+
+/** An engine whose claims a test can hold up, so that what is in the queue stays there. */
+function holdableClaims(engine: Engine) {
+  const { queue } = engine
+  const underWay = new Set<Promise<unknown>>()
+  let gate: Promise<void> | null = null
+  let release = () => {}
+  async function claim(...args: Parameters<Queue['claim']>): ReturnType<Queue['claim']> {
+    if (gate !== null) await gate
+    const claiming = queue.claim(...args).finally(() => underWay.delete(claiming))
+    underWay.add(claiming)
+    return claiming
+  }
+  return {
+    engine: { ...engine, workers: engine.workers, queue: { ...queue, claim } },
+    /** From here on no claim begins, and none is under way when it resolves. */
+    async hold() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      release = resolve
+      await Promise.all(underWay)
+    },
+    release: () => release(),
+  }
 }
 
 const fanOutInto = (engine: Engine, room: FanOutMeans['room'], turns = createTurns()) =>
@@ -70,7 +96,9 @@ it('is not there while deliveries wait in the queue, which were first', async ()
   await using engine = await startEngine()
   await using receiver = await startReceiver()
   const id = await engine.addWebhook(receiver.url)
-  await using worker = await startWorker(engine)
+  const claims = holdableClaims(engine)
+  await using worker = await startWorker(claims.engine)
+  await claims.hold()
   await engine.emit(10)
   await engine.fanOut()
   worker.wake()
@@ -78,6 +106,7 @@ it('is not there while deliveries wait in the queue, which were first', async ()
     using room = await worker.offerRoom(false)
     expect(room.size).toBe(0)
   }
+  claims.release()
   await engine.deliveriesOf(id, succeeded(10))
 })
 
