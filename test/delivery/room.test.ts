@@ -34,7 +34,6 @@ function holdableClaims(engine: Engine) {
   const { queue } = engine
   const underWay = new Set<Promise<unknown>>()
   let gate: Promise<void> | null = null
-  let release = () => {}
   async function claim(...args: Parameters<Queue['claim']>): ReturnType<Queue['claim']> {
     if (gate !== null) await gate
     const claiming = queue.claim(...args).finally(() => underWay.delete(claiming))
@@ -43,14 +42,13 @@ function holdableClaims(engine: Engine) {
   }
   return {
     engine: { ...engine, workers: engine.workers, queue: { ...queue, claim } },
-    /** From here on no claim begins, and none is under way when it resolves. */
-    async hold() {
+    /** From here on no claim begins, and none is under way when it resolves. Disposing lets them go on. */
+    async hold(): Promise<Disposable> {
       const { promise, resolve } = Promise.withResolvers<void>()
       gate = promise
-      release = resolve
       await Promise.all(underWay)
+      return { [Symbol.dispose]: resolve }
     },
-    release: () => release(),
   }
 }
 
@@ -98,15 +96,14 @@ it('is not there while deliveries wait in the queue, which were first', async ()
   const id = await engine.addWebhook(receiver.url)
   const claims = holdableClaims(engine)
   await using worker = await startWorker(claims.engine)
-  await claims.hold()
-  await engine.emit(10)
-  await engine.fanOut()
-  worker.wake()
   {
+    using _ = await claims.hold()
+    await engine.emit(10)
+    await engine.fanOut()
+    worker.wake()
     using room = await worker.offerRoom(false)
     expect(room.size).toBe(0)
   }
-  claims.release()
   await engine.deliveriesOf(id, succeeded(10))
 })
 
