@@ -119,6 +119,16 @@ export async function findContent(handle: Handle, emailId: string) {
   return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirst()
 }
 
+/** Bytes of html and text of an email; 0 where they are gone. */
+export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
+  const row = await handle
+    .selectFrom('email_contents')
+    .select(sql<number>`coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0)`.as('size'))
+    .where('email_id', '=', emailId)
+    .executeTakeFirst()
+  return row?.size ?? 0
+}
+
 /** What there is to be told of attachments; not what is in them. */
 export async function selectAttachments(handle: Handle, emailId: string) {
   return handle

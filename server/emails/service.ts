@@ -26,6 +26,7 @@ import {
   selectEmails,
   selectRecipients,
   selectTimeline,
+  sizeOfContent,
 } from './queries.ts'
 import { faultOfSchedule, type ReadEmail, readEmail } from './read-email.ts'
 import { toEmail, toEmailDetails } from './views.ts'
@@ -54,12 +55,16 @@ export type EmailService = {
   ): Promise<(AcceptedEmail | DomainError)[]>
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>>
-  get(handle: Handle, scope: Scope, id: string): Promise<EmailDetails>
+  /** @param enterLarge Awaited before much content is read: it stays in memory until it is written to the client. Default: not waited. */
+  get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>): Promise<EmailDetails>
   /** Sends it at another time. `email_not_scheduled` once it was begun, ended or canceled. */
   reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
   /** Has it never be sent. `email_not_scheduled` once it was begun, ended or canceled. */
   cancel(handle: Handle, scope: Scope, id: string): Promise<Email>
 }
+
+/** Bytes of html and text. */
+const largeContent = 262_144
 
 export type EmailServiceOptions = JudgingMeans & {
   clock: Clock
@@ -191,21 +196,25 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         toItem: (row) => toEmail(row, byEmail.get(row.id) ?? []),
       })
     },
-    async get(handle, scope, id) {
+    async get(handle, scope, id, enterLarge) {
       // In one transaction, so that all of it goes over one connection at once.
-      return inTransaction(handle, async (trx) => {
+      const found = await inTransaction(handle, async (trx) => {
         const row = await findEmail(trx, scope, id)
         if (row === undefined) throw notFound('email', id)
-        const [recipients, attachments, timeline] = await Promise.all([
+        const [recipients, attachments, timeline, contentBytes] = await Promise.all([
           selectRecipients(trx, [id]),
           selectAttachments(trx, id),
           selectTimeline(trx, id),
+          sizeOfContent(trx, id),
         ])
-        // Last: while it is there, so was all that was read before. Retention may delete it at any moment.
-        const content = await findContent(trx, id)
-        if (content === undefined) throw notFound('email', id)
-        return toEmailDetails(row, { recipients, content, attachments, timeline })
+        return { row, recipients, attachments, timeline, contentBytes }
       })
+      const { row, contentBytes, ...parts } = found
+      if (contentBytes > largeContent) await enterLarge?.()
+      // Last: while it is there, so was all that was read before. Retention may delete it at any moment.
+      const content = await findContent(handle, id)
+      if (content === undefined) throw notFound('email', id)
+      return toEmailDetails(row, { ...parts, content })
     },
     async reschedule(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {

@@ -13,6 +13,8 @@ export type EndpointContext = {
    * transaction its answer is kept in.
    */
   handle: Handle
+  /** Waits until an answer with much content may be read into memory. Throws `unavailable`. */
+  enterLarge: () => Promise<void>
 }
 
 /** What is known of a request of every route. Not the whole `Request`: the query is of another type in each. */

@@ -10,6 +10,7 @@ import { type Caller, callerOf } from './caller.ts'
 import { tellDeprecated } from './deprecated.ts'
 import type { Endpoint, RouteInput, RouteRequest } from './endpoint.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
+import { createLargeAnswers } from './large-answers.ts'
 
 const header = 'idempotency-key'
 const maxKeyLength = 255
@@ -35,6 +36,7 @@ export type EndpointOptions = {
  * with another request, or whose request is still running.
  */
 export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpoint {
+  const largeAnswers = createLargeAnswers()
   async function keep(handle: Handle, use: KeyUse, { status, body }: Answer): Promise<void> {
     await keepAnswer(handle, use, { status, body: body === undefined ? null : secretBox.seal(JSON.stringify(body)) })
   }
@@ -86,20 +88,21 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
   }
 
   return (handler) => async (input) => {
-    const { req } = input
+    const { req, res } = input
     const caller = callerOf(req)
     const { accountId, mode } = caller
     const scope = { accountId, mode }
     const { idempotency } = req.tsRestRoute.metadata
+    const enterLarge = () => largeAnswers.enter(accountId, res)
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
     if (key === undefined) {
-      const answer = await handler(input, { scope, handle: db })
-      tellDeprecated(req, input.res)
+      const answer = await handler(input, { scope, handle: db, enterLarge })
+      tellDeprecated(req, res)
       return answer
     }
     const use = { accountId, key: keyInMode(key, mode), fingerprint: await fingerprintOf(req, caller), at: clock.now() }
     const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
-    const answer = await run(use, input, (handle) => handler(input, { scope, handle }))
+    const answer = await run(use, input, (handle) => handler(input, { scope, handle, enterLarge }))
     // The fingerprint holds the route: what is replayed is what this handler answered.
     return answer as Awaited<ReturnType<typeof handler>>
   }

@@ -2,6 +2,7 @@ import { pipeline, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { slicesInTurns } from '../in-turns.ts'
+import { LongText } from '../long-text.ts'
 
 /** A longer text is written in slices of this length, each in a turn of its own: up to 25 ms. Characters of UTF-16. */
 const sliceLength = 1_048_576
@@ -16,7 +17,7 @@ export const answerInTurns: RequestHandler = (_req, res, next) => {
   res.json = (body: unknown) => {
     if (!hasLongText(body)) return answerAtOnce.call(res, body)
     res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    // A client that leaves early is told of in the access log.
+    // A client that leaves early is told of in the access log. A text that is gone meanwhile breaks the connection.
     pipeline(Readable.from(jsonInTurns(body)), res, () => undefined)
     return res
   }
@@ -25,6 +26,7 @@ export const answerInTurns: RequestHandler = (_req, res, next) => {
 
 function hasLongText(value: unknown): boolean {
   if (typeof value === 'string') return value.length > sliceLength
+  if (value instanceof LongText) return true
   return typeof value === 'object' && value !== null && Object.values(value).some(hasLongText)
 }
 
@@ -33,20 +35,21 @@ const placeholder = crypto.randomUUID()
 
 /** The JSON of `body`, as `JSON.stringify` writes it. What was written of it is forgotten. */
 function jsonInTurns(body: unknown): AsyncGenerator<Buffer> {
-  const texts: string[] = []
+  const texts: (string | LongText)[] = []
   const rest = JSON.stringify(body, (_, value: unknown) => {
-    if (typeof value !== 'string' || value.length <= sliceLength) return value
+    if (!(value instanceof LongText) && (typeof value !== 'string' || value.length <= sliceLength)) return value
     texts.push(value)
     return placeholder
   })
   return withTexts(rest.split(placeholder), texts)
 }
 
-async function* withTexts(pieces: readonly string[], texts: string[]): AsyncGenerator<Buffer> {
+async function* withTexts(pieces: readonly string[], texts: (string | LongText)[]): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     yield Buffer.from(piece)
     await nextTurn()
-    for await (const slice of slicesInTurns(texts.shift() ?? '', sliceLength)) {
+    const text = texts.shift() ?? ''
+    for await (const slice of text instanceof LongText ? text.pieces() : slicesInTurns(text, sliceLength)) {
       // The quotation marks are those of the placeholder.
       yield Buffer.from(JSON.stringify(slice).slice(1, -1))
     }

@@ -24,9 +24,9 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
       status: 200,
       body: await emails.list(handle, scope, withSince(query)),
     })),
-    get: endpoint(async ({ params }, { handle, scope }) => ({
+    get: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
       status: 200,
-      body: await emails.get(handle, scope, params.id),
+      body: await emails.get(handle, scope, params.id, enterLarge),
     })),
     update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,

@@ -1,5 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
+import type { LongText } from '../../long-text.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../mail/mailbox/service.ts'
 import type { Endpoint } from '../endpoint.ts'
 
@@ -9,9 +10,9 @@ export function capturedMessageRoutes(messages: CapturedMessageService, endpoint
       status: 200,
       body: await messages.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, scope }) => ({
+    get: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
       status: 200,
-      body: await messages.get(handle, scope, params.id),
+      body: written(await messages.get(handle, scope, params.id, enterLarge)),
     })),
   })
 }
@@ -22,9 +23,14 @@ export function inboundMessageRoutes(messages: InboundMessageService, endpoint: 
       status: 200,
       body: await messages.list(handle, scope, query),
     })),
-    get: endpoint(async ({ params }, { handle, scope }) => ({
+    get: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
       status: 200,
-      body: await messages.get(handle, scope, params.id),
+      body: written(await messages.get(handle, scope, params.id, enterLarge)),
     })),
   })
+}
+
+/** A long text is written as the text that it is: see `answerInTurns`. */
+function written<T extends { source: string | LongText }>(message: T): T & { source: string } {
+  return message as T & { source: string }
 }

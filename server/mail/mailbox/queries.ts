@@ -38,8 +38,11 @@ export async function selectMessages(
   return rows
 }
 
-/** What is read of a content with one statement: its bytes come as text of twice the length. */
-const sliceBytes = 4_194_304
+/**
+ * What is read of a content with one statement: its bytes come as text of twice the length. A multiple of 3, so that
+ * slices in base64 stand one after another.
+ */
+const sliceBytes = 3 * 1_048_576
 
 /** Finds a message. Of its content, the first `sliceBytes`: see `readRest`. */
 export async function findMessage(
@@ -62,15 +65,38 @@ export async function readRest(handle: Handle, table: MessageTable, found: Messa
   const content = Buffer.allocUnsafe(size)
   let read = first.copy(content)
   while (read < size) {
-    const { rows } = await sql<{ slice: Buffer }>`
-      SELECT substring(content FROM ${sql.lit(read + 1)} FOR ${sql.lit(sliceBytes)}) AS slice
-      FROM ${sql.table(table)} WHERE id = ${id}
-    `.execute(handle)
-    const slice = rows[0]?.slice
-    if (slice === undefined || slice.length === 0) return undefined
+    const slice = await readSlice(handle, table, { id, from: read })
+    if (slice === undefined) return undefined
     read += slice.copy(content, read)
   }
   return content
+}
+
+/** The content of a message, slice by slice. Throws when it is gone before its end. */
+export async function* readSlices(
+  handle: Handle,
+  table: MessageTable,
+  { id, size }: Pick<MessageRow, 'id' | 'size'>,
+): AsyncGenerator<Buffer> {
+  for (let from = 0; from < size; ) {
+    const slice = await readSlice(handle, table, { id, from })
+    if (slice === undefined) throw new Error(`the message ${id} was deleted while it was read`)
+    yield slice
+    from += slice.length
+  }
+}
+
+async function readSlice(
+  handle: Handle,
+  table: MessageTable,
+  { id, from }: { id: string; from: number },
+): Promise<Buffer | undefined> {
+  const { rows } = await sql<{ slice: Buffer }>`
+    SELECT substring(content FROM ${sql.lit(from + 1)} FOR ${sql.lit(sliceBytes)}) AS slice
+    FROM ${sql.table(table)} WHERE id = ${id}
+  `.execute(handle)
+  const slice = rows[0]?.slice
+  return slice === undefined || slice.length === 0 ? undefined : slice
 }
 
 /** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */

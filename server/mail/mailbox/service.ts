@@ -4,19 +4,30 @@ import type { Page } from '../../../contract/pagination.ts'
 import type { StoredMessageListQuery } from '../../../contract/stored-message.ts'
 import type { Handle } from '../../database/connection.ts'
 import { notFound } from '../../errors.ts'
+import { LongText } from '../../long-text.ts'
 import { decodeCursor, pageOfRows } from '../../pagination.ts'
 import type { Scope } from '../../scope.ts'
 import { createSlots } from '../../slots.ts'
 import { readHeading } from './parse.ts'
-import { findMessage, type MessageRow, type MessageTable, readRest, selectMessages } from './queries.ts'
+import { findMessage, type MessageRow, type MessageTable, readRest, readSlices, selectMessages } from './queries.ts'
 import { readAside } from './read-aside.ts'
 
 /** Messages that are kept for people to see. Every call is limited to one mode of one account. */
 type Mailbox<Item, WithContent> = {
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: StoredMessageListQuery): Promise<Page<Item>>
-  /** Throws `not_found`. */
-  get(handle: Handle, scope: Scope, id: string): Promise<WithContent>
+  /**
+   * Throws `not_found`.
+   *
+   * @param enterLarge Awaited before much content is read: it stays in memory until it is written to the client.
+   *   Default: not waited.
+   */
+  get(
+    handle: Handle,
+    scope: Scope,
+    id: string,
+    enterLarge?: () => Promise<void>,
+  ): Promise<Omit<WithContent, 'source'> & { source: string | LongText }>
 }
 
 export type CapturedMessageService = Mailbox<CapturedMessage, CapturedMessageWithContent>
@@ -45,6 +56,9 @@ export function createInboundMessageService(): InboundMessageService {
 /** Large messages whose content is in memory at once: it can be 64 MB, and is some times that while it is read. */
 const largeAtOnce = 1
 
+/** Bytes. Of longer messages the source is read again while it is written. */
+const largeMessage = 262_144
+
 type MailboxOptions<More> = {
   table: MessageTable
   kind: 'capturedMessage' | 'inboundMessage'
@@ -65,21 +79,30 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       const items = data.map(async (row) => ({ ...summaryOf(row), ...(await readHeading(row.content)) }))
       return { data: await Promise.all(items), nextCursor }
     },
-    async get(handle: Handle, scope: Scope, id: string) {
+    async get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>) {
       const row = await findMessage(handle, table, scope, id)
       if (row === undefined) throw notFound(noun, id)
-      const giveBack = row.size > row.content.length ? await slots.take() : null
+      const { size, content: beginning } = row
+      if (size > largeMessage) await enterLarge?.()
+      const giveBack = size > beginning.length ? await slots.take() : null
       try {
         const content = await readRest(handle, table, row)
         if (content === undefined) throw notFound(noun, id)
         // Before it is read, which may take it away.
-        const source = content.toString('base64')
+        const source =
+          size > largeMessage
+            ? new LongText(() => base64InPieces(readSlices(handle, table, { id, size })))
+            : content.toString('base64')
         return { ...summaryOf(row), ...(await readAside(content)), source }
       } finally {
         giveBack?.()
       }
     },
   }
+}
+
+async function* base64InPieces(slices: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  for await (const slice of slices) yield slice.toString('base64')
 }
 
 function fieldsOf({ id, mode, emailId, mailFrom, recipients, size, createdAt }: MessageRow) {

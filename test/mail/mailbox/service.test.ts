@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../server/ids.ts'
+import type { LongText } from '../../../server/long-text.ts'
 import { readAside } from '../../../server/mail/mailbox/read-aside.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../../../server/mail/mailbox/service.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -36,6 +37,13 @@ async function compose(): Promise<Buffer> {
   return message as Buffer
 }
 
+async function read(source: string | LongText): Promise<Buffer> {
+  if (typeof source === 'string') return Buffer.from(source, 'base64')
+  let text = ''
+  for await (const piece of source.pieces()) text += piece
+  return Buffer.from(text, 'base64')
+}
+
 describe('a message', () => {
   test('is shown with what is in it', async () => {
     const content = await compose()
@@ -57,7 +65,7 @@ describe('a message', () => {
       ],
     })
     expect(headers).toContainEqual({ name: 'To', value: 'ada@example.org' })
-    expect(Buffer.from(source, 'base64').equals(content)).toBe(true)
+    expect((await read(source)).equals(content)).toBe(true)
   })
 
   test.each([
@@ -71,7 +79,7 @@ describe('a message', () => {
     const id = await insertCapturedMessage(database, { accountId: ours, content })
     const message = await captured.get(database.db, live(ours), id)
     expect(message).toMatchObject({ id, from: null, subject: null })
-    expect(Buffer.from(message.source, 'base64').equals(Buffer.from(content))).toBe(true)
+    expect((await read(message.source)).equals(Buffer.from(content))).toBe(true)
     expect((await captured.list(database.db, live(ours), { limit: 20 })).data).toMatchObject([{ id, subject: null }])
   })
 })
@@ -86,7 +94,17 @@ describe('a large message', () => {
     const shown = await captured.get(database.db, live(ours), id)
     expect(shown.text === text).toBe(true)
     expect(shown).toMatchObject({ size: content.length, attachments: [{ filename: 'a.bin', size: 4_000_000 }] })
-    expect(Buffer.from(shown.source, 'base64').equals(content)).toBe(true)
+    expect((await read(shown.source)).equals(content)).toBe(true)
+  })
+
+  test('that is deleted while its source is read breaks off', async () => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: Buffer.alloc(4_000_000, 'x') })
+    const { source } = await captured.get(database.db, live(ours), id)
+    if (typeof source === 'string') expect.unreachable('it is read piece by piece')
+    const pieces = source.pieces()[Symbol.asyncIterator]()
+    await pieces.next()
+    await database.db.deleteFrom('captured_messages').where('id', '=', id).execute()
+    await expect(pieces.next()).rejects.toThrow('was deleted while it was read')
   })
 
   test('is read in a thread of its own, which takes over its memory', async () => {
