@@ -82,7 +82,10 @@ const filename = {
 export const newAttachment = z
   .strictObject({
     filename: line(255, filename).meta({ description: 'Its name, without a path.', example: 'terms.pdf' }),
-    content: boundedString(maxBase64Length, { fault: `must be at most ${emailLimits.attachmentBytes} bytes, decoded` })
+    content: boundedString(maxBase64Length, {
+      unit: 'octets',
+      fault: `must be at most ${emailLimits.attachmentBytes} bytes, decoded`,
+    })
       // Not a pattern that runs: on 50 MiB it would exhaust the stack of the matcher. See `decodeBase64`.
       .meta({
         description: 'What is in it, in base64 (RFC 4648 §4), padded and in one line.',

@@ -40,9 +40,15 @@ function isWithin(value: string, max: number): boolean {
   return true
 }
 
+/** Up to here the characters of a text are counted where its length does not tell, in less than a millisecond. */
+const maxCounted = 65_536
+
 /** What a bound of a string may have beside its number. */
 type StringOptions = {
-  /** Octets of UTF-8 instead of characters. A first look only: who stores the value counts them exactly. */
+  /**
+   * Octets of UTF-8 instead of characters, of which at most 65,536 are counted. A first look only: who stores the value
+   * counts them exactly.
+   */
   unit?: 'characters' | 'octets'
   /** What a value that is too long is told. Default: `must be at most … characters`. */
   fault?: string
@@ -56,6 +62,7 @@ type StringOptions = {
  */
 export function boundedString(max: number, options: StringOptions = {}) {
   const { unit = 'characters', isPublished = true } = options
+  if (unit === 'characters' && max > maxCounted) throw new Error(`bound a text of ${max} characters in octets`)
   const bound = z.refine<string>(
     // UTF-8 needs an octet or more for every unit of UTF-16.
     unit === 'octets' ? (value) => value.length <= max : (value) => isWithin(value, max),

@@ -368,6 +368,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       secretBox,
       metrics,
       tokens: mailTokens,
+      key,
       config: config.mail,
       successNotifications: config.mail.inbound !== null,
       faultOfLinks: linksFault,

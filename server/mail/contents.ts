@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Handle } from '../database/connection.ts'
+import { readWhole, sliceBytes } from '../database/slices.ts'
 
 /** What the author of an email gave to be sent. */
 export type Content = {
@@ -24,7 +25,7 @@ type ContentRow = {
   has_attachments: boolean
 }
 
-type AttachmentRow = { email_id: string } & Attachment
+type AttachmentRow = { email_id: string; position: number; size: number } & Attachment
 
 /** Reads the contents of emails. Those larger than 256 KiB are not answered: see `loadContent`. */
 export async function loadSmallContents(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Content>> {
@@ -60,19 +61,33 @@ async function load(handle: Handle, emailIds: readonly string[], maxBytes: numbe
   `.execute(handle)
   const withAttachments = rows.filter((row) => row.has_attachments).map((row) => row.email_id)
   const attachments = await loadAttachments(handle, withAttachments)
-  return new Map(
-    rows.map(({ email_id, reply_to, headers, html, text }) => [
-      email_id,
-      { replyTo: reply_to, headers, html, text, attachments: attachments.get(email_id) ?? [] },
-    ]),
-  )
+  const contents = new Map<string, Content>()
+  for (const { email_id: id, reply_to: replyTo, headers, html, text, has_attachments } of rows) {
+    const files = has_attachments ? attachments.get(id) : []
+    // Deleted meanwhile, and the email with them.
+    if (files !== undefined) contents.set(id, { replyTo, headers, html, text, attachments: files })
+  }
+  return contents
 }
 
 async function loadAttachments(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Attachment[]>> {
   if (emailIds.length === 0) return new Map()
   const { rows } = await sql<AttachmentRow>`
-    SELECT email_id, filename, content_type AS "contentType", content_id AS "contentId", content
+    SELECT email_id, position, filename, content_type AS "contentType", content_id AS "contentId",
+      octet_length(content) AS size, substring(content FOR ${sql.lit(sliceBytes)}) AS content
     FROM email_attachments WHERE email_id = ANY(${emailIds}::text[]) ORDER BY email_id, position
   `.execute(handle)
-  return Map.groupBy(rows, (row) => row.email_id)
+  const attachments = new Map<string, Attachment[]>(rows.map((row) => [row.email_id, []]))
+  for (const { email_id: id, position, size, content: first, ...attachment } of rows) {
+    const content = await readWhole(first, size, async (from) => {
+      const { rows: slices } = await sql<{ slice: Buffer }>`
+        SELECT substring(content FROM ${sql.lit(from + 1)} FOR ${sql.lit(sliceBytes)}) AS slice
+        FROM email_attachments WHERE email_id = ${id} AND position = ${position}
+      `.execute(handle)
+      return slices[0]?.slice
+    })
+    if (content === undefined) attachments.delete(id)
+    else attachments.get(id)?.push({ ...attachment, content })
+  }
+  return attachments
 }

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { OperatorError } from '../errors.ts'
 import type { SecretBox } from '../secrets.ts'
 import { startCaptureSink } from './capture/sink.ts'
-import { createComposer } from './message/compose.ts'
+import { createMailComposer } from './message/compose-aside.ts'
 import type { MailTokens } from './message/tokens.ts'
 import type { MailMetrics } from './metrics.ts'
 import { tellOfRelay } from './relay-log.ts'
@@ -27,6 +27,8 @@ export type MailConfig = TransportConfig & {
 export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'logger' | 'outbox' | 'pollIntervalMs'> & {
   config: MailConfig
   tokens: MailTokens
+  /** That the tokens are made with. */
+  key: Buffer
   secretBox: SecretBox
   metrics: MailMetrics
   /** Where this service is reached from outside, without a slash at the end. Not asked where links lead nowhere. */
@@ -56,7 +58,7 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
     ...options,
     ...options.metrics,
     transport,
-    composer: createComposer(options),
+    composer: createMailComposer(options),
     signers: createSigners(options),
     concurrency: config.concurrency,
     connectionsPerHost: config.connectionsPerHost,

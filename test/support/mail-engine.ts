@@ -8,7 +8,7 @@ import type { Clock } from '../../server/clock.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
 import type { Fact } from '../../server/mail/facts.ts'
-import { createComposer } from '../../server/mail/message/compose.ts'
+import { createMailComposer } from '../../server/mail/message/compose-aside.ts'
 import { createMailTokens, type MailTokens } from '../../server/mail/message/tokens.ts'
 import { createSigners } from '../../server/mail/signers.ts'
 import { createTransport, type TransportKind } from '../../server/mail/smtp/transports.ts'
@@ -147,7 +147,8 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
   const accountId = await seedAccount(db, start)
   const domainId = await seedDomain(db, accountId, (key) => sealPrivateKey(box, key))
   const outbox = createOutbox({ clock, wake: () => undefined })
-  const tokens = createMailTokens(Buffer.alloc(32, 2))
+  const key = Buffer.alloc(32, 2)
+  const tokens = createMailTokens(key)
   const facts: Fact[] = []
   let resent = 0
   let unusable = 0
@@ -175,7 +176,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
       outbox,
       transport,
       tokens,
-      composer: createComposer({ tokens, publicUrl: () => 'https://mail.example.test', clock }),
+      composer: createMailComposer({ key, publicUrl: () => 'https://mail.example.test', clock }),
       signers: createSigners({ db, secretBox: box, clock }),
       logger: pino({ level: 'fatal' }),
       concurrency: options.concurrency ?? 10,

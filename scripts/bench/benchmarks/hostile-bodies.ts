@@ -87,14 +87,22 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     const latencies: number[] = []
     let isDone = false
     const answers: string[] = []
-    const sending = sendAll(requests, async (request) => void answers.push(await send(request))).finally(() => {
+    const sent: string[] = []
+    const sending = sendAll(requests, async (request) => {
+      sent.push(request.name)
+      answers.push(await send(request))
+    }).finally(() => {
       isDone = true
     })
     // It is awaited below, when the others have been asked for the last time.
     sending.catch(() => undefined)
     while (!isDone) {
+      const first = Math.max(0, sent.length - atOnce)
+      const worstBefore = Math.max(0, ...latencies)
       latencies.push(...(await others(seconds)))
-      progress(`${answers.length} answered, worst ${Math.round(Math.max(...latencies))} ms`)
+      const worst = Math.max(...latencies)
+      progress(`${answers.length} answered, worst ${Math.round(worst)} ms`)
+      if (worst > worstBefore) progress(`the worst was beside ${[...new Set(sent.slice(first))].join('; ')}`)
     }
     await sending
     return { side, latencies, answers, peakBytes: await peakOfService() }

@@ -1,4 +1,12 @@
-import { type ParsedMail, simpleParser } from 'mailparser'
+import { Readable } from 'node:stream'
+import {
+  type AddressObject,
+  type AttachmentStream,
+  type HeaderLines,
+  type Headers,
+  MailParser,
+  type MessageText,
+} from 'mailparser'
 import type { CapturedMessageWithContent } from '../../../contract/captured-messages.ts'
 
 type Content = Omit<Pick<CapturedMessageWithContent, 'headers' | 'text' | 'html' | 'attachments'>, 'source'>
@@ -19,34 +27,68 @@ export const headBytes = 32_768
 
 /** Who a message is from and what about, by its first `headBytes`. Null where that cannot be read. */
 export async function readHeading(head: Buffer): Promise<Heading> {
-  return headingOf(await parse(onlyHeaders(head)))
+  const { from, subject } = await readContent(onlyHeaders(head))
+  return { from, subject }
 }
 
-/** What is in a message. Empty where it cannot be read: its source is there all the same. */
+/**
+ * What is in a message. Empty where it cannot be read: its source is there all the same. The content of files is not
+ * kept in memory.
+ */
 export async function readContent(message: Buffer): Promise<ReadMessage> {
-  const mail = await parse(message)
+  const parser = new MailParser(options)
+  let headers: Headers = new Map()
+  let lines: HeaderLines = []
+  parser.on('headers', (given: Headers) => {
+    headers = given
+  })
+  parser.on('headerLines', (given: HeaderLines) => {
+    lines = given
+  })
+  const read: ReadMessage = { ...unreadable, headers: [], attachments: [] }
+  try {
+    for await (const part of Readable.from(slicesOf(message)).pipe(parser)) await take(part, read)
+  } catch {
+    return unreadable
+  }
+  const from: AddressObject | undefined = Object(headers.get('from'))
+  const subject = headers.get('subject')
   return {
-    ...headingOf(mail),
-    headers: mail?.headerLines.map(({ line }) => headerOf(line)) ?? [],
-    text: mail?.text ?? null,
-    html: mail === null || mail.html === false ? null : (mail.html ?? null),
-    attachments:
-      mail?.attachments.map(({ filename, contentType, cid, size }) => ({
-        filename: filename ?? null,
-        contentType,
-        contentId: cid ?? null,
-        size,
-      })) ?? [],
+    ...read,
+    from: from?.text ?? null,
+    subject: typeof subject === 'string' ? subject : null,
+    headers: lines.map(({ line }) => headerOf(line)),
   }
 }
 
-async function parse(message: Buffer): Promise<ParsedMail | null> {
-  const parsing: Promise<ParsedMail> = simpleParser(message, options)
-  return parsing.catch(() => null)
+/** A message of which nothing can be told. */
+export const unreadable: ReadMessage = {
+  from: null,
+  subject: null,
+  headers: [],
+  text: null,
+  html: null,
+  attachments: [],
 }
 
-function headingOf(mail: ParsedMail | null): Heading {
-  return { from: mail?.from?.text ?? null, subject: mail?.subject ?? null }
+async function take(part: AttachmentStream | MessageText, read: ReadMessage): Promise<void> {
+  if (part.type === 'text') {
+    read.text = part.text ?? read.text
+    read.html = typeof part.html === 'string' ? part.html : read.html
+    return
+  }
+  // Its size is known when it was read.
+  for await (const _ of part.content as Readable);
+  const { filename = null, contentType, cid: contentId = null, size } = part
+  read.attachments.push({ filename, contentType, contentId, size })
+  part.release()
+}
+
+/** Given at once, all of it would be copied. Bytes. */
+const sliceBytes = 65_536
+
+function* slicesOf(message: Buffer): Generator<Buffer> {
+  for (let from = 0; from < message.length; from += sliceBytes) yield message.subarray(from, from + sliceBytes)
 }
 
 function headerOf(line: string): { name: string; value: string } {

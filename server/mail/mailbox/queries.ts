@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Mode } from '../../../contract/mode.ts'
 import type { Handle } from '../../database/connection.ts'
+import { readWhole, sliceBytes } from '../../database/slices.ts'
 import type { Scope } from '../../scope.ts'
 import { headBytes } from './parse.ts'
 
@@ -38,12 +39,6 @@ export async function selectMessages(
   return rows
 }
 
-/**
- * What is read of a content with one statement: its bytes come as text of twice the length. A multiple of 3, so that
- * slices in base64 stand one after another.
- */
-const sliceBytes = 3 * 1_048_576
-
 /** Finds a message. Of its content, the first `sliceBytes`: see `readRest`. */
 export async function findMessage(
   handle: Handle,
@@ -59,17 +54,9 @@ export async function findMessage(
 }
 
 /** All of the content of a message that was found; undefined: it is gone. PostgreSQL reads no more than each slice. */
-export async function readRest(handle: Handle, table: MessageTable, found: MessageRow): Promise<Buffer | undefined> {
+export function readRest(handle: Handle, table: MessageTable, found: MessageRow): Promise<Buffer | undefined> {
   const { id, size, content: first } = found
-  if (size === first.length) return first
-  const content = Buffer.allocUnsafe(size)
-  let read = first.copy(content)
-  while (read < size) {
-    const slice = await readSlice(handle, table, { id, from: read })
-    if (slice === undefined) return undefined
-    read += slice.copy(content, read)
-  }
-  return content
+  return readWhole(first, size, (from) => readSlice(handle, table, { id, from }))
 }
 
 /** The content of a message, slice by slice. Throws when it is gone before its end. */

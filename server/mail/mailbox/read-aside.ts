@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { type ReadMessage, readContent } from './parse.ts'
+import { type ReadMessage, readContent, unreadable } from './parse.ts'
 
 /** Longer messages are read in a thread: the library decodes a text at once, a second for 10 MB. Bytes. */
 const largeBytes = 262_144
@@ -27,6 +27,3 @@ export async function readAside(message: Buffer, heapMebibytes = defaultHeap): P
   thread.once('exit', () => resolve(null))
   return (await promise) ?? unreadable
 }
-
-/** Its source can be had all the same. */
-const unreadable: ReadMessage = { from: null, subject: null, headers: [], text: null, html: null, attachments: [] }

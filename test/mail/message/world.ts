@@ -4,14 +4,17 @@ import { type ParsedMail, simpleParser } from 'mailparser'
 import type { Clock } from '../../../server/clock.ts'
 import { newId } from '../../../server/ids.ts'
 import { createComposer, type MessageParts } from '../../../server/mail/message/compose.ts'
+import { createMailComposer } from '../../../server/mail/message/compose-aside.ts'
 import type { DkimSigner } from '../../../server/mail/message/dkim.ts'
 import { createMailTokens } from '../../../server/mail/message/tokens.ts'
 
 export const publicUrl = 'https://post.example.com'
-export const tokens = createMailTokens(Buffer.alloc(32, 7))
+const key = Buffer.alloc(32, 7)
+export const tokens = createMailTokens(key)
 export const signedAt = new Date('2026-03-01T12:00:00.900Z')
 const clock: Clock = { now: () => signedAt }
 export const composer = createComposer({ tokens, publicUrl: () => publicUrl, clock })
+export const mailComposer = createMailComposer({ key, publicUrl: () => publicUrl, clock })
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 const ed25519 = generateKeyPairSync('ed25519').privateKey
