@@ -123,7 +123,6 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     (await capturedOf(world, emails)).map(answerWith('/v1/captured-messages')),
   )
   await pool.close()
-  const { peakBytes } = captured
   const all = [refused, taken, shown, captured]
   const worst = Math.max(...all.flatMap(({ latencies }) => Math.max(...latencies)))
 
@@ -142,13 +141,14 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       { figure: 'worst answer to others', unit: 'ms', value: worst, goal: { atMost: 250 } },
       {
         figure: `peak memory to the ${atOnce} largest bodies`,
-        value: peakBytes / (atOnce * sizes.large),
+        value: taken.peakBytes / (atOnce * sizes.large),
         goal: { atMost: 6 },
       },
     ],
     costs: [],
     notes: [
       `${hostile.length} bodies, each as large as its route takes (${sizes.usual} bytes, or ${sizes.large} with emails), and ${taken.answers.length} emails that are large and right, ${atOnce} at once, with an Idempotency-Key; then those emails and their captured messages are asked for: ${[...statuses].map(([status, count]) => `${count} answered ${status}`).join(', ')}. Emails that are right must be taken.`,
+      'The memory that the target is about is that of the bodies. Answers with captured messages, which are up to 55 MiB, come after them.',
       'Emails are sent by another process, whose time and memory are not in the figures of the service.',
       `The others are GET /healthz and GET /v1/subscribers of another account, ${connections} at a time: ${all.reduce((sum, { latencies }) => sum + latencies.length, 0)} answers.`,
     ],
