@@ -119,6 +119,14 @@ export async function findContent(handle: Handle, emailId: string) {
   return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirst()
 }
 
+/** The same of much content, text and HTML one after the other: each is taken from its connection in one turn. */
+export async function findLargeContent(handle: Handle, emailId: string) {
+  const contents = handle.selectFrom('email_contents').where('email_id', '=', emailId)
+  const text = await contents.select('text').executeTakeFirst()
+  const rest = await contents.select(['email_id', 'reply_to', 'headers', 'html']).executeTakeFirst()
+  return text === undefined || rest === undefined ? undefined : { ...rest, ...text }
+}
+
 /** Bytes of html and text of an email; 0 where they are gone. */
 export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
   const row = await handle

@@ -20,6 +20,7 @@ import {
   type EmailRow,
   findContent,
   findEmail,
+  findLargeContent,
   lockEmail,
   moveEmail,
   selectAttachments,
@@ -210,9 +211,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         return { row, recipients, attachments, timeline, contentBytes }
       })
       const { row, contentBytes, ...parts } = found
-      if (contentBytes > largeContent) await enterLarge?.()
+      const isLarge = contentBytes > largeContent
+      if (isLarge) await enterLarge?.()
       // Last: while it is there, so was all that was read before. Retention may delete it at any moment.
-      const content = await findContent(handle, id)
+      const content = await (isLarge ? findLargeContent : findContent)(handle, id)
       if (content === undefined) throw notFound('email', id)
       return toEmailDetails(row, { ...parts, content })
     },

@@ -55,8 +55,8 @@ async function selectSome(
   { type, since, until, after, cursor, order, limit }: PolledEvents,
 ): Promise<PolledPage> {
   const { accountId } = scope
-  const afterPlace = after === undefined ? beginning : await placeOf(handle, scope, after)
-  const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, scope, cursor)
+  const afterPlace = after === undefined ? beginning : await placeOf(handle, scope, { after })
+  const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, scope, { cursor })
   const above = order === 'asc' && cursorPlace !== undefined ? later(afterPlace, cursorPlace) : afterPlace
   const below = order === 'desc' ? cursorPlace : undefined
   // The time in an id is never before the event's own.
@@ -125,12 +125,13 @@ async function eachRound(handle: Handle, accountId: string, goOn: () => Promise<
   }
 }
 
-async function placeOf(handle: Handle, scope: Scope, id: string): Promise<Place> {
+async function placeOf(handle: Handle, scope: Scope, given: { after: string } | { cursor: string }): Promise<Place> {
+  const [[parameter, id] = ['after', '']] = Object.entries(given)
   const place = await findPlace(handle, scope, id)
   if (place !== null) return place
   throw new DomainError(
     'event_not_found',
-    `There is no event "${id}" that this key sees, or it is not kept any more, so what came after it cannot be told. To go on, leave out "after" and give "since" with the time of your last event and "order=asc"; without "since" you get all events that are kept.`,
+    `There is no event "${id}" that this key sees, or it is not kept any more, so what came after it cannot be told. To go on, leave out "${parameter}" and give "since" with the time of your last event and "order=asc"; without "since" you get all events that are kept.`,
   )
 }
 

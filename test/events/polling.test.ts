@@ -130,6 +130,9 @@ describe('an event to go on after', () => {
       const asked = events.list(db, live(account), { limit: 10, after })
       expect(await refusal(asked)).toBe('event_not_found')
       await expect(asked).rejects.toThrow(/leave out "after" and give "since"/)
+      const paged = events.list(db, live(account), { limit: 10, cursor: after.replace(/^evt_/, '') })
+      expect(await refusal(paged)).toBe('event_not_found')
+      await expect(paged).rejects.toThrow(/leave out "cursor" and give "since"/)
     }
   })
 
