@@ -1,0 +1,70 @@
+/** Items with a time each, of which the earliest come out first, and of those the first added: a binary heap. */
+export type Deadlines<Item> = {
+  readonly size: number
+  /** Adds an item. Takes time proportional to the logarithm of the size. */
+  add(item: Item, at: number): void
+  /** The earliest time, or undefined when there is none. */
+  earliest(): number | undefined
+  /** Removes and returns an item whose time is `now` or before, the earliest first. */
+  takeDue(now: number): Item | undefined
+}
+
+/** `order` is how many were added before it. */
+type Entry<Item> = { item: Item; at: number; order: number }
+
+export function createDeadlines<Item>(): Deadlines<Item> {
+  const heap: Entry<Item>[] = []
+
+  let added = 0
+
+  function isBefore(a: number, b: number): boolean {
+    const [first, second] = [heap[a], heap[b]]
+    if (first === undefined || second === undefined) return first !== undefined
+    return first.at < second.at || (first.at === second.at && first.order < second.order)
+  }
+
+  function swap(a: number, b: number): void {
+    const [first, second] = [heap[a], heap[b]]
+    if (first === undefined || second === undefined) return
+    heap[a] = second
+    heap[b] = first
+  }
+
+  function rise(from: number): void {
+    for (let index = from; index > 0; ) {
+      const parent = (index - 1) >> 1
+      if (!isBefore(index, parent)) return
+      swap(parent, index)
+      index = parent
+    }
+  }
+
+  function sink(): void {
+    for (let index = 0; ; ) {
+      const [left, right] = [2 * index + 1, 2 * index + 2]
+      const least = isBefore(right, left) ? right : left
+      if (!isBefore(least, index)) return
+      swap(least, index)
+      index = least
+    }
+  }
+
+  return {
+    get size() {
+      return heap.length
+    },
+    add(item, time) {
+      heap.push({ item, at: time, order: added++ })
+      rise(heap.length - 1)
+    },
+    earliest: () => heap[0]?.at,
+    takeDue(now) {
+      const [first] = heap
+      if (first === undefined || first.at > now) return undefined
+      swap(0, heap.length - 1)
+      heap.pop()
+      sink()
+      return first.item
+    },
+  }
+}

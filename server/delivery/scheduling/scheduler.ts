@@ -1,0 +1,294 @@
+import { createAccountTurns, type TurnAccount } from './account-turns.ts'
+import { createDeadlines } from './deadlines.ts'
+import {
+  afterAnswer,
+  afterBegin,
+  afterSign,
+  type FlowLimit,
+  hasRoom,
+  initialLimit,
+  newFlowLimit,
+  patienceMs,
+} from './flow-limit.ts'
+import { createRing, type Ring } from './ring.ts'
+import type {
+  FlowName,
+  Request,
+  RequestEnd,
+  RequestState,
+  Scheduler,
+  SchedulerSettings,
+  WaitReason,
+} from './scheduler-types.ts'
+import { mayHoldMore, roomFor } from './threshold.ts'
+
+/*
+ * Which flow starts a request next. No I/O, no clock and no timers: whoever owns a scheduler tells it what happens
+ * and when. See docs/delivery-engine.md.
+ *
+ * A flow may start when it has work, its limit has room and its host is below the ceiling. Accounts with such flows
+ * take turns, and within an account its flows do, one start each.
+ */
+
+export const defaultSettings: SchedulerSettings = {
+  places: 1_024,
+  alpha: 4,
+  flowMax: 64,
+  hostMax: 128,
+  handMax: 2_048,
+}
+
+/** What a flow starts in this time may be taken in hand. Milliseconds. */
+const aheadMs = 100
+
+type Host = {
+  held: number
+  /** Those that wait for the ceiling. */
+  waiting: Ring<Flow>
+  flows: number
+}
+
+type Account = TurnAccount & {
+  id: string
+  /** Flows that may start. */
+  ready: Ring<Flow>
+  hosts: Map<string, Host>
+  flows: number
+  inHand: number
+}
+
+type Flow = {
+  name: FlowName
+  account: Account
+  host: Host
+  limit: FlowLimit
+  waiting: number
+  inHand: number
+  offers: number
+  held: number
+  /** Those held that are not silent: reserved or running. */
+  counted: number
+  running: number
+  state: 'no_work' | 'at_limit' | 'at_host_limit' | 'ready'
+  usedAt: number
+}
+
+/** A request as it is kept here. */
+type Held = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
+
+export function createScheduler(settings: SchedulerSettings): Scheduler {
+  const { places, alpha, flowMax, hostMax, handMax } = settings
+  const hand = { places: handMax, alpha }
+  const flows = new Map<string, Flow>()
+  const accounts = new Map<string, Account>()
+  const turns = createAccountTurns<Account>({ places, alpha })
+  const silences = createDeadlines<Held>()
+  let inHand = 0
+  let latest = 0
+
+  /** Puts a flow where it belongs after something about it has changed. */
+  function placeFlow(flow: Flow): void {
+    const { account, host } = flow
+    const state = stateOf(flow)
+    if (state !== flow.state) {
+      account.ready.remove(flow)
+      host.waiting.remove(flow)
+      if (state === 'ready') account.ready.add(flow)
+      if (state === 'at_host_limit') host.waiting.add(flow)
+      flow.state = state
+    }
+    turns.place(account)
+  }
+
+  function stateOf(flow: Flow): Flow['state'] {
+    if (flow.waiting <= 0 && flow.inHand <= 0) return 'no_work'
+    if (!hasRoom(flow.limit, flow.counted)) return 'at_limit'
+    return flow.host.held >= hostMax ? 'at_host_limit' : 'ready'
+  }
+
+  function accountOf(id: string): Account {
+    const known = accounts.get(id)
+    if (known !== undefined) return known
+    const none = { held: 0, deficit: 0, flows: 0, inHand: 0 }
+    const account: Account = { id, ...none, ready: createRing(), hosts: new Map(), state: 'no_work' }
+    accounts.set(id, account)
+    return account
+  }
+
+  function flowOf(name: FlowName): Flow {
+    const known = flows.get(name.flow)
+    if (known !== undefined) return known
+    const account = accountOf(name.account)
+    const host = account.hosts.get(name.host) ?? { held: 0, waiting: createRing<Flow>(), flows: 0 }
+    account.hosts.set(name.host, host)
+    account.flows += 1
+    host.flows += 1
+    const limit = newFlowLimit(flowMax)
+    const none = { waiting: 0, inHand: 0, offers: 0, held: 0, counted: 0, running: 0 }
+    const flow: Flow = { name, account, host, limit, ...none, state: 'no_work', usedAt: latest }
+    flows.set(name.flow, flow)
+    return flow
+  }
+
+  /** The flow of an account whose turn it is. Undefined: none may start after all. */
+  function flowInTurn({ ready }: Account): Flow | undefined {
+    for (let flow = ready.first(); flow !== undefined; flow = ready.first()) {
+      // Another flow may have taken the last request of its host.
+      placeFlow(flow)
+      if (flow.state === 'ready') return flow
+    }
+    return undefined
+  }
+
+  function reserve(flow: Flow): Held {
+    const { account, name } = flow
+    const from = flow.inHand > 0 ? 'hand' : 'queue'
+    if (from === 'hand') changeInHand(flow, -1)
+    else flow.waiting -= 1
+    account.ready.rotate()
+    flow.held += 1
+    flow.counted += 1
+    flow.host.held += 1
+    turns.take(account)
+    placeFlow(flow)
+    return { flow: name.flow, account: account.id, from, of: flow, number: 0, state: 'reserved' }
+  }
+
+  function changeInHand(flow: Flow, by: number): void {
+    flow.inHand += by
+    flow.account.inHand += by
+    inHand += by
+  }
+
+  /** A request is over, or was not made: it counts no more against its flow and its host. */
+  function leaveFlow({ of: flow, state }: Held): void {
+    flow.held -= 1
+    if (state !== 'silent') flow.counted -= 1
+    if (state === 'running') flow.running -= 1
+    flow.host.held -= 1
+    flow.usedAt = latest
+    const next = flow.host.waiting.first()
+    if (next !== undefined) placeFlow(next)
+    placeFlow(flow)
+  }
+
+  function learn({ of: flow, number, state }: Held, how: RequestEnd): void {
+    if (how.kind === 'congested') {
+      flow.limit = afterSign(flow.limit, { number, sign: how.sign, max: flowMax })
+      return
+    }
+    // What is reserved may come to nothing: a limit grows by what was in flight.
+    const counted = flow.running + (state === 'silent' ? 1 : 0)
+    flow.limit = afterAnswer(flow.limit, { number, latencyMs: how.latencyMs, counted, max: flowMax })
+  }
+
+  function waitsFor(flow: Flow): WaitReason | null {
+    switch (flow.state) {
+      case 'no_work':
+        return null
+      case 'at_limit':
+        return 'endpoint_limit'
+      case 'at_host_limit':
+        return 'host_limit'
+      case 'ready':
+        return mayHoldMore(settings, flow.account.held, turns.taken) ? 'turn' : 'account_share'
+    }
+  }
+
+  return {
+    offer(name, count) {
+      const flow = flowOf(name)
+      flow.waiting += count
+      flow.offers += 1
+      placeFlow(flow)
+    },
+    mayTakeInHand(name) {
+      const flow = flows.get(name.flow)
+      const held = accounts.get(name.account)?.inHand ?? 0
+      const { phase, limit, latencyMs } = flow?.limit ?? newFlowLimit(flowMax)
+      if (phase === 'stalled') return 0
+      const ahead = latencyMs === null ? initialLimit : (limit * aheadMs) / Math.max(1, latencyMs)
+      return Math.max(0, Math.min(Math.floor(ahead) - (flow?.inHand ?? 0), roomFor(hand, held, inHand)))
+    },
+    takeInHand(name, count) {
+      const flow = flowOf(name)
+      changeInHand(flow, count)
+      placeFlow(flow)
+    },
+    next() {
+      for (let account = turns.current(); account !== undefined; account = turns.current()) {
+        const flow = flowInTurn(account)
+        if (flow !== undefined) return reserve(flow)
+      }
+      return null
+    },
+    begin(request, now) {
+      const held = request as Held
+      const { of: flow } = held
+      latest = Math.max(latest, now)
+      held.state = 'running'
+      flow.running += 1
+      held.number = flow.limit.begun
+      const patience = patienceMs(flow.limit)
+      flow.limit = afterBegin(flow.limit)
+      silences.add(held, now + patience)
+      return patience
+    },
+    end(request, how) {
+      const held = request as Held
+      if (held.state !== 'running' && held.state !== 'silent') return
+      learn(held, how)
+      leaveFlow(held)
+      held.state = 'settling'
+    },
+    free(request) {
+      const held = request as Held
+      if (held.state === 'freed') return
+      if (held.state !== 'settling') leaveFlow(held)
+      held.state = 'freed'
+      const { account } = held.of
+      turns.release(account)
+      if (account.flows === 0 && account.held === 0) accounts.delete(account.id)
+    },
+    offers: (key) => flows.get(key)?.offers ?? 0,
+    drained(key, offers) {
+      const flow = flows.get(key)
+      if (flow === undefined || flow.offers !== offers) return
+      flow.waiting = 0
+      placeFlow(flow)
+    },
+    elapse(now) {
+      latest = Math.max(latest, now)
+      for (let held = silences.takeDue(now); held !== undefined; held = silences.takeDue(now)) {
+        if (held.state !== 'running') continue
+        const { of: flow, number } = held
+        held.state = 'silent'
+        flow.counted -= 1
+        flow.running -= 1
+        flow.limit = afterSign(flow.limit, { number, sign: 'silent', max: flowMax })
+        placeFlow(flow)
+      }
+    },
+    nextSilence: () => silences.earliest(),
+    forgetIdle(before) {
+      for (const [key, flow] of flows) {
+        const { account, host, name } = flow
+        const isIdle = flow.held === 0 && flow.waiting === 0 && flow.inHand === 0
+        if (!isIdle || flow.usedAt >= before) continue
+        flows.delete(key)
+        account.flows -= 1
+        host.flows -= 1
+        if (host.flows === 0) account.hosts.delete(name.host)
+        // Else something of it is being settled.
+        if (account.flows === 0 && account.held === 0) accounts.delete(account.id)
+      }
+    },
+    view(key) {
+      const flow = flows.get(key)
+      if (flow === undefined) return null
+      const { limit, held, waiting } = flow
+      return { limit, held, waiting, inHand: flow.inHand, waitsFor: waitsFor(flow) }
+    },
+    held: (id) => (id === undefined ? turns.taken : (accounts.get(id)?.held ?? 0)),
+  }
+}
