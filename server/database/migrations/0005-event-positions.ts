@@ -56,7 +56,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ON CONFLICT (account_id) DO UPDATE SET
         last_position = c.last_position + excluded.last_position,
         reached = greatest(c.reached, excluded.reached);
-      -- Another statement, which sees what the holders of the counters before have committed.
+      -- Another statement, which sees what the holders of the counters before have committed. So nobody else gives a
+      -- position to one of these events meanwhile, and ON CONFLICT, which is dearer, has nothing to do.
       INSERT INTO event_positions (account_id, mode, type, position, event_id, reached)
       SELECT e.account_id, e.mode, e.type, c.last_position - e.count + e.number, e.id, c.reached
       FROM (
@@ -68,7 +69,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       CROSS JOIN LATERAL (
         SELECT last_position, reached FROM event_counters WHERE account_id = e.account_id OFFSET 0
       ) c
-      ON CONFLICT (event_id) DO NOTHING;
+      WHERE NOT EXISTS (SELECT FROM event_positions WHERE event_id = e.id OFFSET 0);
     END $$;
 
     CREATE FUNCTION give_positions_on_leaving_outbox() RETURNS trigger LANGUAGE plpgsql AS $$
