@@ -42,21 +42,24 @@ export async function createUnlessLarge(handle: Handle, name: keyof typeof large
 
 /** Logs which indexes are missing, or were left unfinished, and how to make them while the service works. */
 export async function warnOfMissingIndexes(handle: Handle, logger: Pick<Logger, 'warn'>): Promise<void> {
-  const { rows } = await sql<{ name: string; isUnfinished: boolean }>`
-    SELECT name, i.indexrelid IS NOT NULL AS "isUnfinished"
+  const { rows } = await sql<{ name: string; schema: string; isUnfinished: boolean }>`
+    SELECT name, current_schema() AS schema, i.indexrelid IS NOT NULL AS "isUnfinished"
     FROM unnest(${Object.keys(largeIndexes)}::text[]) AS name
     LEFT JOIN pg_index i ON i.indexrelid = to_regclass(name)
     WHERE i.indisvalid IS NOT TRUE
+      -- Somebody is making it.
+      AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
   `.execute(handle)
-  for (const { name, isUnfinished } of rows) {
+  for (const { name, schema, isUnfinished } of rows) {
     const { table, columns, purpose, replaces } = largeIndexes[name] as LargeIndex
     const statements = [
-      ...(isUnfinished ? [`DROP INDEX CONCURRENTLY ${name};`] : []),
-      `CREATE INDEX CONCURRENTLY ${name} ON ${table} ${columns};`,
-      `DROP INDEX CONCURRENTLY IF EXISTS ${replaces};`,
+      ...(isUnfinished ? [`DROP INDEX CONCURRENTLY ${schema}.${name};`] : []),
+      `CREATE INDEX CONCURRENTLY ${name} ON ${schema}.${table} ${columns};`,
+      `DROP INDEX CONCURRENTLY IF EXISTS ${schema}.${replaces};`,
     ]
+    const state = isUnfinished ? 'was left unfinished' : 'is missing: a migration does not make it of a large table'
     logger.warn(
-      `the index ${name} is missing, since the table ${table} was too large to make it during the migration: ${purpose} are slow; run in psql, at any time: ${statements.join(' ')}`,
+      `the index ${name} ${state}, so ${purpose} are slow; run these statements one at a time with a client of PostgreSQL, while the service works: ${statements.join(' ')}`,
     )
   }
 }

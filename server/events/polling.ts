@@ -32,7 +32,7 @@ export type PolledPage = {
 /**
  * A page of events in the order of their positions: none can appear later before one that was shown. All that was
  * committed before the call is there, also what still waits for its fan-out; where more than 10,000 events of the
- * account wait, the last of them follow with the next calls.
+ * account wait, or another session keeps its counter locked for a second, the last of them follow with the next calls.
  *
  * A page with `since` or `until` can have fewer than `limit` and not be the last. Newest first and without `after`,
  * `until` leaves out what became visible after events that are an hour younger.

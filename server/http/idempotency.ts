@@ -93,16 +93,17 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { accountId, mode } = caller
     const scope = { accountId, mode }
     const { idempotency } = req.tsRestRoute.metadata
-    const enterLarge = () => largeAnswers.enter(accountId, res)
+    const work = (handle: Handle) =>
+      largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, handle, enterLarge }))
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
     if (key === undefined) {
-      const answer = await handler(input, { scope, handle: db, enterLarge })
+      const answer = await work(db)
       tellDeprecated(req, res)
       return answer
     }
     const use = { accountId, key: keyInMode(key, mode), fingerprint: await fingerprintOf(req, caller), at: clock.now() }
     const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
-    const answer = await run(use, input, (handle) => handler(input, { scope, handle, enterLarge }))
+    const answer = await run(use, input, work)
     // The fingerprint holds the route: what is replayed is what this handler answered.
     return answer as Awaited<ReturnType<typeof handler>>
   }

@@ -17,11 +17,14 @@ export type LargeAnswersOptions = {
 
 export type LargeAnswers = {
   /**
-   * Resolves when it is the turn of a request of the account, which lasts until its answer is written or its connection
-   * is closed. Throws `unavailable` when that takes too long.
+   * Calls `work` with a function that resolves when it is the turn of this request of the account, and throws
+   * `unavailable` when that takes too long. A turn lasts until the work has ended and the answer is written, or its
+   * connection closed.
    */
-  enter(accountId: string, res: ServerResponse): Promise<void>
+  during<T>(request: LargeRequest, work: (enter: () => Promise<void>) => Promise<T>): Promise<T>
 }
+
+type LargeRequest = { accountId: string; res: ServerResponse }
 
 type Waiting = { accountId: string; start: () => void }
 
@@ -42,42 +45,52 @@ export function createLargeAnswers({
     }
   }
 
-  /** A turn that has begun, until the answer is closed. */
-  function begin(accountId: string, res: ServerResponse): void {
+  /** A turn, until the answer is closed and `ended`. */
+  async function take({ accountId, res }: LargeRequest, ended: Promise<void>): Promise<void> {
     accounts.add(accountId)
     const cutOff = setTimeout(() => res.destroy(), readWithinMs)
-    res.once('close', () => {
-      clearTimeout(cutOff)
-      accounts.delete(accountId)
+    await new Promise((resolve) => res.once('close', resolve))
+    clearTimeout(cutOff)
+    await ended
+    accounts.delete(accountId)
+    startNext()
+  }
+
+  function enter(request: LargeRequest, ended: Promise<void>): Promise<void> {
+    const { accountId, res } = request
+    if (res.closed) return Promise.reject(tooMany)
+    return new Promise((resolve, reject) => {
+      const entry = { accountId, start }
+      const patience = setTimeout(giveUp, patienceMs)
+      res.once('close', giveUp)
+      waiting.add(entry)
       startNext()
+
+      function stopWaiting(): void {
+        clearTimeout(patience)
+        res.off('close', giveUp)
+        waiting.delete(entry)
+      }
+      function start(): void {
+        stopWaiting()
+        void take(request, ended)
+        resolve()
+      }
+      function giveUp(): void {
+        stopWaiting()
+        reject(tooMany)
+      }
     })
   }
 
   return {
-    async enter(accountId, res) {
-      if (res.closed) throw tooMany
-      await new Promise<void>((resolve, reject) => {
-        const entry = { accountId, start }
-        const patience = setTimeout(giveUp, patienceMs)
-        res.once('close', giveUp)
-        waiting.add(entry)
-        startNext()
-
-        function stopWaiting(): void {
-          clearTimeout(patience)
-          res.off('close', giveUp)
-          waiting.delete(entry)
-        }
-        function start(): void {
-          stopWaiting()
-          begin(accountId, res)
-          resolve()
-        }
-        function giveUp(): void {
-          stopWaiting()
-          reject(tooMany)
-        }
-      })
+    async during(request, work) {
+      const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+      try {
+        return await work(() => enter(request, ended))
+      } finally {
+        end()
+      }
     },
   }
 }

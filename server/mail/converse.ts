@@ -48,7 +48,7 @@ export type Conversing = {
 /** What emails larger than those that are read many at a time take of the memory at once. Bytes. */
 const largeBytes = 128 * 1024 * 1024
 /** How often a content is in memory while it is made into a message: read, encoded, and put together. */
-const copies = 3
+const copies = 4
 
 export function createConversing(means: ConverseMeans): Conversing {
   const { db, clock, transport, composer, signers, tokens, concurrency, connectionsPerHost, onError } = means

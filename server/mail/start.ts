@@ -27,7 +27,7 @@ export type MailConfig = TransportConfig & {
 export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'logger' | 'outbox' | 'pollIntervalMs'> & {
   config: MailConfig
   tokens: MailTokens
-  /** That the tokens are made with. */
+  /** The encryption key, from which the keys of the tokens are derived. */
   key: Buffer
   secretBox: SecretBox
   metrics: MailMetrics

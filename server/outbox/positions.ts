@@ -104,6 +104,7 @@ export function positionsOf(
         SELECT position, event_id FROM event_positions
         WHERE (account_id, mode, position) > (${accountId}, kind.mode, ${above}::bigint)
           AND (account_id, mode, position) < (${accountId}, kind.mode, ${below}::bigint)
+          AND ${hasEvent}
         ORDER BY account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
       ) p
       UNION ALL
@@ -113,12 +114,16 @@ export function positionsOf(
         SELECT position, event_id FROM event_positions
         WHERE (type, account_id, mode, position) > (kind.type, ${accountId}, kind.mode, ${above}::bigint)
           AND (type, account_id, mode, position) < (kind.type, ${accountId}, kind.mode, ${below}::bigint)
+          AND ${hasEvent}
         ORDER BY type ${direction}, account_id ${direction}, mode ${direction}, position ${direction} LIMIT ${limit}
       ) p
     ) p
     ORDER BY position ${direction} LIMIT ${limit}
   `
 }
+
+/** Not one that is only kept for its poller to go on after it: see `server/retention.ts`. */
+const hasEvent = sql<boolean>`EXISTS (SELECT FROM events WHERE id = event_id OFFSET 0)`
 
 /** The last position before the first event of an account whose id is `id` or greater; 0 when there is none before. */
 export async function lastPositionBefore(handle: Handle, accountId: string, id: string): Promise<number> {

@@ -205,6 +205,49 @@ describe('retention', () => {
   })
 })
 
+describe('positions whose events are gone', () => {
+  test('take no place of a page', async () => {
+    const kept: string[] = []
+    for (const age of [40, 39, 38]) {
+      const old = new Date(Date.now() - age * day)
+      const id = firstIdAt('event', old)
+      await append(db, [id], account, old)
+      await leaveOutbox(db, [id])
+      await createRetention({ db, clock: { now: () => new Date() }, retentionMs: 30 * day })()
+      kept.push(id)
+    }
+    const fresh = newIds(3)
+    await append(db, fresh)
+    await leaveOutbox(db, fresh)
+    expect(await poll(db, kept[2], { limit: 1 })).toEqual([fresh[0]])
+    for (const order of ['asc', 'desc'] as const) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await events.list(db, live(account), { limit: 1, order, cursor })
+        seen.push(...page.data.map(({ id }) => String(id)))
+        cursor = page.nextCursor ?? undefined
+      } while (cursor !== undefined)
+      expect(seen).toEqual(order === 'asc' ? fresh : fresh.toReversed())
+    }
+  })
+})
+
+describe('until', () => {
+  test('finds an old event that left the outbox together with a new one', async () => {
+    const [old, at] = [new Date(Date.now() - 3 * 3_600_000), new Date()]
+    const [first, last] = [firstIdAt('event', old), newId('event', at)]
+    await append(db, [first], account, old)
+    await append(db, [last], account, at)
+    await leaveOutbox(db, [first, last])
+    const until = new Date(old.getTime() + 1_000).toISOString()
+    for (const order of ['asc', 'desc'] as const) {
+      const { data } = await events.list(db, live(account), { limit: 10, order, until })
+      expect(data.map(({ id }) => String(id))).toEqual([first])
+    }
+  })
+})
+
 describe('an upgrade', () => {
   const accountOf = () => newId('account', new Date())
 

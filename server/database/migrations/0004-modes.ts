@@ -10,7 +10,8 @@ import { createUnlessLarge } from '../large-indexes.ts'
  * validated needs no scan: every lock is held for moments, whatever the size of the tables.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
-  for (const table of ['webhooks', 'events', 'outbox', 'captured_messages', 'inbound_messages']) {
+  // The outbox first, as a fan-out locks them.
+  for (const table of ['outbox', 'webhooks', 'events', 'captured_messages', 'inbound_messages']) {
     await sql`
       ALTER TABLE ${sql.table(table)}
         ADD COLUMN mode text NOT NULL DEFAULT 'live',

@@ -23,7 +23,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       account_id text COLLATE "C" PRIMARY KEY,
       last_position bigint NOT NULL,
       -- See event_positions.
-      reached text COLLATE "C" NOT NULL
+      reached text COLLATE "C" NOT NULL,
+      -- That of before the positions that were given last.
+      reached_before text COLLATE "C" NOT NULL DEFAULT ''
     ) WITH (fillfactor = 50);
 
     CREATE TABLE event_positions (
@@ -55,11 +57,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       GROUP BY account_id ORDER BY account_id COLLATE "C"
       ON CONFLICT (account_id) DO UPDATE SET
         last_position = c.last_position + excluded.last_position,
-        reached = greatest(c.reached, excluded.reached);
+        reached = greatest(c.reached, excluded.reached),
+        reached_before = c.reached;
       -- Another statement, which sees what the holders of the counters before have committed. So nobody else gives a
       -- position to one of these events meanwhile, and ON CONFLICT, which is dearer, has nothing to do.
       INSERT INTO event_positions (account_id, mode, type, position, event_id, reached)
-      SELECT e.account_id, e.mode, e.type, c.last_position - e.count + e.number, e.id, c.reached
+      SELECT e.account_id, e.mode, e.type, c.last_position - e.count + e.number, e.id,
+        greatest(c.reached_before, substr(e.id, 5, 10) COLLATE "C")
       FROM (
         SELECT account_id, id, type, mode, count(*) OVER (PARTITION BY account_id) AS count,
           row_number() OVER (PARTITION BY account_id ORDER BY id COLLATE "C") AS number
@@ -67,7 +71,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ) e
       -- One by one along the key, whatever the statistics say.
       CROSS JOIN LATERAL (
-        SELECT last_position, reached FROM event_counters WHERE account_id = e.account_id OFFSET 0
+        SELECT last_position, reached_before FROM event_counters WHERE account_id = e.account_id OFFSET 0
       ) c
       WHERE NOT EXISTS (SELECT FROM event_positions WHERE event_id = e.id OFFSET 0);
     END $$;

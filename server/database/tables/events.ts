@@ -33,6 +33,8 @@ export type EventCountersTable = {
   /** A bigint. */
   last_position: string
   reached: string
+  /** What `reached` was before the positions that were given last. */
+  reached_before: Generated<string>
 }
 
 /**

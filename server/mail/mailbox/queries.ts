@@ -39,7 +39,10 @@ export async function selectMessages(
   return rows
 }
 
-/** Finds a message. Of its content, the first `sliceBytes`: see `readRest`. */
+/** Bytes. The content of longer messages is read later, and in slices. */
+export const largeMessage = 262_144
+
+/** Finds a message. Its content is empty where it is large: see `readRest`. */
 export async function findMessage(
   handle: Handle,
   table: MessageTable,
@@ -47,7 +50,7 @@ export async function findMessage(
   id: string,
 ): Promise<MessageRow | undefined> {
   const { rows } = await sql<MessageRow>`
-    SELECT ${columns(table, sql`substring(content FOR ${sql.lit(sliceBytes)})`)} FROM ${sql.table(table)}
+    SELECT ${columns(table, sql`CASE WHEN octet_length(content) <= ${sql.lit(largeMessage)} THEN content ELSE '' END`)} FROM ${sql.table(table)}
     WHERE account_id = ${accountId} AND mode = ${mode} AND id = ${id}
   `.execute(handle)
   return rows[0]

@@ -9,7 +9,15 @@ import { decodeCursor, pageOfRows } from '../../pagination.ts'
 import type { Scope } from '../../scope.ts'
 import { createSlots } from '../../slots.ts'
 import { readHeading } from './parse.ts'
-import { findMessage, type MessageRow, type MessageTable, readRest, readSlices, selectMessages } from './queries.ts'
+import {
+  findMessage,
+  largeMessage,
+  type MessageRow,
+  type MessageTable,
+  readRest,
+  readSlices,
+  selectMessages,
+} from './queries.ts'
 import { readAside } from './read-aside.ts'
 
 /** Messages that are kept for people to see. Every call is limited to one mode of one account. */
@@ -56,9 +64,6 @@ export function createInboundMessageService(): InboundMessageService {
 /** Large messages whose content is in memory at once: it can be 64 MB, and is some times that while it is read. */
 const largeAtOnce = 1
 
-/** Bytes. Of longer messages the source is read again while it is written. */
-const largeMessage = 262_144
-
 type MailboxOptions<More> = {
   table: MessageTable
   kind: 'capturedMessage' | 'inboundMessage'
@@ -82,17 +87,18 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
     async get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>) {
       const row = await findMessage(handle, table, scope, id)
       if (row === undefined) throw notFound(noun, id)
-      const { size, content: beginning } = row
-      if (size > largeMessage) await enterLarge?.()
-      const giveBack = size > beginning.length ? await slots.take() : null
+      const { size } = row
+      const isLarge = size > largeMessage
+      if (isLarge) await enterLarge?.()
+      const giveBack = isLarge ? await slots.take() : null
       try {
         const content = await readRest(handle, table, row)
         if (content === undefined) throw notFound(noun, id)
         // Before it is read, which may take it away.
-        const source =
-          size > largeMessage
-            ? new LongText(() => base64InPieces(readSlices(handle, table, { id, size })))
-            : content.toString('base64')
+        // Of a large one it is read again while it is written.
+        const source = isLarge
+          ? new LongText(() => base64InPieces(readSlices(handle, table, { id, size })))
+          : content.toString('base64')
         return { ...summaryOf(row), ...(await readAside(content)), source }
       } finally {
         giveBack?.()

@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
-import { type Composer, createComposer, type MessageParts } from './compose.ts'
+import { createSlots } from '../../slots.ts'
+import { type Composer, createComposer, isPersonal, type MessageParts } from './compose.ts'
 import { createMailTokens } from './tokens.ts'
 
 export type ComposingOptions = {
-  /** That the tokens in messages are made with. */
+  /** The encryption key, from which the keys of the tokens are derived. */
   key: Buffer
   /** Where this service is reached from outside, without a slash at the end. */
   publicUrl: () => string
@@ -22,26 +23,43 @@ export type ComposingTask = {
   only: number | null
 }
 
+/** What a thread has made: the message, or why there is none. */
+export type Composed = { message: Uint8Array } | { error: string }
+
 /** Encoding, hashing and signing of a longer content takes tens of milliseconds and more. Bytes, about. */
 const largeBytes = 262_144
+/** Threads at once. Each takes tens of megabytes beside its message. */
+const threadsAtOnce = 2
 
-/**
- * A composer that composes large messages in a thread, so that others have their turn meanwhile. The attachments of
- * those are taken over: they are empty afterwards.
- */
+/** A composer that composes large messages in a thread, so that others have their turn meanwhile. */
 export function createMailComposer({ key, publicUrl, clock }: ComposingOptions): Composer {
   const composer = createComposer({ tokens: createMailTokens(key), publicUrl, clock })
+  const threads = createSlots(threadsAtOnce)
 
-  return {
-    async compose(parts, only) {
-      if (sizeOf(parts) <= largeBytes) return composer.compose(parts, only)
-      return composeAside({ key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only })
-    },
+  /** In a thread; null: there could be none, or it came to nothing. */
+  async function composeAside(parts: MessageParts, only: number | null): Promise<Composed | null> {
+    const giveBack = await threads.take()
+    try {
+      return await inThread({ key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only })
+    } finally {
+      giveBack()
+    }
   }
 
   /** It is not asked where no link needs it. */
   function publicUrlOf({ email }: MessageParts): string | null {
-    return email.audienceId !== null || email.trackOpens || email.trackClicks ? publicUrl() : null
+    return isPersonal(email) ? publicUrl() : null
+  }
+
+  return {
+    async compose(parts, only) {
+      const composed = sizeOf(parts) > largeBytes ? await composeAside(parts, only) : null
+      // Better that others wait than that it is not sent.
+      if (composed === null) return composer.compose(parts, only)
+      if ('error' in composed) throw new Error(composed.error)
+      const { buffer, byteOffset, byteLength } = composed.message
+      return Buffer.from(buffer, byteOffset, byteLength)
+    },
   }
 }
 
@@ -50,20 +68,11 @@ function sizeOf({ content }: MessageParts): number {
   return content.attachments.reduce((sum, attachment) => sum + attachment.content.length, texts)
 }
 
-async function composeAside(task: ComposingTask): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
-  // Memory that is not shared with anything else can be handed over: that of a Buffer that has all of it.
-  const own = task.parts.content.attachments
-    .map(({ content }) => content)
-    .filter((content) => content.length > 0 && content.length === content.buffer.byteLength)
-  const thread = new Worker(new URL('./compose-thread.ts', import.meta.url), {
-    workerData: task,
-    transferList: [...new Set(own.map((content) => content.buffer as ArrayBuffer))],
-    execArgv: [],
+function inThread(task: ComposingTask): Promise<Composed | null> {
+  return new Promise((resolve) => {
+    const thread = new Worker(new URL('./compose-thread.ts', import.meta.url), { workerData: task, execArgv: [] })
+    thread.once('message', resolve)
+    thread.once('error', () => resolve(null))
+    thread.once('exit', () => resolve(null))
   })
-  thread.once('message', resolve)
-  thread.once('error', reject)
-  thread.once('exit', () => reject(new Error('the thread that composed the message ended without one')))
-  const { buffer, byteOffset, byteLength } = await promise
-  return Buffer.from(buffer, byteOffset, byteLength)
 }

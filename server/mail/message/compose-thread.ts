@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../../errno.ts'
 import { createComposer } from './compose.ts'
-import type { ComposingTask } from './compose-aside.ts'
+import type { Composed, ComposingTask } from './compose-aside.ts'
 import { createMailTokens } from './tokens.ts'
 
 /* Composes the message it is started with, and sends it: see `createMailComposer`. */
@@ -18,6 +19,15 @@ const attachments = content.attachments.map((attachment) => ({
   ...attachment,
   content: Buffer.from(attachment.content.buffer, attachment.content.byteOffset, attachment.content.byteLength),
 }))
-const message = await composer.compose({ ...parts, content: { ...content, attachments } }, only)
-const own = message.length === message.buffer.byteLength ? message : Buffer.from(message)
-parentPort?.postMessage(own, [own.buffer as ArrayBuffer])
+async function compose(): Promise<Composed> {
+  try {
+    return { message: await composer.compose({ ...parts, content: { ...content, attachments } }, only) }
+  } catch (error) {
+    return { error: messageOf(error) }
+  }
+}
+
+const composed = await compose()
+// Memory that is not shared with anything else can be handed over.
+const isOwn = 'message' in composed && composed.message.length === composed.message.buffer.byteLength
+parentPort?.postMessage(composed, isOwn ? [composed.message.buffer as ArrayBuffer] : [])

@@ -10,7 +10,7 @@ const file = (content: Buffer) => ({
 })
 
 describe('a large message', () => {
-  test('is composed in a thread as it would be here, and takes over its files', async () => {
+  test('is composed in a thread as it would be here', async () => {
     const html = `<p>Grüße</p>\n<a href="https://example.com/">there</a>\n`.repeat(10_000)
     const content = randomBytes(1_000_000)
     const make = (bytes: Buffer) =>
@@ -18,10 +18,7 @@ describe('a large message', () => {
         email: { id: 'email_01jqz4x7m8e5v9t2k6r3w0y1ab', trackClicks: true, trackOpens: true },
         content: { html, attachments: [file(bytes)] },
       })
-    // A Buffer that has its memory for itself.
-    const own = Buffer.from(new Uint8Array(content).buffer)
-    const message = await mailComposer.compose(make(own), 0)
-    expect(own).toHaveLength(0)
+    const message = await mailComposer.compose(make(content), 0)
     expect(await verified(message)).toEqual(bothPass)
     const [there, here] = [await parsed(message), await parsed(await composer.compose(make(content), 0))]
     expect(there.attachments.map((attachment) => attachment.content.equals(content))).toEqual([true])
