@@ -140,7 +140,9 @@ export async function startService(
       ...env,
     },
     readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
-    usualLine: /^Email leaves over the relay /,
+    // How it is set up, and what that lacks for a service that strangers use.
+    usualLine:
+      /^(Email leaves over the relay |No email leaves this machine|Webhooks may lead to )|"msg":"(PUBLIC_URL|INBOUND_SMTP_PORT) is not set/,
   })
   const url = running.ready?.[1]
   if (url === undefined) throw new Error('the service did not tell where it listens')
