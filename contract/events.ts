@@ -59,7 +59,7 @@ const listQuery = z.strictObject({
     'Only events after this one: the way to poll. 422 `event_not_found` when the key sees no such event, or not any more.',
   )
     .optional()
-    // No example: whoever tries it out with one that is no event of theirs gets no list.
+    // No example: in Swagger UI it would be sent, and an account without that event gets 422.
     .meta({ example: undefined }),
   order: z
     .enum(['desc', 'asc'])

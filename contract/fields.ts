@@ -46,8 +46,8 @@ const maxCounted = 65_536
 /** What a bound of a string may have beside its number. */
 type StringOptions = {
   /**
-   * Octets of UTF-8 instead of characters, of which at most 65,536 are counted. A first look only: who stores the value
-   * counts them exactly.
+   * `octets`: the length in UTF-16 units is at most `max`. It is a lower bound of the length in UTF-8, which the feature
+   * that stores the value checks. Required above 65,536, because characters are counted one by one. Default: `characters`.
    */
   unit?: 'characters' | 'octets'
   /** What a value that is too long is told. Default: `must be at most … characters`. */

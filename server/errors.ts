@@ -21,9 +21,13 @@ export class DomainError extends Error {
   }
 }
 
-/** The refusal for an object that is not there, or not this account's. */
+/** What test and live keys share. Everything else has a mode. */
+const shared: readonly string[] = ['audience', 'domain', 'subscriber']
+
+/** The error for an object that does not exist, or that the key cannot see: of another account, or of the other mode. */
 export function notFound(what: string, id: string): DomainError {
-  return new DomainError('not_found', `There is no ${what} with the id "${id}" in this account.`)
+  const hint = shared.includes(what) ? '' : ' A test key finds what test keys made, a live key what live keys made.'
+  return new DomainError('not_found', `There is no ${what} with the id "${id}" in this account.${hint}`)
 }
 
 /** The refusal of one field that has not the form the published schema asks for. */

@@ -11,10 +11,17 @@ export function buildProgram(): Command {
       'after',
       '\nThe database is that of DATABASE_URL, or the embedded one in DATA_DIR (default: .postern/).',
     )
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'postern: ')) })
+    .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
     .exitOverride()
   addKeysCommands(program)
   addAccountsCommands(program)
   addMigrateCommand(program)
   return program
+}
+
+/** What cannot be understood is told with the way to see how it is written. A wrong value says what is allowed. */
+function inOurWords(text: string): string {
+  return text
+    .replace(/^error: ((?:missing|unknown|too many) .*)$/m, 'postern: $1; try --help')
+    .replace(/^error: /, 'postern: ')
 }

@@ -131,7 +131,7 @@ async function placeOf(handle: Handle, scope: Scope, given: { after: string } | 
   if (place !== null) return place
   throw new DomainError(
     'event_not_found',
-    `There is no event "${id}" that this key sees, or it is not kept any more, so what came after it cannot be told. To go on, leave out "${parameter}" and give "since" with the time of your last event and "order=asc"; without "since" you get all events that are kept.`,
+    `There is no event "${id}" for this key: it does not exist, was deleted after its retention, or belongs to the other mode. So the events after it cannot be determined. To go on, leave out "${parameter}" and give "since" with the time of your last event and "order=asc"; without "since" you get all events.`,
   )
 }
 

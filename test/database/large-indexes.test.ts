@@ -2,10 +2,11 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { warnOfMissingIndexes } from '../../server/database/large-indexes.ts'
-import { migrateToLatest, migrations } from '../../server/database/migrate.ts'
+import { migrateToLatest } from '../../server/database/migrate.ts'
 import { selectEmails } from '../../server/emails/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
+import { resetToBefore } from '../support/older-schema.ts'
 import { testing } from '../support/scope.ts'
 
 let database: TestDatabase
@@ -14,9 +15,7 @@ const at = new Date('2026-03-01T09:30:00.000Z')
 
 /** Of the version before there were modes, with a table of emails of `megabytes`. Returns the account. */
 async function migrateWith(megabytes: number): Promise<string> {
-  await sql`DROP SCHEMA public CASCADE`.execute(db)
-  await sql`CREATE SCHEMA public`.execute(db)
-  await migrateToLatest(db, Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0004')))
+  await resetToBefore(db, '0004')
   const accountId = await seedAccount(db, at)
   await sql`ALTER TABLE emails ALTER subject SET STORAGE EXTERNAL`.execute(db)
   const emailId = await seedEmail(db, { accountId, at, to: ['ada@example.org'] })

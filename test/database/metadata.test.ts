@@ -1,29 +1,26 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateToLatest, migrations } from '../../server/database/migrate.ts'
+import { migrateToLatest } from '../../server/database/migrate.ts'
 import { pairsOf } from '../../server/emails/metadata.ts'
 import { selectEmails } from '../../server/emails/queries.ts'
 import { newId } from '../../server/ids.ts'
 import { selectWebhooks } from '../../server/webhooks/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
+import { resetToBefore } from '../support/older-schema.ts'
 import { live } from '../support/scope.ts'
 
 let database: TestDatabase
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await sql`DROP SCHEMA public CASCADE`.execute(database.db)
-  await sql`CREATE SCHEMA public`.execute(database.db)
+  await resetToBefore(database.db, '0008-metadata')
 })
 afterAll(() => database.drop())
 
 test('emails and webhooks from before there was metadata have none, and what an older process adds has none', async () => {
   const { db } = database
   const at = new Date('2026-03-01T09:30:00.000Z')
-  const names = Object.keys(migrations)
-  const first = names.findIndex((name) => name.endsWith('-metadata'))
-  await migrateToLatest(db, Object.fromEntries(Object.entries(migrations).slice(0, first)))
   const accountId = await seedAccount(db, at)
   const addEmail = () => seedEmail(db, { accountId, at, to: ['ada@example.org'] })
   const addWebhook = async () => {
@@ -36,7 +33,7 @@ test('emails and webhooks from before there was metadata have none, and what an 
   }
   const emails = [await addEmail()]
   const webhooks = [await addWebhook()]
-  expect(await migrateToLatest(db)).toEqual(names.slice(first))
+  await migrateToLatest(db)
   emails.push(await addEmail())
   webhooks.push(await addWebhook())
 

@@ -1,26 +1,23 @@
-import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../server/clock.ts'
-import { migrateToLatest, migrations } from '../../server/database/migrate.ts'
+import { migrateToLatest } from '../../server/database/migrate.ts'
 import { newId } from '../../server/ids.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
+import { resetToBefore } from '../support/older-schema.ts'
 
 let database: TestDatabase
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await sql`DROP SCHEMA public CASCADE`.execute(database.db)
-  await sql`CREATE SCHEMA public`.execute(database.db)
+  await resetToBefore(database.db, '0003')
 })
 afterAll(() => database.drop())
 
 test('suppressed addresses from before sources were kept have the one that is known of them', async () => {
   const { db } = database
   const at = new Date('2026-03-01T09:30:00.000Z')
-  const older = Object.entries(migrations).filter(([name]) => name < '0003')
-  await migrateToLatest(db, Object.fromEntries(older))
   const accountId = await seedAccount(db, at)
   const to = ['taken@example.org', 'refused@example.org']
   const emailId = await seedEmail(db, { accountId, at, to })

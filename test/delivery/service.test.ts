@@ -36,6 +36,20 @@ function held(): { behaviour: Behaviour; release: (status: number) => void } {
   }
 }
 
+/** Cancels the delivery of an event while its attempt is in flight and sends it again. Returns its id. */
+async function resendWhileInFlight(...behaviours: readonly [Behaviour, Behaviour]): Promise<string> {
+  receiver.respondOnce(...behaviours)
+  await engine.emit()
+  await receiver.received(1)
+  const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
+  const { id } = row ?? expect.fail('no delivery')
+  await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
+  await engine.advance(1)
+  await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
+  await receiver.received(2)
+  return id
+}
+
 describe('resending', () => {
   it('brings a scheduled retry forward and makes one sequence of attempts, not two', async () => {
     receiver.respond(answer(500))
@@ -82,15 +96,7 @@ describe('resending', () => {
     'sends it again although an attempt from before it was canceled is in flight, which then %s',
     async (_, status) => {
       const hold = held()
-      receiver.respondOnce(hold.behaviour, answer(204))
-      await engine.emit()
-      await receiver.received(1)
-      const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-      const { id } = row ?? expect.fail('no delivery')
-      await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
-      await engine.advance(1)
-      await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
-      await receiver.received(2)
+      const id = await resendWhileInFlight(hold.behaviour, answer(204))
       expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
       hold.release(status)
       expect(await onlyDelivery(2)).toMatchObject({ status: 'succeeded', next_attempt_at: null })
@@ -101,15 +107,7 @@ describe('resending', () => {
 
   it('sends it again also when the attempt from before ends first, and keeps both in the log', async () => {
     const [first, second] = [held(), held()]
-    receiver.respondOnce(first.behaviour, second.behaviour)
-    await engine.emit()
-    await receiver.received(1)
-    const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-    const { id } = row ?? expect.fail('no delivery')
-    await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
-    await engine.advance(1)
-    await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
-    await receiver.received(2)
+    const id = await resendWhileInFlight(first.behaviour, second.behaviour)
     first.release(200)
     expect(await onlyDelivery(1)).toMatchObject({ status: 'pending' })
     second.release(500)

@@ -2,13 +2,14 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connect, type Db, inTransaction } from '../../server/database/connection.ts'
-import { migrateToLatest, migrations } from '../../server/database/migrate.ts'
+import { migrateToLatest } from '../../server/database/migrate.ts'
 import { createEventService } from '../../server/events/service.ts'
 import { firstIdAt, newId } from '../../server/ids.ts'
 import { findPlace, givePositions, lastPositionBefore } from '../../server/outbox/positions.ts'
 import { createRetention } from '../../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
+import { resetToBefore } from '../support/older-schema.ts'
 import { live } from '../support/scope.ts'
 
 let database: TestDatabase
@@ -253,9 +254,7 @@ describe('an upgrade', () => {
 
   test('keeps the events of before in the order of their ids, first, and counts what an old process does', async () => {
     await using old = await createTestDatabase()
-    await sql`DROP SCHEMA public CASCADE`.execute(old.db)
-    await sql`CREATE SCHEMA public`.execute(old.db)
-    await migrateToLatest(old.db, Object.fromEntries(Object.entries(migrations).filter(([name]) => name < '0004')))
+    await resetToBefore(old.db, '0004')
     const accountId = accountOf()
     const [sent, waiting] = [newIds(5), newIds(3)]
     await append(old.db, [...sent, ...waiting], accountId)
