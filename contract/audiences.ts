@@ -106,7 +106,8 @@ export const audiences = c.router({
     method: 'DELETE',
     path: '/v1/audiences/:id',
     summary: 'Delete an audience',
-    description: 'The people stay. Emits `contact.deleted` for each contact.',
+    description:
+      'The people stay. Emits `contact.deleted` for each contact. Where a contact is `unsubscribed`, that needs a live key.',
     pathParams: idParam,
     ...outcome(
       { operationId: 'deleteAudience', tag: 'Audiences', permission: 'audiences:write', errors: ['not_found'] },

@@ -134,7 +134,8 @@ export const contacts = c.router({
     method: 'DELETE',
     path: '/v1/audiences/:audienceId/contacts/:subscriberId',
     summary: 'Remove a contact',
-    description: 'Takes the person off the list; the subscriber stays. Emits `contact.deleted`.',
+    description:
+      'Takes the person off the list; the subscriber stays. Emits `contact.deleted`. To remove one that is `unsubscribed` needs a live key.',
     pathParams: contactParams,
     ...outcome(
       { operationId: 'removeContact', tag: 'Contacts', permission: 'contacts:write', errors: ['not_found'] },

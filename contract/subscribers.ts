@@ -114,7 +114,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers/:id',
     summary: 'Update a subscriber',
     description:
-      'Changes the fields given. Emits `contact.updated` for each audience when the address or a name really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key.',
+      'Changes the fields given. Emits `contact.updated` for each audience when the address or a name really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key, and so does another address of theirs.',
     pathParams: idParam,
     body: updateSubscriber,
     ...outcome(
@@ -133,7 +133,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers/:id',
     summary: 'Delete a subscriber',
     description:
-      'Removes the person from everything. Emits `contact.deleted` for each audience, then `subscriber.removed`.',
+      'Removes the person from everything. Emits `contact.deleted` for each audience, then `subscriber.removed`. For a person who unsubscribed, from everything or from an audience, that needs a live key.',
     pathParams: idParam,
     ...outcome(
       { operationId: 'deleteSubscriber', tag: 'Subscribers', permission: 'subscribers:write', errors: ['not_found'] },

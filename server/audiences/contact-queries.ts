@@ -142,17 +142,18 @@ export async function selectContacts(
   return query.orderBy('contacts.subscriber_id', 'desc').limit(page.limit).execute()
 }
 
-/** Answers whether the contact was there. */
+/** Returns the status the contact had; undefined: it was not there. */
 export async function deleteContact(
   trx: Trx,
   accountId: string,
   { audienceId, subscriberId }: ContactKey,
-): Promise<boolean> {
-  const { numDeletedRows } = await trx
+): Promise<SubscriptionStatus | undefined> {
+  const row = await trx
     .deleteFrom('contacts')
     .where('audience_id', '=', audienceId)
     .where('subscriber_id', '=', subscriberId)
     .where('account_id', '=', accountId)
+    .returning('status')
     .executeTakeFirst()
-  return numDeletedRows > 0n
+  return row?.status
 }

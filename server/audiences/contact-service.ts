@@ -2,12 +2,13 @@ import type { AddContact, Contact, ContactListQuery, UpdateContact } from '../..
 import type { Page } from '../../contract/pagination.ts'
 import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { DomainError, liveKeyNeeded, notFound } from '../errors.ts'
+import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { Scope } from '../scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
+import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import {
   addContact,
   type ContactKey,
@@ -48,7 +49,7 @@ export type ContactService = {
     accountId: string,
     audience: { id: string; addressKeys: readonly string[] },
   ): Promise<Set<string> | null>
-  /** The subscriber stays. Emits `contact.deleted`. */
+  /** The subscriber stays. Emits `contact.deleted`. With a test key, `authentication_error` for one that unsubscribed. */
   remove(handle: Handle, scope: Scope, key: ContactKey): Promise<void>
 }
 
@@ -102,9 +103,8 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
             `The subscriber "${person.id}" unsubscribed from everything. Set the status of the subscriber to "active" first.`,
           )
         }
-        if (mode === 'test' && status === 'active' && before.status === 'unsubscribed') {
-          throw liveKeyNeeded('Making a contact active again')
-        }
+        const isUnsubscribed = status === 'active' && before.status === 'unsubscribed'
+        guardUnsubscribing('Making a contact active again', { mode, isUnsubscribed })
         await changePerson(trx, dependencies, person, {
           mode,
           patch: { firstName, lastName },
@@ -119,7 +119,10 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
     },
     async remove(handle, scope, key) {
       await inTransaction(handle, async (trx) => {
-        if (!(await deleteContact(trx, scope.accountId, key))) throw noContact(key)
+        const status = await deleteContact(trx, scope.accountId, key)
+        if (status === undefined) throw noContact(key)
+        const isUnsubscribed = status === 'unsubscribed'
+        guardUnsubscribing('Removing a contact that unsubscribed', { mode: scope.mode, isUnsubscribed })
         await outbox.append(trx, scope, [{ type: 'contact.deleted', data: key }])
       })
     },

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { AudiencesTable } from '../database/tables/people.ts'
+import type { AudiencesTable, ContactsTable } from '../database/tables/people.ts'
 
 export type AudienceRow = Selectable<AudiencesTable>
 
@@ -70,8 +70,8 @@ export async function deleteAudience(trx: Trx, id: string): Promise<void> {
 }
 
 /**
- * Deletes the next contacts of an audience and answers whose they were. Locks them in the order of
- * their subscribers, as everything does that locks several contacts of one audience.
+ * Deletes the next contacts of an audience and returns whose they were, with their statuses. Locks them in the
+ * order of their subscribers, as everything does that locks several contacts of one audience.
  *
  * @param page.after The subscriber to go on behind; empty at the start.
  */
@@ -79,10 +79,10 @@ export async function deleteContacts(
   trx: Trx,
   audienceId: string,
   page: { after: string; limit: number },
-): Promise<string[]> {
+): Promise<Pick<Selectable<ContactsTable>, 'subscriber_id' | 'status'>[]> {
   const rows = await trx
     .selectFrom('contacts')
-    .select('subscriber_id')
+    .select(['subscriber_id', 'status'])
     .where('audience_id', '=', audienceId)
     .where('subscriber_id', '>', page.after)
     .orderBy('subscriber_id')
@@ -95,5 +95,5 @@ export async function deleteContacts(
     .where('audience_id', '=', audienceId)
     .where('subscriber_id', '=', sql<string>`ANY(${subscriberIds}::text[])`)
     .execute()
-  return subscriberIds
+  return rows
 }

@@ -7,6 +7,7 @@ import { newId } from '../ids.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { Scope } from '../scope.ts'
+import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import {
   type AudienceRow,
   deleteAudience,
@@ -28,7 +29,10 @@ export type AudienceService = {
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Audience>>
   get(handle: Handle, accountId: string, id: string): Promise<Audience>
   update(handle: Handle, accountId: string, id: string, patch: UpdateAudience): Promise<Audience>
-  /** The people stay. Emits `contact.deleted` for each contact. */
+  /**
+   * The people stay. Emits `contact.deleted` for each contact. With a test key, `authentication_error` where somebody
+   * unsubscribed from it.
+   */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
 
@@ -64,16 +68,24 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
         // From here on nobody can be added.
         const audience = await lockAudience(trx, scope.accountId, id, 'delete')
         if (audience === undefined) throw notFound('audience', id)
-        let chunk: string[]
+        let chunk: Awaited<ReturnType<typeof deleteContacts>>
         let after = ''
         do {
           chunk = await deleteContacts(trx, id, { after, limit: chunkSize })
+          const isUnsubscribed = chunk.some(({ status }) => status === 'unsubscribed')
+          guardUnsubscribing('Deleting an audience that somebody unsubscribed from', {
+            mode: scope.mode,
+            isUnsubscribed,
+          })
           await outbox.append(
             trx,
             scope,
-            chunk.map((subscriberId) => ({ type: 'contact.deleted', data: { subscriberId, audienceId: id } })),
+            chunk.map((contact) => ({
+              type: 'contact.deleted',
+              data: { subscriberId: contact.subscriber_id, audienceId: id },
+            })),
           )
-          after = chunk.at(-1) ?? after
+          after = chunk.at(-1)?.subscriber_id ?? after
         } while (chunk.length === chunkSize)
         await deleteAudience(trx, id)
       })

@@ -2,13 +2,15 @@ import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
-import { DomainError, liveKeyNeeded } from '../errors.ts'
+import { DomainError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import type { Scope } from '../scope.ts'
+import { addressKey } from './address.ts'
 import { changeOf, type SubscriberPatch } from './change.ts'
 import { changeMemberships } from './memberships.ts'
-import { insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
+import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
+import { guardUnsubscribing } from './unsubscribing.ts'
 
 /*
  * What may be done to a person from outside this feature too: contacts are people. A person's row is
@@ -58,8 +60,8 @@ export async function lockPerson(trx: Trx, accountId: string, id: string): Promi
 /**
  * Changes a locked person, with all that follows: `subscriber.unsubscribed` when they become
  * unsubscribed, and `contact.updated` for each audience where something changed by it. Nothing
- * happens when nothing really changes. A test key cannot make anybody active again who had unsubscribed:
- * `authentication_error`.
+ * happens when nothing really changes. A test key can neither make anybody active again who had unsubscribed, nor
+ * give somebody who unsubscribed, from everything or from an audience, another address: `authentication_error`.
  *
  * @param mode Of what causes the change.
  * @param contact The status one contact shall get by the same request, told in the same event.
@@ -74,8 +76,12 @@ export async function changePerson(
     { email: person.email, firstName: person.first_name, lastName: person.last_name, status: person.status },
     patch,
   )
-  if (mode === 'test' && changed.includes('status') && after.status === 'active') {
-    throw liveKeyNeeded('Making a subscriber active again')
+  const isMadeActive = changed.includes('status') && after.status === 'active'
+  guardUnsubscribing('Making a subscriber active again', { mode, isUnsubscribed: isMadeActive })
+  if (mode === 'test' && addressKey(after.email) !== addressKey(person.email)) {
+    // The old address could be added anew, as one that never unsubscribed.
+    const isUnsubscribed = await hasUnsubscribed(trx, person)
+    guardUnsubscribing('Changing the address of a subscriber who unsubscribed', { mode, isUnsubscribed })
   }
   const updated =
     changed.length === 0 ? person : await updateSubscriber(trx, person.id, after, dependencies.clock.now())

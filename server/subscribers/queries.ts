@@ -108,6 +108,19 @@ export async function updateSubscriber(
   }
 }
 
+/** Whether a locked person unsubscribed from everything or from an audience. */
+export async function hasUnsubscribed(trx: Trx, person: Pick<SubscriberRow, 'id' | 'status'>): Promise<boolean> {
+  if (person.status === 'unsubscribed') return true
+  const row = await trx
+    .selectFrom('contacts')
+    .select('audience_id')
+    .where('subscriber_id', '=', person.id)
+    .where('status', '=', 'unsubscribed')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export async function deleteSubscriber(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('subscribers').where('id', '=', id).execute()
 }

@@ -1,13 +1,21 @@
 import type { Page } from '../../contract/pagination.ts'
 import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscriber } from '../../contract/subscribers.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { liveKeyNeeded, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { Scope } from '../scope.ts'
 import { liftUnsubscribe } from '../suppressions/lift.ts'
 import { removeMemberships } from './memberships.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
-import { deleteSubscriber, findSubscriber, lockSubscriber, type SubscriberRow, selectSubscribers } from './queries.ts'
+import {
+  deleteSubscriber,
+  findSubscriber,
+  hasUnsubscribed,
+  lockSubscriber,
+  type SubscriberRow,
+  selectSubscribers,
+} from './queries.ts'
+import { guardUnsubscribing } from './unsubscribing.ts'
 
 /** Use cases around people, whom both modes share. Throws DomainErrors; every call is limited to one account. */
 export type SubscriberService = {
@@ -20,10 +28,13 @@ export type SubscriberService = {
    * Emits `contact.updated` for each audience with what really changed; with the status
    * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are, and takes back
    * what an unsubscribe link has put on the suppression list; with a test key it is `authentication_error` where
-   * that would take back an unsubscribing.
+   * that would take back an unsubscribing, and so is another address of a person who unsubscribed.
    */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
-  /** Emits `contact.deleted` for each audience, then `subscriber.removed`. */
+  /**
+   * Emits `contact.deleted` for each audience, then `subscriber.removed`. With a test key, `authentication_error` for
+   * a person who unsubscribed from everything or from an audience.
+   */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
    * From everything: emits `subscriber.unsubscribed`, then `contact.updated` for each contact that
@@ -41,7 +52,7 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       const changed = await changePerson(trx, dependencies, person, { patch, mode })
       // Also of one who was active: whoever says so wants emails to reach them.
       const lifts = patch.status === 'active' && (await liftUnsubscribe(trx, accountId, changed.email))
-      if (lifts && mode === 'test') throw liveKeyNeeded('Taking back an unsubscribing')
+      guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })
       return toSubscriber(changed)
     })
   }
@@ -67,6 +78,8 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       await inTransaction(handle, async (trx) => {
         const person = await lockSubscriber(trx, scope.accountId, id, 'delete')
         if (person === undefined) throw notFound('subscriber', id)
+        const isUnsubscribed = scope.mode === 'test' && (await hasUnsubscribed(trx, person))
+        guardUnsubscribing('Deleting a subscriber who unsubscribed', { mode: scope.mode, isUnsubscribed })
         await removeMemberships(trx, dependencies, person, scope.mode)
         await deleteSubscriber(trx, id)
         await dependencies.outbox.append(trx, scope, [

@@ -85,6 +85,52 @@ test('every operation is judged', () => {
   expect(operations.map(({ id }) => id).toSorted()).toEqual(Object.keys(kinds).toSorted())
 })
 
+type Attempt = {
+  operationId: string
+  /** 401: it would have the person be written to again. */
+  status: number
+  body?: (person: { email: string }) => unknown
+}
+
+/** What a test key can do about people and lists, by name: each operation that both modes share. */
+function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, Attempt][] {
+  const isEverything = unsubscribedFrom === 'everything'
+  const active = () => ({ status: 'active' })
+  const attempts: Record<string, Attempt> = {
+    'to add the subscriber again': { operationId: 'createSubscriber', status: 409, body: ({ email }) => ({ email }) },
+    'to make the subscriber active': {
+      operationId: 'updateSubscriber',
+      status: isEverything ? 401 : 200,
+      body: active,
+    },
+    'to free the address': {
+      operationId: 'updateSubscriber',
+      status: 401,
+      body: ({ email }) => ({ email: `not-${email}` }),
+    },
+    'to write the address otherwise': {
+      operationId: 'updateSubscriber',
+      status: 200,
+      body: ({ email }) => ({ email: email.toUpperCase(), firstName: 'Ada' }),
+    },
+    'to delete the subscriber': { operationId: 'deleteSubscriber', status: 401 },
+    'to unsubscribe once more': { operationId: 'unsubscribeSubscriber', status: 200 },
+    'to make another audience': { operationId: 'createAudience', status: 201, body: () => ({ name: 'News' }) },
+    'to change the audience': { operationId: 'updateAudience', status: 200, body: () => ({ name: 'Newer' }) },
+    'to delete the audience': { operationId: 'deleteAudience', status: 401 },
+    'to add the contact again': { operationId: 'addContact', status: 409, body: ({ email }) => ({ email }) },
+    'to make the contact active': { operationId: 'updateContact', status: isEverything ? 422 : 401, body: active },
+    'to remove the contact': { operationId: 'removeContact', status: 401 },
+  }
+  return Object.entries(attempts)
+}
+
+test('everything both modes share about people is tried with a test key', () => {
+  const writing = ofKind('shared').filter(({ method, id }) => method !== 'GET' && id !== 'createDomain')
+  const tried = triesToReach('everything').map(([, { operationId }]) => operationId)
+  expect(new Set(tried)).toEqual(new Set(writing.map(({ id }) => id)))
+})
+
 describe('with a key of each mode', () => {
   let service: TestService
   let fixtures: Fixtures
@@ -222,22 +268,97 @@ describe('with a key of each mode', () => {
     },
   )
 
-  test('a test key unsubscribes people, and takes back no unsubscribing', async () => {
+  describe.each([['an audience'], ['everything']] as const)('a person who unsubscribed from %s', (unsubscribedFrom) => {
+    type Person = { email: string; audienceId: string; subscriberId: string }
+
+    async function unsubscribed(): Promise<Person> {
+      const live = clientOf('live')
+      const email = fixtures.newEmail()
+      const { id: audienceId } = await live.succeed(contract.audiences.create, { body: { name: 'News' } })
+      const { subscriberId } = await live.succeed(contract.contacts.add, { params: { audienceId }, body: { email } })
+      if (unsubscribedFrom === 'everything') {
+        await live.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} })
+      } else {
+        const params = { audienceId, subscriberId }
+        await live.succeed(contract.contacts.update, { params, body: { status: 'unsubscribed' } })
+      }
+      return { email, audienceId, subscriberId }
+    }
+
+    /** The operation about the person, or about their audience. */
+    function tryIt(mode: Mode, id: string, person: Person, json: unknown) {
+      const operation = operationById(id)
+      const { audienceId, subscriberId } = person
+      const isOfAudience = operation.template.startsWith('/v1/audiences/{id}')
+      const path = pathOf(operation, { audienceId, subscriberId, id: isOfAudience ? audienceId : subscriberId })
+      return clientOf(mode).send(operation.method, path, json === undefined ? {} : { json })
+    }
+
+    test.each(triesToReach(unsubscribedFrom))(
+      'is not written to because a test key tries: %s',
+      async (name, attempt) => {
+        const person = await unsubscribed()
+        const body = attempt.body?.(person)
+        const answer = await tryIt('test', attempt.operationId, person, body)
+        const refused = {
+          status: 401,
+          body: { error: { code: 'authentication_error', message: expect.stringContaining('use a live key') } },
+        }
+        if (attempt.status === 401) expect(answer).toMatchObject(refused)
+        else expect(answer.status, name).toBe(attempt.status)
+        const { db } = service.database
+        const hers = await db
+          .selectFrom('events')
+          .select('type')
+          .where('body', 'like', `%${person.subscriberId}%`)
+          .execute()
+        // Whatever it did, an address that is added anew is no way round either.
+        await tryIt('test', 'createSubscriber', person, { email: person.email })
+        await tryIt('test', 'addContact', person, { email: person.email })
+        const { email: to, audienceId } = person
+        const newsletter = { from, to, audienceId, subject: 'News', html: '<p>News</p>' }
+        expect(await clientOf('live').succeed(contract.emails.send, { body: newsletter })).toMatchObject({
+          status: 'suppressed',
+        })
+        if (attempt.status !== 401) return
+        expect(hers.map(({ type }) => type)).not.toContain('contact.deleted')
+        expect((await tryIt('live', attempt.operationId, person, body)).status).toBeLessThan(300)
+      },
+    )
+  })
+
+  test('an address that only a link has unsubscribed is not made active again by a test key', async () => {
+    const email = fixtures.newEmail()
+    const emailId = newId('email', new Date())
+    const { id } = await clientOf('live').succeed(contract.subscribers.create, { body: { email } })
+    const { db } = service.database
+    const row = {
+      id: newId('suppression', new Date()),
+      account_id: service.accountId,
+      address: email,
+      address_key: email,
+    }
+    const by = { reason: 'unsubscribe', source: 'unsubscribe_link', email_id: emailId, created_at: new Date() } as const
+    await db
+      .insertInto('suppressions')
+      .values({ ...row, ...by })
+      .execute()
+    const path = `/v1/subscribers/${id}`
+    expect(await clientOf('test').send('PATCH', path, { json: { status: 'active' } })).toMatchObject({ status: 401 })
+    expect(await clientOf('live').send('PATCH', path, { json: { status: 'active' } })).toMatchObject({ status: 200 })
+  })
+
+  test('a test key does with people who unsubscribed from nothing what a live key does', async () => {
     const tried = clientOf('test')
-    const { id } = await tried.succeed(contract.subscribers.create, { body: { email: 'ada@example.org' } })
-    const audience = await tried.succeed(contract.audiences.create, { body: { name: 'News' } })
-    const contact = { audienceId: audience.id, subscriberId: id }
-    const inAudience = { params: { audienceId: audience.id }, body: { email: 'ada@example.org' } }
-    await tried.succeed(contract.contacts.add, inAudience)
-    await tried.succeed(contract.contacts.update, { params: contact, body: { status: 'unsubscribed' } })
-    const path = `/v1/audiences/${audience.id}/contacts/${id}`
-    const json = { status: 'active' }
-    expect(await tried.send('PATCH', path, { json })).toMatchObject({ status: 401 })
-    expect((await clientOf('live').send('PATCH', path, { json })).status).toBe(200)
-    await tried.succeed(contract.subscribers.unsubscribe, { params: { id }, body: {} })
-    expect(await tried.send('PATCH', `/v1/subscribers/${id}`, { json })).toMatchObject({ status: 401 })
-    expect(await tried.succeed(contract.subscribers.get, { params: { id } })).toMatchObject({ status: 'unsubscribed' })
-    expect((await clientOf('live').send('PATCH', `/v1/subscribers/${id}`, { json })).status).toBe(200)
+    const email = fixtures.newEmail()
+    const { id: audienceId } = await tried.succeed(contract.audiences.create, { body: { name: 'News' } })
+    const { subscriberId } = await tried.succeed(contract.contacts.add, { params: { audienceId }, body: { email } })
+    const params = { audienceId, subscriberId }
+    const person = { params: { id: subscriberId } }
+    await tried.succeed(contract.subscribers.update, { ...person, body: { email: fixtures.newEmail() } })
+    await tried.succeed(contract.contacts.remove, { params })
+    await tried.succeed(contract.subscribers.delete, person)
+    await tried.succeed(contract.audiences.delete, { params: { id: audienceId } })
   })
 })
 
