@@ -110,7 +110,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   await using starting = new AsyncDisposableStack()
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? createLogger({ level: config.logLevel })
-  const { sessionOptions } = options
   const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
 
   const tracer = await startTracer(config.tracing, logger)
@@ -120,7 +119,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   // Whoever waits for it is told; nobody has to.
   failure.promise.catch(() => undefined)
   const connectionString = await openDatabase()
-  const connecting = { connectionString, ...(sessionOptions === undefined ? {} : { sessionOptions }) }
+  const connecting = { connectionString, ...(options.sessionOptions && { sessionOptions: options.sessionOptions }) }
   // Two pools: a flood of requests must not keep the workers from settling, nor the other way round.
   const db = pool('postern', config.database.poolSize)
   const workerDb = config.roles.worker ? pool('postern workers', workerConnections) : db
@@ -173,7 +172,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         logger,
         concurrency: config.delivery.concurrency,
         webhookConcurrency: config.delivery.concurrencyPerWebhook,
-        retentionMs: config.retentionDays * 24 * 3_600_000,
+        retentionMs: config.retentionMs,
         checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
         onAttempt: metrics.onAttempt,
@@ -205,6 +204,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     exchange,
     keyring,
     clock,
+    retentionMs: config.retentionMs,
     wake: () => workers?.wakeDelivery(),
     tracer,
   })

@@ -34,8 +34,8 @@ export type Config = {
   readonly roles: { readonly api: boolean; readonly worker: boolean }
   /** Requests per minute of each plan. */
   readonly rateLimits: Readonly<Record<string, number>>
-  /** Events and attempts older than this go. May be a fraction. */
-  readonly retentionDays: number
+  /** Events and attempts older than this go. Milliseconds. */
+  readonly retentionMs: number
   readonly webhooks: { readonly allowPrivateNetworks: boolean; readonly allowHttp: boolean }
   readonly delivery: {
     /** Requests in flight in this process. */
@@ -110,7 +110,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     encryptionKey: values.ENCRYPTION_KEY,
     roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
     rateLimits: values.RATE_LIMITS,
-    retentionDays: values.RETENTION_DAYS,
+    retentionMs: values.RETENTION_DAYS * 24 * 3_600_000,
     webhooks: {
       allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
       allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,

@@ -63,7 +63,8 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     delivery.wake()
   })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
-  const recovering = { db, queue, turns, clock, wake: () => delivery.wake() }
+  const { retentionMs } = options
+  const recovering = { db, queue, turns, clock, retentionMs, wake: () => delivery.wake() }
   await queue.onTask('recovery', (data) => continueRecovery(recovering, data))
   await queue.onTask('recover', (data) => takeOverRecovery(recovering, data))
   const deleteExpired = createRetention(options)

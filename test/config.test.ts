@@ -32,7 +32,7 @@ describe('an empty environment', () => {
       encryptionKey: null,
       roles: { api: true, worker: true },
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
-      retentionDays: 30,
+      retentionMs: 30 * 24 * 3_600_000,
       webhooks: { allowPrivateNetworks: true, allowHttp: true },
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
       mail: {
@@ -146,7 +146,7 @@ describe('what is given', () => {
     expect(config.database).toMatchObject({ dataDir: '/var/lib/my data' })
     expect(config.roles).toEqual({ api: false, worker: true })
     expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
-    expect(config.retentionDays).toBe(0.5)
+    expect(config.retentionMs).toBe(12 * 3_600_000)
     expect(config.mail).toMatchObject({
       hostname: 'mail.example.com',
       dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],

@@ -212,10 +212,14 @@ it('what was kept is looked at again once an hour', async () => {
 
 describe('what is being recovered', () => {
   let days = 0
+  const longerMs = 1_000 * day
 
-  /** An engine without workers and with events that are past their retention, none of which was ever fanned out. */
+  /**
+   * An engine without workers and with events that are past their retention, none of which was ever fanned out. For
+   * recoveries it is longer, as while an operator changes it in one process after the other.
+   */
   async function missedEvents() {
-    const engine = await startEngine()
+    const engine = await startEngine({ retentionMs: longerMs })
     await engine.workers.stop(1_000)
     const webhook = await engine.addWebhook('http://127.0.0.1:9/')
     const since = engine.clock.now()
@@ -256,7 +260,7 @@ describe('what is being recovered', () => {
         },
       }
       const { id } = await engine.deliveries.recover(db, live(accountId), webhook, { since: since.toISOString() })
-      const means = { db, queue: watched, turns: createTurns(), clock, wake: () => undefined }
+      const means = { db, queue: watched, turns: createTurns(), clock, retentionMs: longerMs, wake: () => undefined }
       await continueRecovery(means, { accountId, recoveryId: id, task: 0 })
       expired.push(await deleteExpired())
 

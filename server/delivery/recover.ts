@@ -1,11 +1,18 @@
-import type { Clock } from '../clock.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { newId } from '../ids.ts'
 import type { Place } from '../outbox/positions.ts'
 import type { Queue, TaskData } from '../queue/queue.ts'
 import type { Turns } from '../queue/turns.ts'
 import { findWebhook, type WebhookTarget } from './queries.ts'
-import { awaitFanOuts, lastPositionOf, nextEvents, type PageOfEvents, recoverableOf } from './recoverable.ts'
+import {
+  awaitFanOuts,
+  knownSince,
+  lastPositionOf,
+  nextEvents,
+  type PageOfEvents,
+  type RetentionMeans,
+  recoverableOf,
+} from './recoverable.ts'
 import {
   endCanceled,
   findRecovery,
@@ -22,11 +29,10 @@ import {
 /** Batches worked on before other recoveries have their turn. */
 const batchesPerTask = 10
 
-export type RecoverMeans = {
+export type RecoverMeans = RetentionMeans & {
   db: Db
   queue: Queue
   turns: Pick<Turns, 'next'>
-  clock: Clock
   /** Called after deliveries were made due. */
   wake: () => void
 }
@@ -38,19 +44,24 @@ export type RecoverMeans = {
  */
 export async function continueRecovery(means: RecoverMeans, data: TaskData<'recovery'>): Promise<void> {
   const { db } = means
+  const begun = await findTask(db, data)
+  if (begun?.last_position === null) {
+    await awaitFanOuts(db)
+    await setLastPosition(db, data, await lastPositionOf(db, data.accountId))
+  }
   for (let batch = 1; batch <= batchesPerTask; batch++) {
-    const recovery = await findRecovery(db, data)
-    if (recovery === undefined || recovery.status !== 'running' || recovery.task !== data.task) return
-    if (recovery.last_position === null) {
-      await awaitFanOuts(db)
-      await setLastPosition(db, data, await lastPositionOf(db, data.accountId))
-      batch -= 1
-      continue
-    }
-    const page = await nextEvents(db, spanOf(recovery, Number(recovery.last_position)), placeOf(recovery))
+    const recovery = await findTask(db, data)
+    if (recovery === undefined) return
+    const page = await nextEvents(db, spanOf(recovery, means), placeOf(recovery))
     await inTransaction(db, (trx) => recoverPage(trx, means, { recovery, page, isLastBatch: batch === batchesPerTask }))
     means.wake()
   }
+}
+
+/** The recovery a task is for. Undefined: it has ended or gone on without this task. */
+async function findTask(db: Db, data: TaskData<'recovery'>): Promise<RecoveryRow | undefined> {
+  const recovery = await findRecovery(db, data)
+  return recovery?.status === 'running' && recovery.task === data.task ? recovery : undefined
 }
 
 /** A recovery that a process of the version before was asked for. Throws while another of the webhook is running. */
@@ -102,8 +113,8 @@ export async function startRecovery(
   return recovery
 }
 
-function spanOf({ account_id: accountId, since, until, types }: RecoveryRow, lastPosition: number) {
-  return { accountId, since, until, types, lastPosition }
+function spanOf({ account_id: accountId, since, until, types, last_position }: RecoveryRow, means: RetentionMeans) {
+  return { accountId, since: knownSince(since, means), until, types, lastPosition: Number(last_position) }
 }
 
 function placeOf({ at_position, at_id }: RecoveryRow): Place {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Mode, modes } from '../../contract/mode.ts'
+import type { Clock } from '../clock.ts'
 import type { Handle } from '../database/connection.ts'
 import { firstIdAt } from '../ids.ts'
 import { lastPositionBefore, lastUnpositioned, type Place, positionsOf } from '../outbox/positions.ts'
@@ -10,13 +11,34 @@ import { receives } from './subscription.ts'
  * What a recovery sends again: of the events in a span of time that the webhook receives as it is now, those that
  * have no delivery to it and those whose delivery failed or was canceled. Events are taken in the order of their
  * positions. The time of an event is the one it states, whatever the clock did afterwards.
+ *
+ * Events past the retention are left out. Some stay, for the sake of another webhook, when their accepted deliveries
+ * to this one are gone already, and then nothing tells them from events that were never sent to it.
  */
 
 /** Events looked at by one statement. */
 const pageSize = 1_000
 
+/**
+ * How much before the end of its retention an event is left out already: for clocks that differ, and for the time
+ * between looking for deliveries and making them. Milliseconds.
+ */
+const retentionMarginMs = 3_600_000
+
+export type RetentionMeans = {
+  clock: Clock
+  /** As of `createRetention`. */
+  retentionMs: number
+}
+
+/** From when on it is known of an event whether it was delivered: `since`, or later. It moves as time goes on. */
+export function knownSince(since: Date, { clock, retentionMs }: RetentionMeans): Date {
+  return new Date(Math.max(since.getTime(), clock.now().getTime() - retentionMs + retentionMarginMs))
+}
+
 export type Span = {
   accountId: string
+  /** As `knownSince` returns it. */
   since: Date
   /** Exclusive. Null: without an end. */
   until: Date | null

@@ -9,7 +9,6 @@ import type {
 import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { WebhookTestResult } from '../../contract/webhooks.ts'
-import type { Clock } from '../clock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -34,7 +33,7 @@ import {
   type WebhookTarget,
 } from './queries.ts'
 import { startRecovery } from './recover.ts'
-import { countRecoverable, lastPositionOf } from './recoverable.ts'
+import { countRecoverable, knownSince, lastPositionOf, type RetentionMeans } from './recoverable.ts'
 import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from './recovery-queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 import { faultOf } from './verdict.ts'
@@ -48,7 +47,7 @@ export type DeliveryService = {
   resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
    * Has events sent that the webhook has missed, in the background: those of a span of time that it receives as it is
-   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out.
+   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out, and so are events past the retention.
    *
    * One recovery of a webhook runs at a time. The same request returns the one that is running, with `started` false;
    * another is refused with `conflict`.
@@ -63,11 +62,10 @@ export type DeliveryService = {
   sendTest(handle: Handle, scope: Scope, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
 }
 
-export type DeliveryServiceOptions = {
+export type DeliveryServiceOptions = RetentionMeans & {
   queue: Queue
   exchange: Exchange
   keyring: Keyring
-  clock: Clock
   /** Called after a commit that made deliveries due. */
   wake: () => void
   /** Records the attempts of tests, within what is being done. Default: none are recorded. */
@@ -146,6 +144,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         const span = { since: new Date(request.since), until: toDate(request.until), types: request.types ?? null }
         const { count, isExact } = await countRecoverable(trx, await mustExist(trx, scope, webhookId), {
           ...span,
+          since: knownSince(span.since, options),
           accountId,
           lastPosition: await lastPositionOf(trx, accountId),
         })

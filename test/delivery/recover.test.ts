@@ -133,7 +133,14 @@ it('finds events and deliveries of a clock that was ahead by hours and then set 
   const keyring = { keysOf: () => expect.fail('nothing is signed') }
   const exchange = { send: () => expect.fail('nothing is sent'), close: async () => undefined }
   const clock = { now: () => since }
-  const deliveries = createDeliveryService({ queue, exchange, keyring, clock, wake: () => undefined })
+  const deliveries = createDeliveryService({
+    queue,
+    exchange,
+    keyring,
+    clock,
+    retentionMs: 86_400_000,
+    wake: () => undefined,
+  })
   expect(await deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })).toMatchObject({
     count: 2,
   })

@@ -28,7 +28,7 @@ async function missedEvents(count: number) {
   const { id } = await engine.deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })
   const carryOn = (task: number, queue: Queue = engine.queue) =>
     continueRecovery(
-      { db, queue, turns: createTurns(), clock: engine.clock, wake: () => undefined },
+      { db, queue, turns: createTurns(), clock: engine.clock, retentionMs: 30 * 24 * 3_600_000, wake: () => undefined },
       { accountId, recoveryId: id, task },
     )
   const progress = () => engine.deliveries.getRecovery(db, live(accountId), webhookId, id)

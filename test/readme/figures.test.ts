@@ -186,6 +186,6 @@ test('the limits', () => {
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,
-    'events, attempts and emails': `kept for ${defaults.retentionDays} days (\`RETENTION_DAYS\`)`,
+    'events, attempts and emails': `kept for ${defaults.retentionMs / 86_400_000} days (\`RETENTION_DAYS\`)`,
   })
 })

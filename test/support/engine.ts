@@ -68,6 +68,8 @@ export type EngineOptions = {
   /** Default: a real exchange to loopback. */
   exchange?: Exchange
   exchangeTimeoutMs?: number
+  /** Default: 30 days. */
+  retentionMs?: number
 }
 
 const start = new Date('2026-03-01T09:30:00.000Z')
@@ -79,6 +81,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
   const { db, connectionString } = database
   const box = secretBox(Buffer.alloc(32, 1))
   const keyring = createKeyring(box)
+  const retentionMs = options.retentionMs ?? 30 * 24 * 3_600_000
   const fail = (error: Error) => {
     throw error
   }
@@ -101,7 +104,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       concurrency: options.concurrency ?? 32,
       webhookConcurrency: options.webhookConcurrency ?? 8,
       pollIntervalMs: 50,
-      retentionMs: 30 * 24 * 3_600_000,
+      retentionMs,
       checkDomains: async () => {},
       deleteExpiredAnswers: async () => {},
     })
@@ -115,6 +118,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     exchange,
     keyring,
     clock,
+    retentionMs,
     wake: () => workers.wakeDelivery(),
   })
 
@@ -191,7 +195,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })
       const wake = () => workers.wakeDelivery()
       for (let task = 0; ; task++) {
-        await continueRecovery({ db, queue, turns, clock, wake }, { accountId, recoveryId: id, task })
+        await continueRecovery({ db, queue, turns, clock, retentionMs, wake }, { accountId, recoveryId: id, task })
         const recovery = await deliveries.getRecovery(db, scope, webhookId, id)
         if (recovery.status !== 'running') return recovery
       }

@@ -117,7 +117,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     encryptionKey,
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
-    retentionDays: 30,
+    retentionMs: 30 * 24 * 3_600_000,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, ...webhooks },
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
     mail: {

@@ -34,6 +34,7 @@ async function createWebhookWorld() {
     exchange,
     keyring: createKeyring(box),
     clock,
+    retentionMs: 86_400_000,
     wake: () => undefined,
   })
   const parts = { clock, secretBox: box, deliveries }
