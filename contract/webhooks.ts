@@ -10,6 +10,11 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
+/** Webhooks that an account can have, of both modes together, unless the operator sets another limit. */
+export const defaultMaxWebhooks = 1_000
+/** Tests of webhooks that an account can have in flight in one process, of both modes together. */
+export const maxConcurrentTests = 8
+
 /** The characters of a URI with a host, and with neither user name nor fragment: RFC 3986 §3. */
 const httpUri =
   /^[Hh][Tt][Tt][Pp][Ss]?:\/\/(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:[/?](?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?$/
@@ -163,8 +168,7 @@ export const webhooks = c.router({
     method: 'POST',
     path: '/v1/webhooks',
     summary: 'Create a webhook',
-    description:
-      'Registers a URL for event types. The answer carries the signing secret, which is shown only now. The webhook has the mode of the key, and gets the events of that mode, and those of subscribers, contacts and domains of both.',
+    description: `Registers a URL for event types. The answer carries the signing secret, which is shown only now. The webhook has the mode of the key, and gets the events of that mode, and those of subscribers, contacts and domains of both. An account can have ${defaultMaxWebhooks.toLocaleString('en')} webhooks, test and live together, unless the operator sets another limit; one more is refused with 409 \`conflict\`.`,
     body: createWebhook,
     ...outcome(
       {
@@ -173,7 +177,7 @@ export const webhooks = c.router({
         permission: 'webhooks:write',
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['rule_violation'],
+        errors: ['conflict', 'rule_violation'],
       },
       { 201: webhookWithSecret },
     ),
@@ -239,8 +243,7 @@ export const webhooks = c.router({
     method: 'POST',
     path: '/v1/webhooks/:id/test',
     summary: 'Send a test event',
-    description:
-      'Sends a sample of the first subscribed type (or of `type`) at once, signed like any other, tried once, and answers how the endpoint took it. The attempt carries the header `X-Service-Sample: true`. The delivery stands in the log of the webhook with `sample: true`; it can be resent, and recoveries leave it out. A sample that succeeds ends a run of failures; one that fails does not count as one.',
+    description: `Sends a sample of the first subscribed type (or of \`type\`) at once, signed like any other, tried once, and answers how the endpoint took it. The attempt carries the header \`X-Service-Sample: true\`. The delivery stands in the log of the webhook with \`sample: true\`; it can be resent, and recoveries leave it out. A sample that succeeds ends a run of failures; one that fails does not count as one. An account can have ${maxConcurrentTests} tests in flight in each process of the service, test and live together; one more is refused with 429 \`rate_limit_exceeded\`, and nothing is sent.`,
     pathParams: idParam,
     body: testWebhook,
     ...outcome(

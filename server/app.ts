@@ -142,7 +142,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const secretBox = await openSecretBox(db, key)
   const mailTokens = createMailTokens(key)
   const keyring = createKeyring(secretBox)
-  const addressPolicy = config.webhooks
+  const { maxPerAccount, ...addressPolicy } = config.webhooks
   const exchange = createExchange({
     policy: addressPolicy,
     clock,
@@ -259,7 +259,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     const suppressions = createSuppressionService({ clock })
     return {
       services: {
-        webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy }),
+        webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy, maxPerAccount }),
         deliveries,
         events: createEventService(),
         subscribers: createSubscriberService({ clock, outbox }),

@@ -36,7 +36,12 @@ export type Config = {
   readonly rateLimits: Readonly<Record<string, number>>
   /** Events and attempts older than this go. Milliseconds. */
   readonly retentionMs: number
-  readonly webhooks: { readonly allowPrivateNetworks: boolean; readonly allowHttp: boolean }
+  readonly webhooks: {
+    readonly allowPrivateNetworks: boolean
+    readonly allowHttp: boolean
+    /** Webhooks that an account can have, of both modes together. */
+    readonly maxPerAccount: number
+  }
   readonly delivery: {
     /** Requests in flight in this process. */
     readonly concurrency: number
@@ -114,6 +119,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     webhooks: {
       allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
       allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,
+      maxPerAccount: values.MAX_WEBHOOKS_PER_ACCOUNT,
     },
     delivery: {
       concurrency: values.DELIVERY_CONCURRENCY,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defaultMaxWebhooks } from '../contract/webhooks.ts'
 import { mailSettings } from './mail-settings.ts'
 import {
   about,
@@ -217,6 +218,13 @@ export const settingsSchema = z.object({
     },
     yesOrNo,
   ),
+  MAX_WEBHOOKS_PER_ACCOUNT: numberSetting({
+    unit: 'webhooks',
+    default: defaultMaxWebhooks,
+    min: 1,
+    max: 100_000,
+    meaning: 'Webhooks that an account can have, test and live together. An account with more keeps them.',
+  }),
   DELIVERY_CONCURRENCY: numberSetting({
     unit: 'requests',
     default: 256,

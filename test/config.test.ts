@@ -33,7 +33,7 @@ describe('an empty environment', () => {
       roles: { api: true, worker: true },
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
       retentionMs: 30 * 24 * 3_600_000,
-      webhooks: { allowPrivateNetworks: true, allowHttp: true },
+      webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
       delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
       mail: {
         transport: 'capture',
@@ -101,9 +101,9 @@ describe('a database of the operator', () => {
   const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
 
   test('closes private networks and http to webhooks, unless they are opened', () => {
-    expect(readConfig(env).webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false })
+    expect(readConfig(env).webhooks).toMatchObject({ allowPrivateNetworks: false, allowHttp: false })
     const opened = { WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true', WEBHOOK_ALLOW_HTTP: 'true' }
-    expect(readConfig({ ...env, ...opened }).webhooks).toEqual({ allowPrivateNetworks: true, allowHttp: true })
+    expect(readConfig({ ...env, ...opened }).webhooks).toMatchObject({ allowPrivateNetworks: true, allowHttp: true })
   })
 
   test('needs an encryption key, and is told how to make one', () => {
@@ -133,6 +133,7 @@ describe('what is given', () => {
       RATE_LIMITS: 'scale=5, tiny=1',
       RETENTION_DAYS: '0.5',
       WEBHOOK_ALLOW_HTTP: 'false',
+      MAX_WEBHOOKS_PER_ACCOUNT: '250',
       TRUST_PROXY: '2',
       MAIL_HOSTNAME: 'Mail.Example.com',
       MAIL_DNS_SERVERS: '127.0.0.1:5353, [::1]:5353, ::1',
@@ -151,7 +152,7 @@ describe('what is given', () => {
       hostname: 'mail.example.com',
       dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
     })
-    expect(config.webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false })
+    expect(config.webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false, maxPerAccount: 250 })
   })
 
   test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {
@@ -184,6 +185,7 @@ describe('what is given', () => {
     ['RETENTION_DAYS', 'forever'],
     ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
     ['WEBHOOK_ALLOW_HTTP', '1'],
+    ['MAX_WEBHOOKS_PER_ACCOUNT', '0'],
     ['DELIVERY_CONCURRENCY', '0'],
     ['WEBHOOK_CONCURRENCY', '0'],
     ['DATABASE_POOL_SIZE', '1'],

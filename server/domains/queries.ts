@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { maxRotations } from '../../contract/domains.ts'
+import { lockAccount } from '../database/account-lock.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { DomainKeysTable, DomainsTable } from '../database/tables/domains.ts'
@@ -95,9 +96,9 @@ export async function hasDomain(handle: Handle, accountId: string, name: string)
   return row !== undefined
 }
 
-/** How many domains an account has. Until the transaction ends, nobody else who asks is answered. */
+/** How many domains an account has. Locks the account. */
 export async function countDomains(trx: Trx, accountId: string): Promise<number> {
-  await trx.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute()
+  await lockAccount(trx, accountId)
   const { count } = await trx
     .selectFrom('domains')
     .select(({ fn }) => fn.countAll<string>().as('count'))

@@ -52,6 +52,20 @@ export async function insertWebhook(
     .executeTakeFirstOrThrow()
 }
 
+/** Whether an account has `count` webhooks or more, of both modes. Reads `count` entries of one index at most. */
+export async function hasWebhooks(handle: Handle, accountId: string, count: number): Promise<boolean> {
+  const row = await handle
+    .selectFrom('webhooks')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .orderBy('id')
+    // As a subquery, so that a plan without statistics walks the index too, and does not sort what it finds.
+    .offset(sql<number>`(SELECT ${count - 1}::bigint)`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 function webhooksOf(handle: Handle, { accountId, mode }: Scope) {
   return handle.selectFrom('webhooks').select(columns).where('account_id', '=', accountId).where('mode', '=', mode)
 }

@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { type EventTypeName, isEventTypeName } from '../../contract/event-types.ts'
 import type { Page } from '../../contract/pagination.ts'
-import type {
-  CreateWebhook,
-  UpdateWebhook,
-  Webhook,
-  WebhookListQuery,
-  WebhookTestResult,
-  WebhookWithSecret,
+import {
+  type CreateWebhook,
+  maxConcurrentTests,
+  type UpdateWebhook,
+  type Webhook,
+  type WebhookListQuery,
+  type WebhookTestResult,
+  type WebhookWithSecret,
 } from '../../contract/webhooks.ts'
 import type { Clock } from '../clock.ts'
+import { changeCount } from '../counts.ts'
+import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import { type AddressPolicy, faultOfUrl } from '../delivery/address-guard.ts'
 import type { DeliveryService } from '../delivery/service.ts'
-import { brokenRule, notFound } from '../errors.ts'
+import { brokenRule, DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import type { Scope } from '../scope.ts'
@@ -22,6 +25,7 @@ import { changeOf } from './change.ts'
 import {
   deleteWebhook,
   findWebhook,
+  hasWebhooks,
   insertWebhook,
   lockSecrets,
   lockWebhook,
@@ -34,7 +38,10 @@ import { rotated } from './rotation.ts'
 
 /** Use cases around webhooks. Throws DomainErrors; every call is limited to one mode of one account. */
 export type WebhookService = {
-  /** `rule_violation` when the URL leads where the operator lets nothing go. */
+  /**
+   * `rule_violation` when the URL leads where the operator lets nothing go; `conflict` when the account has
+   * `maxPerAccount` webhooks or more, of both modes together.
+   */
   create(handle: Handle, scope: Scope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: WebhookListQuery): Promise<Page<Webhook>>
@@ -49,7 +56,8 @@ export type WebhookService = {
   /** A secret that was rotated also signs `webhook-signature` for 24 hours, the latest four of them. */
   rotateSecret(handle: Handle, scope: Scope, id: string): Promise<WebhookWithSecret>
   /**
-   * Sends a sample at once, also to a disabled webhook.
+   * Sends a sample at once, also to a disabled webhook. `rate_limit_exceeded`, and nothing is sent, while
+   * `maxConcurrentTests` of the account are in flight in this process.
    *
    * @param type Default: the first subscribed type.
    */
@@ -61,6 +69,8 @@ export type WebhookServiceOptions = {
   secretBox: SecretBox
   deliveries: DeliveryService
   addressPolicy: AddressPolicy
+  /** Webhooks that an account can have, of both modes together: an event may go to those of both. */
+  maxPerAccount: number
 }
 
 export function createWebhookService({
@@ -68,7 +78,11 @@ export function createWebhookService({
   secretBox,
   deliveries,
   addressPolicy,
+  maxPerAccount,
 }: WebhookServiceOptions): WebhookService {
+  /** By account. A test is in flight until it is settled, also when its client has left. */
+  const testsInFlight = new Map<string, number>()
+
   function refuseBadUrl(url: string | undefined): void {
     const fault = url === undefined ? null : faultOfUrl(url, addressPolicy)
     if (fault !== null) throw brokenRule('body.url', fault)
@@ -83,19 +97,16 @@ export function createWebhookService({
   return {
     async create(handle, scope, { url, events, description = null, metadata = {} }) {
       refuseBadUrl(url)
-      const at = clock.now()
       const secret = newSecret()
-      const row = await insertWebhook(handle, {
-        id: newId('webhook', at),
-        ...scope,
-        url,
-        events,
-        description,
-        metadata,
-        secret: secretBox.seal(secret),
-        at,
+      const sealed = secretBox.seal(secret)
+      return inTransaction(handle, async (trx) => {
+        // The second of two at once looks when the first has been inserted.
+        await lockAccount(trx, scope.accountId)
+        if (await hasWebhooks(trx, scope.accountId, maxPerAccount)) throw tooMany(maxPerAccount)
+        const at = clock.now()
+        const webhook = { id: newId('webhook', at), url, events, description, metadata, secret: sealed }
+        return { ...toWebhook(await insertWebhook(trx, { ...webhook, ...scope, at })), secret }
       })
-      return { ...toWebhook(row), secret }
     },
     async list(handle, scope, { limit, cursor, metadata }) {
       const after = decodeCursor('webhook', cursor)
@@ -136,14 +147,36 @@ export function createWebhookService({
       })
     },
     async test(handle, scope, id, type) {
-      const webhook = await get(handle, scope, id)
-      const sampled = type ?? webhook.events[0]
-      if (sampled === undefined) {
-        throw brokenRule('body.type', 'is needed: this version knows no event type of the webhook')
+      const { accountId } = scope
+      if ((testsInFlight.get(accountId) ?? 0) >= maxConcurrentTests) throw tooManyTests()
+      changeCount(testsInFlight, accountId, 1)
+      try {
+        const webhook = await get(handle, scope, id)
+        const sampled = type ?? webhook.events[0]
+        if (sampled === undefined) {
+          throw brokenRule('body.type', 'is needed: this version knows no event type of the webhook')
+        }
+        return await deliveries.sendTest(handle, scope, id, sampled)
+      } finally {
+        changeCount(testsInFlight, accountId, -1)
       }
-      return deliveries.sendTest(handle, scope, id, sampled)
     },
   }
+}
+
+function tooMany(limit: number): DomainError {
+  const most = limit.toLocaleString('en')
+  return new DomainError(
+    'conflict',
+    `The account has reached its limit of ${most} webhooks, test and live together: delete one first, or ask the operator to raise MAX_WEBHOOKS_PER_ACCOUNT.`,
+  )
+}
+
+function tooManyTests(): DomainError {
+  return new DomainError(
+    'rate_limit_exceeded',
+    `${maxConcurrentTests} tests of the account's webhooks are in flight, which is the most at once: try again when one of them has been answered, which takes about 30 seconds at most.`,
+  )
 }
 
 /** The whole string is the key of the signatures. */

@@ -7,6 +7,7 @@ import { eventTypes } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { type PermissionSet, permissionSets, permissions } from '../../contract/permissions.ts'
+import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { readConfig } from '../../server/config.ts'
 import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/delivery/retry-schedule.ts'
 import { saturationMs } from '../../server/delivery/slow-lane.ts'
@@ -182,7 +183,9 @@ test('the limits', () => {
     'entries on a page': String(pageSize.max),
     'name of a sending domain': `${maxDomainLength} characters`,
     'return path of a sending domain': `${maxReturnPathBelow} characters, ${maxReturnPathLength} with the domain`,
-    'sending domains of an account': written(maxDomains),
+    'sending domains of an account': `${written(maxDomains)}; one more is answered ${errorTable.conflict.status} \`conflict\``,
+    'webhooks of an account': `${written(defaults.webhooks.maxPerAccount)}, test and live together (\`MAX_WEBHOOKS_PER_ACCOUNT\`); one more is answered ${errorTable.conflict.status} \`conflict\`; an account that has more keeps them, and can change and delete them`,
+    'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,

@@ -118,7 +118,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionMs: 30 * 24 * 3_600_000,
-    webhooks: { allowPrivateNetworks: true, allowHttp: true, ...webhooks },
+    webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
     delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
     mail: {
       transport: 'capture',

@@ -37,7 +37,7 @@ async function createWebhookWorld() {
     retentionMs: 86_400_000,
     wake: () => undefined,
   })
-  const parts = { clock, secretBox: box, deliveries }
+  const parts = { clock, secretBox: box, deliveries, maxPerAccount: 1_000 }
   return {
     ...people,
     box,
