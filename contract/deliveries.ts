@@ -1,5 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
+import { formerSince } from './deprecations.ts'
 import { eventTypeName, eventTypeNames } from './event-types.ts'
 import { list, timeInput, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
@@ -200,6 +201,7 @@ export const deliveries = c.router({
         tag: 'Deliveries',
         permission: 'webhooks:read',
         errors: ['not_found', 'rule_violation'],
+        deprecations: [formerSince],
       },
       { 200: pageOf(delivery, 'DeliveryPage') },
     ),

@@ -1,8 +1,8 @@
-/** A query parameter that has a successor and goes on working until its sunset. */
+/** What has a successor and goes on working until its sunset: a query parameter or a whole operation. */
 export type Deprecation = {
-  operationId: string
-  parameter: string
-  /** What to use instead. */
+  /** Of the query. Default: the operation itself is deprecated. */
+  parameter?: string
+  /** What to use instead: the name of a parameter or the `operationId` of an operation. */
   use: string
   /** Since when it is deprecated: ISO 8601. Source of the header: RFC 9745. */
   deprecatedAt: string
@@ -10,20 +10,15 @@ export type Deprecation = {
   sunsetAt: string
 }
 
-const timeFilters = {
+/*
+ * Everything that is deprecated. An operation names in its `outcome` what of it is. The published spec, the headers of
+ * answers and the tests read it there.
+ */
+
+/** The former name of the time filter `since`. */
+export const formerSince: Deprecation = {
   parameter: 'from',
   use: 'since',
   deprecatedAt: '2026-12-01T00:00:00Z',
   sunsetAt: '2027-12-01T00:00:00Z',
-}
-
-/** Everything that is deprecated. The published spec, the headers of answers and the tests read this one table. */
-export const deprecations: readonly Deprecation[] = [
-  { operationId: 'listEmails', ...timeFilters },
-  { operationId: 'listDeliveries', ...timeFilters },
-]
-
-/** The deprecated parameters of one operation. */
-export function deprecationsOf(operationId: string): readonly Deprecation[] {
-  return deprecations.filter((deprecation) => deprecation.operationId === operationId)
 }

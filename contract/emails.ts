@@ -1,6 +1,8 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
+import { formerSince } from './deprecations.ts'
 import { emailContent, emailLimits, emailLine, headerMap, longEmailFields, newAttachment } from './email-content.ts'
+import { emailStatus, recipientStatus } from './email-status.ts'
 import { line, list, mailbox, recipientAddress, timeInput, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { metadata, metadataFilter, shownMetadata } from './metadata.ts'
@@ -20,45 +22,6 @@ const anyNumber = (description: string, max: number) =>
   z.union([mailbox, addresses(max)], anAddressOrMore).meta({ description })
 
 const tag = line(emailLimits.tagCharacters).min(1)
-
-const emailStatus = z
-  .enum([
-    'validated',
-    'scheduled',
-    'queued',
-    'sending',
-    'sent',
-    'delivered',
-    'bounced',
-    'failed',
-    'suppressed',
-    'canceled',
-  ])
-  .meta({
-    id: 'EmailStatus',
-    description:
-      'How far an email is: `validated` (by a test key: never sent), `scheduled`, `queued`, `sending`; then `delivered` if all recipients that were written to have it, `sent` if any server took it, else what kept it from all of them. Recipients that are `suppressed` were not written to, and count only where all are: see `recipients` of the email.',
-  })
-
-const recipientStatus = z
-  .enum([
-    'validated',
-    'queued',
-    'sending',
-    'deferred',
-    'accepted',
-    'delivered',
-    'bounced',
-    'complained',
-    'failed',
-    'suppressed',
-    'canceled',
-  ])
-  .meta({
-    id: 'RecipientStatus',
-    description:
-      "How far an email is on its way to one recipient; `accepted`: a relay took it, `delivered`: the recipient's server took it, or the relay says that it was delivered.",
-  })
 
 const sendExample = {
   from: 'Postern <hello@example.com>',
@@ -347,7 +310,13 @@ export const emails = c.router({
     description: 'Newest first, those of the mode of the key.',
     query: listQuery,
     ...outcome(
-      { operationId: 'listEmails', tag: 'Emails', permission: 'emails:read', errors: ['rule_violation'] },
+      {
+        operationId: 'listEmails',
+        tag: 'Emails',
+        permission: 'emails:read',
+        errors: ['rule_violation'],
+        deprecations: [formerSince],
+      },
       { 200: pageOf(email, 'EmailPage') },
     ),
   },

@@ -1,3 +1,4 @@
+import type { Deprecation } from './deprecations.ts'
 import { type ErrorCode, errorBody, errorTable } from './errors.ts'
 import type { Permission } from './permissions.ts'
 
@@ -23,6 +24,8 @@ export type RouteMetadata = {
   longFields: Readonly<Record<string, number>>
   /** Every error it can answer. */
   errors: readonly ErrorCode[]
+  /** What of it is deprecated. */
+  deprecations: readonly Deprecation[]
 }
 
 export const tags = {
@@ -75,6 +78,8 @@ type Options<E extends ErrorCode> = {
   longFields?: Readonly<Record<string, number>>
   /** The errors beyond those every route has. */
   errors?: readonly E[]
+  /** What of it is deprecated. Default: nothing. */
+  deprecations?: readonly Deprecation[]
 }
 
 /**
@@ -101,6 +106,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     takesAttachments: options.takesAttachments ?? false,
     longFields: options.longFields ?? {},
     errors,
+    deprecations: options.deprecations ?? [],
   }
   return {
     responses: { ...failures, ...success } as ErrorResponses<Always | WithBody | 'idempotency_conflict' | E> & R,

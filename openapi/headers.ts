@@ -43,12 +43,12 @@ export const headerComponents = {
   },
   Deprecation: {
     description:
-      'On answers to requests with a deprecated parameter: since when it is deprecated, `@` and Unix time in seconds (RFC 9745).',
+      'On answers to requests that use a deprecated parameter or operation: since when it is deprecated, `@` and Unix time in seconds (RFC 9745).',
     schema: { type: 'string', pattern: '^@[0-9]+$' },
   },
   Sunset: {
     description:
-      'On answers to requests with a deprecated parameter: until when it works at least, as an HTTP date (RFC 8594).',
+      'On answers to requests that use a deprecated parameter or operation: until when it works at least, as an HTTP date (RFC 8594).',
     schema: { type: 'string' },
   },
 } as const satisfies Record<string, HeaderObject>

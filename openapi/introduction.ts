@@ -34,7 +34,7 @@ Lists that can be limited by time take \`since\` (inclusive) and \`until\` (excl
 
 The version stands in the path: \`/v1\`. Within it, operations, optional parameters, fields of answers, event types, error codes and values of enumerations may be added: ignore what you do not know. What a client can rely on is not taken away and does not get another meaning; that is for \`/v2\`, and \`/v1\` goes on beside it for two years at least.
 
-A parameter or operation that is replaced is marked \`deprecated\` here and works for at least one more year. Responses to requests that use it have the headers \`Deprecation\` (RFC 9745: the date of the deprecation) and \`Sunset\` (RFC 8594: the earliest date at which it may stop working).
+A query parameter, an operation or a field that is replaced is marked \`deprecated\` here and works for at least one more year. Successful responses to requests that use such a parameter or operation have the headers \`Deprecation\` (RFC 9745: the date of the deprecation) and \`Sunset\` (RFC 8594: the earliest date at which it may stop working).
 
 ## Receiving webhooks
 

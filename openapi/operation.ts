@@ -8,7 +8,7 @@ import type {
   ResponsesObject,
 } from 'openapi3-ts/oas31'
 import type { z } from 'zod'
-import { deprecationsOf } from '../contract/deprecations.ts'
+import type { Deprecation } from '../contract/deprecations.ts'
 import { deepParameters } from '../contract/metadata.ts'
 import { errorAnswers, errorResponseRef } from './errors.ts'
 import { successHeaders } from './headers.ts'
@@ -22,7 +22,12 @@ export type Surroundings = { schemas: SchemaWriter; operationIds: ReadonlySet<st
 
 function descriptionOf({ description, metadata }: Route): string {
   const needed = `Needs the permission \`${metadata.permission}\`${metadata.liveKeyOnly ? ' and a live key' : ''}.`
-  return `${description}\n\n${needed}`
+  const deprecation = metadata.deprecations.find(({ parameter }) => parameter === undefined)
+  return [description, needed, ...(deprecation ? [hintOf(deprecation)] : [])].join('\n\n')
+}
+
+function hintOf({ use, sunsetAt }: Deprecation): string {
+  return `Deprecated: use \`${use}\`. Works until ${sunsetAt.slice(0, 10)} at least.`
 }
 
 /** What holds when a parameter is not given; zod does not write it for a schema that also converts. */
@@ -33,11 +38,9 @@ function defaultOf(schema: z.ZodType): { default?: unknown } {
 
 /** What is said of a deprecated parameter beside its description. */
 function deprecationOf({ metadata, query }: Route, name: string): Partial<ParameterObject> {
-  const found = deprecationsOf(metadata.operationId).find(({ parameter }) => parameter === name)
+  const found = metadata.deprecations.find(({ parameter }) => parameter === name)
   if (found === undefined) return {}
-  const { use, sunsetAt } = found
-  const description = `${query[name]?.description ?? ''} Deprecated: use \`${use}\`. Works until ${sunsetAt.slice(0, 10)} at least.`
-  return { description, deprecated: true }
+  return { description: `${query[name]?.description ?? ''} ${hintOf(found)}`, deprecated: true }
 }
 
 function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | ReferenceObject)[] {
@@ -81,13 +84,13 @@ const meaningOfSuccess: Record<number, string> = {
 }
 
 function successOf(route: Route, [status, body]: Route['successes'][number], around: Surroundings): ResponseObject {
-  const { operationId, idempotency } = route.metadata
+  const { operationId, idempotency, deprecations } = route.metadata
   const links = linksOf(operationId, around.operationIds)
   return {
     description: body?.description ?? meaningOfSuccess[status] ?? 'Done.',
     headers: successHeaders({
       idempotent: idempotency !== 'none',
-      hasDeprecated: deprecationsOf(operationId).length > 0,
+      hasDeprecated: deprecations.length > 0,
     }),
     ...(body && { content: json(around.schemas.output(body, `${operationId} ${status}`)) }),
     ...(Object.keys(links).length > 0 && { links }),
@@ -105,7 +108,7 @@ function responsesOf(route: Route, around: Surroundings): ResponsesObject {
 
 /** The operation of the document that describes `route`. */
 export function operationOf(route: Route, around: Surroundings): OperationObject {
-  const { operationId, tag, permission } = route.metadata
+  const { operationId, tag, permission, deprecations } = route.metadata
   const parameters = parametersOf(route, around.schemas)
   const requestBody = requestBodyOf(route, around.schemas)
   return {
@@ -113,6 +116,7 @@ export function operationOf(route: Route, around: Surroundings): OperationObject
     tags: [tag],
     summary: route.summary,
     description: descriptionOf(route),
+    ...(deprecations.some(({ parameter }) => parameter === undefined) && { deprecated: true }),
     security: [{ [bearer]: [permission] }],
     'x-required-permission': permission,
     ...(parameters.length > 0 && { parameters }),

@@ -95,15 +95,14 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { idempotency } = req.tsRestRoute.metadata
     const work = (handle: Handle) =>
       largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, handle, enterLarge }))
-    const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
-    if (key === undefined) {
-      const answer = await work(db)
-      tellDeprecated(req, res)
-      return answer
+    const once = async (key: string) => {
+      const fingerprint = await fingerprintOf(req, caller)
+      const use = { accountId, key: keyInMode(key, mode), fingerprint, at: clock.now() }
+      return idempotency === 'with-work' ? runWithWork(use, input, work) : runBeforeKeeping(use, input, work)
     }
-    const use = { accountId, key: keyInMode(key, mode), fingerprint: await fingerprintOf(req, caller), at: clock.now() }
-    const run = idempotency === 'with-work' ? runWithWork : runBeforeKeeping
-    const answer = await run(use, input, work)
+    const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
+    const answer = key === undefined ? await work(db) : await once(key)
+    tellDeprecated(req, res)
     // The fingerprint holds the route: what is replayed is what this handler answered.
     return answer as Awaited<ReturnType<typeof handler>>
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deprecations } from '../../contract/deprecations.ts'
 import { contract } from '../../contract/index.ts'
+import { routesOf } from '../../openapi/routes.ts'
 import { createFixtures, pathOf } from '../support/fixtures.ts'
 import { operationById } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -13,41 +13,50 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-describe.each(deprecations)('$parameter of $operationId', ({ operationId, parameter, use, deprecatedAt, sunsetAt }) => {
-  async function list(query: string) {
-    const operation = operationById(operationId)
-    const path = pathOf(operation, await createFixtures(service).parametersFor(operation))
-    return service.client.send('GET', `${path}?${query}`)
-  }
+const deprecatedParameters = routesOf(contract).flatMap(({ metadata: { operationId, deprecations } }) =>
+  deprecations.flatMap(({ parameter, ...rest }) =>
+    parameter === undefined ? [] : { operationId, parameter, ...rest },
+  ),
+)
 
-  test('works for a year at least, and the answer says until when', async () => {
-    const { status, headers, body } = await list(`${parameter}=${late}`)
-    expect([status, Object(body).data]).toEqual([200, []])
-    expect(headers).toMatchObject({
-      deprecation: `@${Date.parse(deprecatedAt) / 1000}`,
-      sunset: new Date(sunsetAt).toUTCString(),
+describe.each(deprecatedParameters)(
+  '$parameter of $operationId',
+  ({ operationId, parameter, use, deprecatedAt, sunsetAt }) => {
+    async function list(query: string) {
+      const operation = operationById(operationId)
+      const path = pathOf(operation, await createFixtures(service).parametersFor(operation))
+      return service.client.send('GET', `${path}?${query}`)
+    }
+
+    test('works for a year at least, and the answer says until when', async () => {
+      const { status, headers, body } = await list(`${parameter}=${late}`)
+      expect([status, Object(body).data]).toEqual([200, []])
+      expect(headers).toMatchObject({
+        deprecation: `@${Date.parse(deprecatedAt) / 1000}`,
+        sunset: new Date(sunsetAt).toUTCString(),
+      })
+      expect(Date.parse(sunsetAt) - Date.parse(deprecatedAt)).toBeGreaterThanOrEqual(365 * 24 * 3_600_000)
     })
-    expect(Date.parse(sunsetAt) - Date.parse(deprecatedAt)).toBeGreaterThanOrEqual(365 * 24 * 3_600_000)
-  })
 
-  test('has a successor that is answered without a word', async () => {
-    const { status, headers } = await list(`${use}=${late}`)
-    expect(status).toBe(200)
-    expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined])
-  })
+    test('has a successor that is answered without a word', async () => {
+      const { status, headers } = await list(`${use}=${late}`)
+      expect(status).toBe(200)
+      expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined])
+    })
 
-  test('may stand beside its successor with the same value alone', async () => {
-    expect((await list(`${use}=${early}&${parameter}=2026-03-01T01:00:00%2B01:00`)).status).toBe(200)
-    const { status, body, headers } = await list(`${use}=${early}&${parameter}=${late}`)
-    expect([status, Object(body).error.code]).toEqual([422, 'rule_violation'])
-    expect(Object(body).error.details).toMatchObject([{ path: `query.${parameter}` }])
-    expect(headers.sunset).toBeUndefined()
-  })
+    test('may stand beside its successor with the same value alone', async () => {
+      expect((await list(`${use}=${early}&${parameter}=2026-03-01T01:00:00%2B01:00`)).status).toBe(200)
+      const { status, body, headers } = await list(`${use}=${early}&${parameter}=${late}`)
+      expect([status, Object(body).error.code]).toEqual([422, 'rule_violation'])
+      expect(Object(body).error.details).toMatchObject([{ path: `query.${parameter}` }])
+      expect(headers.sunset).toBeUndefined()
+    })
 
-  test('is marked in the published spec', () => {
-    expect(operationById(operationId).deprecatedParameters).toContain(parameter)
-  })
-})
+    test('is marked in the published spec', () => {
+      expect(operationById(operationId).deprecatedParameters).toContain(parameter)
+    })
+  },
+)
 
 test('events are limited by since and until, both ways round', async () => {
   const { client } = service

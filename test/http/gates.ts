@@ -6,6 +6,7 @@ import { createExpressEndpoints } from '@ts-rest/express'
 import express, { type ErrorRequestHandler } from 'express'
 import { request } from 'undici'
 import { z } from 'zod'
+import type { Deprecation } from '../../contract/deprecations.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { outcome } from '../../contract/route.ts'
 import { DomainError } from '../../server/errors.ts'
@@ -16,8 +17,15 @@ const c = initContract()
 const answer = z.object({ accountId: z.string(), count: z.number() })
 const body = z.object({ name: z.string().optional(), fail: z.boolean().optional() }).optional()
 
+/** Of a whole operation. */
+export const deprecation: Deprecation = {
+  use: 'withWork',
+  deprecatedAt: '2026-01-01T00:00:00Z',
+  sunsetAt: '2027-01-01T00:00:00Z',
+}
+
 /** A small API with a route of each kind. */
-const contract = c.router({
+export const contract = c.router({
   read: {
     method: 'GET',
     path: '/read',
@@ -67,6 +75,24 @@ const contract = c.router({
       { 200: answer },
     ),
   },
+  former: {
+    method: 'POST',
+    path: '/former',
+    summary: 'As before',
+    description: 'What `withWork` does.',
+    body,
+    ...outcome(
+      {
+        operationId: 'former',
+        tag: 'Webhooks',
+        permission: 'webhooks:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        deprecations: [deprecation],
+      },
+      { 201: answer },
+    ),
+  },
 })
 
 export type Work = (context: EndpointContext, body: { name?: string | undefined } | undefined) => Promise<number>
@@ -108,6 +134,7 @@ export async function startApi({
       plain: endpoint(async ({ body }, context) => ({ status: 200, body: await run(context, body) })),
       withWork: endpoint(async ({ body }, context) => ({ status: 201, body: await run(context, body) })),
       afterWork: endpoint(async ({ body }, context) => ({ status: 200, body: await run(context, body) })),
+      former: endpoint(async ({ body }, context) => ({ status: 201, body: await run(context, body) })),
     },
     app,
     { logInitialization: false, globalMiddleware: [...gates, readJsonBody(10_000)] },

@@ -8,7 +8,7 @@ import { newId } from '../../server/ids.ts'
 import { secretBox } from '../../server/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
-import { type Answer, type Api, startApi, type Work } from './gates.ts'
+import { type Answer, type Api, deprecation, startApi, type Work } from './gates.ts'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
 const dayMs = 24 * 3_600_000
@@ -330,6 +330,16 @@ describe('the Idempotency-Key', () => {
     expect(runs).toBe(2)
     expect(await keptRows()).toEqual([])
   })
+})
+
+test('a deprecated operation tells since and until when, with a key, without one and replayed', async () => {
+  const told = ({ headers }: Answer) => [headers.get('deprecation'), headers.get('sunset')]
+  const dates = [`@${Date.parse(deprecation.deprecatedAt) / 1000}`, new Date(deprecation.sunsetAt).toUTCString()]
+  expect(told(await api.send('POST', '/former', { body: '{}' }))).toEqual(dates)
+  expect(told(await post('/former', 'former'))).toEqual(dates)
+  const replayed = await post('/former', 'former')
+  expect([replayed.headers.get('idempotent-replayed'), ...told(replayed)]).toEqual(['true', ...dates])
+  expect(told(await post('/with-work', 'other'))).toEqual([null, null])
 })
 
 test('keys older than 24 hours are deleted, in batches, and no others', async () => {

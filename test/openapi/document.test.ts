@@ -1,6 +1,7 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import type { LinkObject, OperationObject, ParameterObject, ReferenceObject, ResponseObject } from 'openapi3-ts/oas31'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { type ErrorCode, errorTable } from '../../contract/errors.ts'
 import { eventTypeNames } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
@@ -8,6 +9,7 @@ import { permissions } from '../../contract/permissions.ts'
 import type { RouteMetadata } from '../../contract/route.ts'
 import { createDocument } from '../../openapi/document.ts'
 import { publishedDocument } from '../../openapi/published.ts'
+import { deprecation, contract as small } from '../http/gates.ts'
 import { objectsOf, resolve } from './walk.ts'
 
 const document = publishedDocument()
@@ -212,4 +214,23 @@ test('a route without what the document needs is refused by name', () => {
   expect(() => createDocument({ contract: { bare }, version: '1' })).toThrow('GET /v1/webhooks/:id has no metadata')
   const undescribed = { ...contract.webhooks.get, description: '' }
   expect(() => createDocument({ contract: { undescribed }, version: '1' })).toThrow('no description')
+})
+
+test('a deprecated operation is marked, and says what to use instead', () => {
+  const { paths = {}, components } = createDocument({ contract: { former: small.former }, version: '1' })
+  const operation = paths['/former']?.post
+  expect(operation?.deprecated).toBe(true)
+  expect(operation?.description).toContain(`Deprecated: use \`${deprecation.use}\`. Works until 2027-01-01 at least.`)
+  expect(Object.keys(Object(operation?.responses?.['201']).headers)).toEqual(
+    expect.arrayContaining(['Deprecation', 'Sunset']),
+  )
+  expect(components?.headers).toHaveProperty('Sunset')
+})
+
+test('a deprecated field is marked', () => {
+  const { former } = small
+  const body = z.object({ old: z.string().optional().meta({ deprecated: true }) })
+  const { paths = {} } = createDocument({ contract: { former: { ...former, body } }, version: '1' })
+  const { requestBody } = Object(paths['/former']?.post)
+  expect(requestBody.content['application/json'].schema.properties.old).toMatchObject({ deprecated: true })
 })
