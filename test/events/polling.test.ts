@@ -6,6 +6,7 @@ import { connect, type Db, inTransaction, type Trx } from '../../server/database
 import { newId } from '../../server/ids.ts'
 import type { NewEvent } from '../../server/outbox/append.ts'
 import { createWorld, refusal, type World } from '../audiences/world.ts'
+import { untilSomebodyWaits } from '../support/locks.ts'
 import { live, testing } from '../support/scope.ts'
 
 let world: World
@@ -100,7 +101,7 @@ describe('polling', () => {
     expect(await poll(account)).toEqual([first, second, ...third])
   })
 
-  test('sees nothing of a fan-out that is undone, and waits for none', async () => {
+  test('shows what a fan-out has locked, and nothing of a fan-out that is undone', async () => {
     const account = await newAccount()
     const ids = await append(account, added, added)
     const taken = inTransaction(world.db, async (trx) => {
@@ -111,6 +112,32 @@ describe('polling', () => {
     })
     await expect(taken).rejects.toThrow('undone')
     expect(await poll(account)).toEqual(ids)
+  })
+
+  test('waits for a fan-out that has taken its events out of the outbox, and misses none of them', async () => {
+    const account = await newAccount()
+    const ids = await append(account, added, added)
+    await using fanOut = await holdOpen(world.db, (trx) => leaveOutbox(trx, ids))
+    const polled = poll(account)
+    await untilSomebodyWaits(world.db, 'give_positions_in_outbox')
+    await fanOut.commit()
+    // None, where the machine was so slow that the second is over.
+    const first = await polled
+    expect([...first, ...(await poll(account, first.at(-1)))]).toEqual(ids)
+  })
+
+  test('waits a second at most: then it shows what has a position, and the rest comes with the next call', async () => {
+    const [account, other] = [await newAccount(), await newAccount()]
+    const [first = ''] = await append(account, added)
+    expect(await poll(account)).toEqual([first])
+    const rest = await append(account, added, added)
+    const theirs = await append(other, added)
+    await using fanOut = await holdOpen(world.db, (trx) => leaveOutbox(trx, rest))
+    expect(await poll(account)).toEqual([first])
+    expect(await poll(account, first)).toEqual([])
+    expect(await poll(other)).toEqual(theirs)
+    await fanOut.commit()
+    expect(await poll(account, first)).toEqual(rest)
   })
 })
 
