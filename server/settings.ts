@@ -103,7 +103,7 @@ export const settingsSchema = z.object({
       unit: 'URL',
       default: 'the address that was asked',
       meaning:
-        'How clients reach the service; stands in the published spec, and in the links of emails: https is needed for those that leave this machine. While email is captured, they lead to the address listened on by default.',
+        'How clients reach the service; stands in the published spec, and in the links of emails: https is needed for those that leave this machine. While email is captured, they lead to the address listened on by default; where the API and the workers are processes of their own, PUBLIC_URL is needed for them.',
       allowed: 'a URL such as https://mail.example.com',
     },
     publicUrl,

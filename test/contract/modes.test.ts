@@ -137,7 +137,7 @@ describe('with a key of each mode', () => {
   let from: string
 
   beforeAll(async () => {
-    service = await startTestService({ roles: { worker: false } })
+    service = await startTestService({ roles: { worker: false }, publicUrl: 'https://mail.example.com' })
     fixtures = createFixtures(service)
     const { name } = await service.client.succeed(contract.domains.create, { body: { name: 'modes.test' } })
     from = `hello@${name}`

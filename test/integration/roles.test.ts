@@ -49,6 +49,33 @@ describe('a process that is the API and one that works', () => {
   })
 })
 
+describe('without PUBLIC_URL, where the worker is no API,', () => {
+  const from = 'news@roles.test'
+  const to = 'ada@example.com'
+
+  it('an email with links is refused, and no link leads to the worker', async () => {
+    const domain = await api.client.succeed(contract.domains.create, { body: { name: 'roles.test' } })
+    expect(domain.status).toBe('verified')
+    const json = { from, to, subject: 'Tracked', html: '<p>Hi</p>', trackOpens: true }
+    const refused = { status: 422, body: { error: { code: 'public_url_needed' } } }
+    expect(await api.client.send('POST', '/v1/emails', { json })).toMatchObject(refused)
+
+    // A process that knows the address takes it, and it waits for a worker that knows it too.
+    const publicUrl = 'https://mail.example.com'
+    await using knowing = await startTestService({ beside: api, roles: { worker: false }, publicUrl })
+    const { id } = await knowing.client.succeed(contract.emails.send, { body: json })
+    const recipient = async () => (await api.client.succeed(contract.emails.get, { params: { id } })).recipients[0]
+    await expect.poll(recipient).toMatchObject({
+      status: 'deferred',
+      reason: expect.stringContaining('PUBLIC_URL is not set'),
+    })
+    await api.client.succeed(contract.emails.send, { body: { from, to, subject: 'Plain', text: 'Hi' } })
+    const captured = async () =>
+      (await api.client.succeed(contract.capturedMessages.list, { query: {} })).data.map(({ subject }) => subject)
+    await expect.poll(captured).toEqual(['Plain'])
+  })
+})
+
 describe('a key revoked elsewhere', () => {
   it('opens nothing any more, also where it was used a moment ago', async () => {
     const { db } = api.database
