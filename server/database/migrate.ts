@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
 import { hasCode, messageOf } from '../errno.ts'
 import { OperatorError } from '../errors.ts'
 import type { Db } from './connection.ts'
+import { tellLockHolders } from './lock-holders.ts'
 import * as foundation from './migrations/0001-foundation.ts'
 import * as email from './migrations/0002-email.ts'
 import * as suppressionSources from './migrations/0003-suppression-sources.ts'
@@ -29,8 +31,23 @@ export const migrations: Migrations = {
   '0009-reposted-attempts': repostedAttempts,
 }
 
-/** How often a migration is begun that is undone for a deadlock with a process at work. */
-const maxTries = 10
+/** How a migration treats the sessions that hold locks it needs. */
+export type LockPatience = {
+  /** How often it is begun, in all. */
+  tries: number
+  /**
+   * How long it waits for one lock. Everybody else who needs the table waits behind it for as long. Milliseconds.
+   */
+  lockTimeoutMs: number
+  /** Between two tries, in which others have their turn. */
+  pause: () => Promise<unknown>
+}
+
+const usualPatience: LockPatience = { tries: 10, lockTimeoutMs: 3_000, pause: () => pause(5_000) }
+
+/** Source: PostgreSQL, appendix A. */
+const deadlockDetected = '40P01'
+const lockNotAvailable = '55P03'
 
 function migratorOf(db: Db, known: Migrations): Migrator {
   return new Migrator({ db, provider: { getMigrations: async () => known } })
@@ -39,36 +56,58 @@ function migratorOf(db: Db, known: Migrations): Migrator {
 /**
  * Brings the database to the schema this code needs and returns the names of what it applied.
  * Safe to run from several processes at once: one does it, the others wait. It is done in one transaction:
- * what fails is undone whole. Where it is the victim of a deadlock with an older process that is at work,
- * it is begun again.
+ * what fails is undone whole. It is begun again where it is the victim of a deadlock with an older process that is at
+ * work, and where another session holds a lock it needs for longer than 3 seconds, as a dump does: 10 times in all, 5
+ * seconds after it was undone for a lock. So nobody waits for much longer than that behind a migration that waits.
  *
  * Throws OperatorError when a migration fails, and when the database is of a newer version: whether this
  * code can work on it, only that version knows.
  *
  * @param known What this code is to know, for tests. Default: all there are.
+ * @param patience With locks, for tests. Default: as above.
  */
-export async function migrateToLatest(db: Db, known: Migrations = migrations): Promise<string[]> {
-  const { error, results } = await withoutDeadlock(() => migratorOf(db, known).migrateToLatest())
+export async function migrateToLatest(
+  db: Db,
+  known: Migrations = migrations,
+  patience: LockPatience = usualPatience,
+): Promise<string[]> {
+  const { error, results } = await migratePatiently(db, known, patience)
   if (error !== undefined) {
-    const failed = results?.find((result) => result.status === 'Error')
-    throw new OperatorError(await explain(db, { known, failed: failed?.migrationName, reason: messageOf(error) }), {
-      cause: error,
-    })
+    const failed = results?.find((result) => result.status === 'Error')?.migrationName
+    throw new OperatorError(await explain(db, { known, failed, error, patience }), { cause: error })
   }
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/** Source: PostgreSQL, appendix A: 40P01 is `deadlock_detected`. */
-async function withoutDeadlock(migrate: () => Promise<MigrationResultSet>): Promise<MigrationResultSet> {
+async function migratePatiently(db: Db, known: Migrations, patience: LockPatience): Promise<MigrationResultSet> {
+  const bounded = withLockTimeout(known, patience.lockTimeoutMs)
   for (let tries = 1; ; tries++) {
-    const result = await migrate()
-    if (!hasCode(result.error, '40P01') || tries === maxTries) return result
+    const result = await migratorOf(db, bounded).migrateToLatest()
+    if (!hasCode(result.error, deadlockDetected, lockNotAvailable) || tries === patience.tries) return result
+    if (hasCode(result.error, lockNotAvailable)) await patience.pause()
   }
 }
 
-type Failure = { known: Migrations; failed: string | undefined; reason: string }
+/** Only of the migrations: it is no matter how long processes that start at once wait for the one that migrates. */
+function withLockTimeout(known: Migrations, lockTimeoutMs: number): Migrations {
+  const bounded = (migration: Migration): Migration => ({
+    async up(db) {
+      await sql`SET LOCAL lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(db)
+      await migration.up(db)
+    },
+  })
+  return Object.fromEntries(Object.entries(known).map(([name, migration]) => [name, bounded(migration)]))
+}
 
-async function explain(db: Db, { known, failed, reason }: Failure): Promise<string> {
+type Failure = { known: Migrations; failed: string | undefined; error: unknown; patience: LockPatience }
+
+async function explain(db: Db, { known, failed, error, patience }: Failure): Promise<string> {
+  const reason = messageOf(error)
+  if (failed !== undefined && hasCode(error, lockNotAvailable)) {
+    const { tries, lockTimeoutMs } = patience
+    const holders = await tellLockHolders(db, lockTimeoutMs)
+    return `migration ${failed} waited ${tries} times for a lock, ${lockTimeoutMs / 1000} s each, and the database is as it was before: ${holders}; wait until it has ended, or end it with SELECT pg_terminate_backend(its number), and start again`
+  }
   if (failed !== undefined) {
     return `migration ${failed} failed, and the database is as it was before: ${reason}; mend what it says and start again, or start the version you had`
   }

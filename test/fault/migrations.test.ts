@@ -1,12 +1,16 @@
 import { sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
+import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { startApp } from '../../server/app.ts'
-import { connect, type Db } from '../../server/database/connection.ts'
+import { systemClock } from '../../server/clock.ts'
+import { connect, type Db, inTransaction } from '../../server/database/connection.ts'
 import { type Migrations, migrateToLatest, migrations } from '../../server/database/migrate.ts'
 import { OperatorError } from '../../server/errors.ts'
+import { newId } from '../../server/ids.ts'
 import { createLogger } from '../../server/logging.ts'
+import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { createTestTime } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
@@ -168,6 +172,76 @@ describe('several processes at once', () => {
       await sql`SELECT pg_advisory_unlock(1)`.execute(connection)
     })
     expect(await applied(database.db)).toEqual(Object.keys(newer))
+  })
+})
+
+describe('a session that holds a lock which a migration needs, as a dump does,', () => {
+  /** A session with a lock that every dump takes. */
+  async function dumping({ connectionString }: TestDatabase) {
+    const client = new pg.Client({ connectionString, application_name: 'pg_dump' })
+    await client.connect()
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    await client.query('BEGIN')
+    await client.query('LOCK TABLE events IN ACCESS SHARE MODE')
+    return { pid: rows[0]?.pid, end: () => client.end() }
+  }
+
+  const now = new Date()
+
+  const append = (db: Db, outbox: Outbox) =>
+    inTransaction(db, (trx) =>
+      outbox.append(trx, { accountId: 'acc_1', mode: 'live' }, [
+        {
+          type: 'contact.deleted',
+          data: { subscriberId: newId('subscriber', now), audienceId: newId('audience', now) },
+        },
+      ]),
+    )
+
+  test('holds nobody else up: the migration gives way, and is done when the session has ended', async () => {
+    const database = await migratedDatabase()
+    const dump = await dumping(database)
+    onTestFinished(dump.end)
+    const older = anotherProcess(database)
+    const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+    const paused = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const patience = {
+      tries: 2,
+      lockTimeoutMs: 1_000,
+      pause: () => {
+        paused.resolve()
+        return goOn.promise
+      },
+    }
+    const migrating = migrateToLatest(anotherProcess(database), newer, patience)
+    await untilSomebodyWaits(database.db, 'ALTER TABLE events')
+    // Behind the migration, which waits for the dump. The dump goes on.
+    await append(older, outbox)
+    await paused.promise
+    await append(older, outbox)
+    expect(await applied(database.db)).toEqual(Object.keys(migrations))
+    await dump.end()
+    goOn.resolve()
+    expect(await migrating).toEqual(['9998-more'])
+    expect(await database.db.selectFrom('events').select('id').execute()).toHaveLength(2)
+  })
+
+  test('is named after the last try, with what to do', async () => {
+    const database = await migratedDatabase()
+    const dump = await dumping(database)
+    onTestFinished(dump.end)
+    let pauses = 0
+    const patience = { tries: 3, lockTimeoutMs: 20, pause: async () => void pauses++ }
+    const migrating = migrateToLatest(anotherProcess(database), newer, patience)
+    await expect(migrating).rejects.toThrow(OperatorError)
+    await expect(migrating).rejects.toThrow(
+      new RegExp(
+        `^migration 9998-more waited 3 times for a lock, 0.02 s each, and the database is as it was before: session ${dump.pid} \\(pg_dump\\) has held a lock on "events" for \\d+ s; wait until it has ended, or end it with SELECT pg_terminate_backend`,
+      ),
+    )
+    expect(pauses).toBe(2)
+    expect(await applied(database.db)).toEqual(Object.keys(migrations))
   })
 })
 
