@@ -3,6 +3,7 @@ import { api } from './benchmarks/api.ts'
 import { backlog } from './benchmarks/backlog.ts'
 import { drain } from './benchmarks/drain.ts'
 import { email } from './benchmarks/email.ts'
+import { emailCopies } from './benchmarks/email-copies.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
 import { hostileBodies } from './benchmarks/hostile-bodies.ts'
@@ -22,6 +23,7 @@ export const benchmarks: readonly Benchmark[] = [
   fanOut,
   api,
   email,
+  emailCopies,
   rateLimit,
   hostileBodies,
   scale,
