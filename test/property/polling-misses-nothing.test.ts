@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { type RawBuilder, sql } from 'kysely'
+import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventType, reachesMode } from '../../contract/event-types.ts'
 import { exampleId } from '../../contract/ids.ts'
@@ -7,12 +9,16 @@ import { contract } from '../../contract/index.ts'
 import { type Mode, modes } from '../../contract/mode.ts'
 import { systemClock } from '../../server/clock.ts'
 import { connect, type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
+import { runDueChecks } from '../../server/domains/checking.ts'
 import { createEventService } from '../../server/events/service.ts'
 import { newId } from '../../server/ids.ts'
+import { createLogger } from '../../server/logging.ts'
+import { createMailTokens } from '../../server/mail/message/tokens.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { seedEmail } from '../support/emails.ts'
 import { live } from '../support/scope.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { encryptionKey, startTestService, type TestService } from '../support/service.ts'
 
 /*
  * Whoever goes on after the last event they saw sees every committed event once, in the same order as everybody else,
@@ -189,7 +195,8 @@ describe('while two processes of the service and another program write', () => {
   let two: TestService
 
   beforeAll(async () => {
-    one = await startTestService()
+    one = await startTestService({ mail: { inbound: { host: '127.0.0.1', port: 0, tls: null } } })
+    await one.client.succeed(contract.domains.create, { body: { name: 'polled.test' } })
     two = await startTestService({ beside: one })
   })
   afterAll(async () => {
@@ -243,15 +250,59 @@ describe('while two processes of the service and another program write', () => {
       }
     }
 
+    const notification = readFileSync(new URL('../mail/inbound/corpus/postfix-user-unknown.eml', import.meta.url))
+    const tokens = createMailTokens(encryptionKey)
+
+    /** Has notifications come back by SMTP: each bounces an email. */
+    async function takeBounces({ app }: TestService): Promise<void> {
+      const { db } = database
+      const server = createTransport({ host: '127.0.0.1', port: Number(app.inboundPort), ignoreTLS: true })
+      for (let count = 0; count < 8; count++) {
+        const emailId = await seedEmail(db, { accountId, at: new Date(), to: ['ada@example.org'] })
+        await db.updateTable('email_recipients').set({ status: 'accepted' }).where('email_id', '=', emailId).execute()
+        const to = tokens.returnPath({ emailId, position: null }, 'send.polled.test')
+        await server.sendMail({ envelope: { from: '', to }, raw: notification })
+      }
+    }
+
+    /** Makes the checks of domains that are due, as a worker does each minute: each finds the domain verified. */
+    async function checkDomains(): Promise<void> {
+      const { db } = database
+      const own = connect({
+        connectionString: database.connectionString,
+        applicationName: 'postern workers',
+        max: 2,
+        onError: () => undefined,
+      })
+      const sender = { hostname: 'mail.postern.test', spfInclude: null }
+      const outbox = createOutbox({ clock: systemClock, wake: () => undefined })
+      const means = { db: own, clock: systemClock, outbox, logger: createLogger({ level: 'silent' }) }
+      const { signal } = new AbortController()
+      for (let count = 0; count < 8; count++) {
+        await db.updateTable('domains').set({ status: 'pending', next_check_at: new Date() }).execute()
+        await runDueChecks({ ...means, sender, dns: { servers: null }, isCaptured: true, signal })
+        // Unless a worker of the service was first.
+        const status = async () => (await db.selectFrom('domains').select('status').executeTakeFirstOrThrow()).status
+        await expect.poll(status).toBe('verified')
+      }
+      await own.destroy()
+    }
+
+    const before = (await stored()).length
+
     async function write(): Promise<void> {
-      await Promise.all([addPeople(one, 'one'), addPeople(two, 'two'), sendEmails(one), sendEmails(two), writeRaw()])
+      const emails = [sendEmails(one), sendEmails(two), takeBounces(one)]
+      await Promise.all([addPeople(one, 'one'), addPeople(two, 'two'), ...emails, checkDomains(), writeRaw()])
       // Each email of the simulator is sent and delivered.
-      await expect.poll(async () => (await stored()).length).toBe(25 + 25 + 25 + 2 * 12 * 2)
+      await expect.poll(async () => (await stored()).length).toBe(before + 25 + 25 + 25 + 2 * 12 * 2 + 8 + 8)
       writing = false
     }
 
     await Promise.all([write(), ...pollers.map(poll)])
     const events = await stored()
+    const ofType = (wanted: string) => events.filter(({ type }) => type === wanted)
+    expect(ofType('email.bounced')).toHaveLength(8)
+    expect(ofType('domain.verified').length).toBeGreaterThanOrEqual(8)
     for (const { mode, seen } of pollers) {
       const visible = events.filter(({ mode: from, type }) => reachesMode(type, from, mode))
       expect(seen.toSorted()).toEqual(visible.map(({ id }) => id).toSorted())
