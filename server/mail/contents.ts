@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Handle } from '../database/connection.ts'
 import { readWhole, sliceBytes } from '../database/slices.ts'
+import { largeBytes } from './aside.ts'
 
 /** What the author of an email gave to be sent. */
 export type Content = {
@@ -12,9 +13,6 @@ export type Content = {
 }
 
 export type Attachment = { filename: string; contentType: string; contentId: string | null; content: Buffer }
-
-/** Contents up to this size are read many at a time. Bytes. */
-const smallBytes = 256 * 1024
 
 type ContentRow = {
   email_id: string
@@ -29,7 +27,7 @@ type AttachmentRow = { email_id: string; position: number; size: number } & Atta
 
 /** Reads the contents of emails. Those larger than 256 KiB are not answered: see `loadContent`. */
 export async function loadSmallContents(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Content>> {
-  return load(handle, emailIds, smallBytes)
+  return load(handle, emailIds, largeBytes)
 }
 
 /** How large the content of one email is, in bytes; 0: there is none, the email is gone. */

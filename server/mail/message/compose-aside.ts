@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { createSlots } from '../../slots.ts'
+import { inThread, largeBytes } from '../aside.ts'
 import { type Composer, createComposer, isPersonal, type MessageParts } from './compose.ts'
 import { createMailTokens } from './tokens.ts'
 
@@ -26,8 +26,6 @@ export type ComposingTask = {
 /** What a thread has made: the message, or why there is none. */
 export type Composed = { message: Uint8Array } | { error: string }
 
-/** Encoding, hashing and signing of a longer content takes tens of milliseconds and more. Bytes, about. */
-const largeBytes = 262_144
 /** Threads at once. Each takes tens of megabytes beside its message. */
 const threadsAtOnce = 2
 
@@ -40,7 +38,8 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
   async function composeAside(parts: MessageParts, only: number | null): Promise<Composed | null> {
     const giveBack = await threads.take()
     try {
-      return await inThread({ key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only })
+      const task: ComposingTask = { key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only }
+      return await inThread<Composed>(new URL('./compose-thread.ts', import.meta.url), { data: task })
     } finally {
       giveBack()
     }
@@ -66,13 +65,4 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
 function sizeOf({ content }: MessageParts): number {
   const texts = (content.html?.length ?? 0) + (content.text?.length ?? 0)
   return content.attachments.reduce((sum, attachment) => sum + attachment.content.length, texts)
-}
-
-function inThread(task: ComposingTask): Promise<Composed | null> {
-  return new Promise((resolve) => {
-    const thread = new Worker(new URL('./compose-thread.ts', import.meta.url), { workerData: task, execArgv: [] })
-    thread.once('message', resolve)
-    thread.once('error', () => resolve(null))
-    thread.once('exit', () => resolve(null))
-  })
 }
