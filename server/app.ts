@@ -13,8 +13,9 @@ import { warnOfMissingIndexes } from './database/large-indexes.ts'
 import { type Migrations, migrateToLatest, pendingMigrations } from './database/migrate.ts'
 import { createExchange, resolverOf } from './delivery/exchange.ts'
 import { createKeyring } from './delivery/keyring.ts'
-import { reportRefusedWebhooks } from './delivery/refused-webhooks.ts'
+import { startReportingRefused } from './delivery/refused-webhooks.ts'
 import { createDeliveryService } from './delivery/service.ts'
+import { createWebhookChanges, type WebhookChanges, webhookChannel } from './delivery/webhook-changes.ts'
 import { runDueChecks } from './domains/checking.ts'
 import type { MakeDkimKeys } from './domains/keys.ts'
 import { createDomainService, findSendingDomain } from './domains/service.ts'
@@ -91,6 +92,8 @@ export type AppOptions = {
   migrations?: Migrations
   /** Makes the keys of sending domains. Default: as `createDkimKeyMaker` does. */
   makeDkimKeys?: MakeDkimKeys
+  /** What it knows of changed webhooks, to be watched. Default: its own. */
+  webhookChanges?: WebhookChanges
 }
 
 /** The plan of the account made at the first start. */
@@ -162,6 +165,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const registry = createRegistry()
   createProcessFaultMetrics(registry, options.faults ?? noProcessFaults)
   const metrics = { ...createDeliveryMetrics(registry, { db, queue }), ...createMailMetrics(registry) }
+  const webhookChanges = options.webhookChanges ?? createWebhookChanges()
   const workers = config.roles.worker
     ? await startWorkers({
         db: workerDb,
@@ -177,6 +181,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
         onAttempt: metrics.onAttempt,
         tracer,
+        webhookChanges,
         ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),
       })
     : null
@@ -186,9 +191,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const wakeUps = startWakeUps({
     connectionString,
     onError: reportIn('the connection for wake-ups'),
+    hearing: webhookChanges,
     on: {
       [outboxChannel]: () => workers?.wakeFanOut(),
       [emailsChannel]: () => mail?.wake(),
+      [webhookChannel]: webhookChanges.tellNotified,
       [keysChannel]: (keyId) => (keyId === '' ? keyCache.clear() : keyCache.invalidate(keyId)),
     },
   })
@@ -207,6 +214,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     retentionMs: config.retentionMs,
     wake: () => workers?.wakeDelivery(),
     tracer,
+    webhookChanges,
   })
   const tracking = config.roles.api ? startLinks() : null
   const http = await listen({
@@ -235,7 +243,10 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 
   const inbound = config.roles.worker ? await startInbound() : null
-  if (config.roles.worker) reportRefused()
+  if (config.roles.worker) {
+    const means = { db: workerDb, policy: addressPolicy, resolve: resolverOf(addressPolicy), logger }
+    starting.defer(startReportingRefused({ ...means, onError: reportIn('looking for refused webhooks') }))
+  }
 
   warnAtStart(config, logger)
 
@@ -259,7 +270,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     const suppressions = createSuppressionService({ clock })
     return {
       services: {
-        webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy, maxPerAccount }),
+        webhooks: createWebhookService({ clock, secretBox, deliveries, addressPolicy, maxPerAccount, webhookChanges }),
         deliveries,
         events: createEventService(),
         subscribers: createSubscriberService({ clock, outbox }),
@@ -304,17 +315,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       maxBodyBytes: config.http.maxBodyBytes,
       maxEmailBodyBytes: config.http.maxEmailBodyBytes,
     }
-  }
-
-  /** Off the way of the start, since names may take long to resolve. */
-  function reportRefused(): void {
-    const stopping = new AbortController()
-    const means = { db: workerDb, policy: addressPolicy, resolve: resolverOf(addressPolicy), signal: stopping.signal }
-    const reported = reportRefusedWebhooks(means, logger).catch(reportIn('looking for refused webhooks'))
-    starting.defer(async () => {
-      stopping.abort()
-      await reported
-    })
   }
 
   async function stopAll(): Promise<void> {

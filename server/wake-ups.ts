@@ -16,19 +16,31 @@ export type WakeUps = {
 
 export type WakeUpOptions = {
   connectionString: string
-  /** What to do on a message, by channel. */
+  /** What to do on a message, by channel. Called with an empty one too, when some may have been missed. */
   on: Record<string, (payload: string) => void>
+  /** Told whether it hears. */
+  hearing?: Hearing
+  /** How often the connection is asked, and how long its answer may take. Milliseconds. Default 5,000. */
+  aliveMs?: number
   onError: (error: unknown) => void
+}
+
+export type Hearing = {
+  /**
+   * It listens, and has answered: all that was said since it listens and before `askedAt` has been heard.
+   * Milliseconds, monotonic.
+   */
+  hear(askedAt: number): void
+  /** Nothing is heard any more: of a connection that is dead and looks alive after 2 × `aliveMs` at most. */
+  hearNoMore(): void
 }
 
 /** Between one NOTIFY and the next. Milliseconds. */
 const restMs = 5
-const reconnectMs = 1_000
 const connectTimeoutMs = 5_000
-/** A NOTIFY that takes longer shows that the connection is dead. */
-const notifyTimeoutMs = 5_000
 
-export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): WakeUps {
+export function startWakeUps(options: WakeUpOptions): WakeUps {
+  const { connectionString, on, hearing, onError, aliveMs = 5_000 } = options
   const pending = new Set<string>()
   let client: pg.Client | undefined
   let telling: Promise<void> | undefined
@@ -40,13 +52,17 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
       application_name: `${applicationName} wake-ups`,
       ...socketGuards,
       connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: notifyTimeoutMs,
+      // A statement that takes longer shows that the connection is dead.
+      query_timeout: aliveMs,
     })
     next.on('notification', ({ channel, payload }) => on[channel]?.(payload ?? ''))
     next.on('error', onError)
     next.on('end', () => {
-      if (client === next) client = undefined
+      if (client !== next) return
+      lose()
+      listening.wake()
     })
+    const askedAt = performance.now()
     try {
       await next.connect()
       await next.query(`SELECT ${sessionGuards}`)
@@ -58,13 +74,34 @@ export function startWakeUps({ connectionString, on, onError }: WakeUpOptions): 
     client = next
     // Whatever was said while nobody listened.
     for (const handle of Object.values(on)) handle('')
+    hearing?.hear(askedAt)
+  }
+
+  function lose(): void {
+    client = undefined
+    hearing?.hearNoMore()
+  }
+
+  /** PostgreSQL sends what was notified before it answers. */
+  async function ask(through: pg.Client): Promise<void> {
+    const askedAt = performance.now()
+    try {
+      await through.query('SELECT 1')
+    } catch (error) {
+      if (client === through) lose()
+      void through.end()
+      throw error
+    }
+    if (client === through) hearing?.hear(askedAt)
   }
 
   const listening = startLoop({
-    intervalMs: reconnectMs,
+    intervalMs: aliveMs,
     onError,
     async run() {
-      if (client === undefined && !stopping) await connect()
+      if (stopping) return false
+      if (client === undefined) await connect()
+      else await ask(client)
       return false
     },
   })

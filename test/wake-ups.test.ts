@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startWakeUps, type WakeUps } from '../server/wake-ups.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { startTcpProxy } from './support/tcp-proxy.ts'
 
 let database: TestDatabase
 
@@ -62,5 +63,33 @@ describe('wake-ups', () => {
     })
     await expect.poll(() => errors.length).toBe(1)
     await wakeUps.stop()
+  })
+
+  it('tell that the connection is alive, and that it is dead also where it looks alive', async () => {
+    const url = new URL(database.connectionString)
+    await using proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
+    url.host = `127.0.0.1:${proxy.port}`
+    const told: (number | 'dead')[] = []
+    const errors: unknown[] = []
+    const wakeUps = startWakeUps({
+      connectionString: url.href,
+      onError: (error) => errors.push(error),
+      on: { work: () => undefined },
+      hearing: { hear: (askedAt) => told.push(askedAt), hearNoMore: () => told.push('dead') },
+      // So long that a busy machine answers in it.
+      aliveMs: 1_000,
+    })
+    await expect.poll(() => told.length).toBeGreaterThan(2)
+    const before = performance.now()
+    proxy.stall()
+    await expect.poll(() => told.at(-1)).toBe('dead')
+    const times = told.filter((time) => time !== 'dead')
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    expect(times.at(-1)).toBeLessThan(before)
+    expect(errors[0]).toMatchObject({ message: 'Query read timeout' })
+    // Else its end waits for the connection it is making.
+    await proxy.cut()
+    await wakeUps.stop()
+    expect(told.filter((time) => time === 'dead')).toHaveLength(1)
   })
 })

@@ -77,8 +77,8 @@ export async function inTransaction<T>(handle: Handle, work: (trx: Trx) => Promi
 }
 
 /**
- * Has `hook` called once, after `trx` has committed; never if it rolls back. For wake-ups only:
- * a process that dies between the two calls no hook.
+ * Has `hook` called once, after `trx` has committed and before `inTransaction` resolves; never if it rolls back. For
+ * what concerns this process only: one that dies between the two calls no hook.
  */
 export function afterCommit(trx: Trx, hook: () => void): void {
   const hooks = commitHooks.get(trx)

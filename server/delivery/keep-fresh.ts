@@ -1,10 +1,8 @@
-import { sql } from 'kysely'
 import type { Trx } from '../database/connection.ts'
-import { executePrepared } from '../database/prepared.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './claim.ts'
-import { sealedSecretColumns } from './keyring.ts'
 import type { DueDelivery } from './load.ts'
+import { readWebhooks } from './webhook-reads.ts'
 
 /** A delivery that `trx` has just made, with its event. */
 export type FreshDelivery = Pick<
@@ -43,23 +41,7 @@ export async function keepFresh(trx: Trx, queue: Queue, deliveries: readonly Fre
       attemptCount: 0,
       run: 0,
       schedulePosition: 0,
-      webhook: webhooks.get(delivery.webhookId) as Webhook,
+      webhook: webhooks.get(delivery.webhookId) as DueDelivery['webhook'],
     },
   }))
-}
-
-type Webhook = DueDelivery['webhook']
-
-/** Those that are enabled, by id. */
-async function readWebhooks(trx: Trx, ids: readonly string[]): Promise<Map<string, Webhook>> {
-  const rows = await executePrepared(
-    trx,
-    { name: 'read_webhooks' },
-    trx
-      .selectFrom('webhooks')
-      .select(['id', 'url', ...sealedSecretColumns, 'slow', 'lane'])
-      .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
-      .where('status', '=', 'enabled'),
-  )
-  return new Map(rows.map(({ id, ...webhook }) => [id, webhook]))
 }

@@ -6,6 +6,8 @@ export type Held = Claim & {
   lane: Lane
   /** When it began to wait here. Milliseconds, monotonic. */
   since: number
+  /** When its request began; undefined before. Milliseconds, monotonic. */
+  begunAt?: number
 }
 
 /** Requests in flight to each webhook, over all lanes of the process. */

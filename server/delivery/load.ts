@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
+import { nextMoment } from '../moments.ts'
 import { queueNow } from '../queue/queue.ts'
 import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
 
@@ -21,7 +22,8 @@ export type DueDelivery = {
   /** Which run of the schedule this is; with `schedulePosition` it names the attempt. */
   run: number
   schedulePosition: number
-  webhook: SealedSecrets & { url: string; slow: boolean; lane: number }
+  /** As it was read: by a statement that was sent after the moment `readAt`. */
+  webhook: SealedSecrets & { url: string; version: number; readAt: number; slow: boolean; lane: number }
 }
 
 /** A pending delivery that is not to be made now. */
@@ -49,6 +51,7 @@ type Row = SealedSecrets & {
   url: string | null
   status: 'enabled' | 'disabled' | null
   early: boolean
+  version: number
   slow: boolean
   lane: number
 }
@@ -59,17 +62,18 @@ const roundingSeconds = 1
 const secrets = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
 
 /**
- * Reads those of `deliveryIds` that are pending. URL and secrets are those of this moment, so that what
- * was changed between two attempts applies from the next one.
+ * Reads those of `deliveryIds` that are pending. URL and secrets are those of this moment: see `WebhookChanges` for
+ * what is changed before the attempt begins.
  */
 export async function loadDue(
   handle: Handle,
   deliveryIds: readonly string[],
 ): Promise<(DueDelivery | PassedDelivery)[]> {
+  const readAt = nextMoment()
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
       e.body, e.sample, e.mode, e.traceparent,
-      w.url, ${secrets}, w.status, w.slow, w.lane,
+      w.url, ${secrets}, w.status, w.version, w.slow, w.lane,
       d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
     FROM deliveries d
     -- One by one along the key, whatever the statistics say.
@@ -100,6 +104,8 @@ export async function loadDue(
         previous_secret_expires_at: row.previous_secret_expires_at,
         earlier_secrets: row.earlier_secrets,
         earlier_secrets_expire_at: row.earlier_secrets_expire_at,
+        version: row.version,
+        readAt,
         slow: row.slow,
         lane: row.lane,
       },

@@ -30,6 +30,7 @@ export type WebhookTarget = SealedSecrets & {
   url: string
   events: string[]
   status: 'enabled' | 'disabled'
+  version: number
   slow: boolean
   lane: number
 }
@@ -48,7 +49,7 @@ export async function findWebhook(
 ): Promise<WebhookTarget | undefined> {
   return handle
     .selectFrom('webhooks')
-    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'slow', 'lane'])
+    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'slow', 'lane'])
     .where('id', '=', webhookId)
     .where('account_id', '=', scope.accountId)
     .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))

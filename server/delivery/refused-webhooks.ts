@@ -60,6 +60,20 @@ export async function findRefusedWebhooks({
   return refused
 }
 
+/** `reportRefusedWebhooks` in the background, since names may take long to resolve. Returns what ends it. */
+export function startReportingRefused({
+  logger,
+  onError,
+  ...means
+}: Omit<RefusedWebhooksMeans, 'signal'> & { logger: Logger; onError: (error: unknown) => void }): () => Promise<void> {
+  const stopping = new AbortController()
+  const reported = reportRefusedWebhooks({ ...means, signal: stopping.signal }, logger).catch(onError)
+  return async () => {
+    stopping.abort()
+    await reported
+  }
+}
+
 /** Tells the operator of those, who may have had them allowed until this start. */
 export async function reportRefusedWebhooks(means: RefusedWebhooksMeans, logger: Logger): Promise<void> {
   const { count, ids } = await findRefusedWebhooks(means)

@@ -12,6 +12,7 @@ import type { WebhookTestResult } from '../../contract/webhooks.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
+import { nextMoment } from '../moments.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
 import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -37,6 +38,7 @@ import { countRecoverable, knownSince, lastPositionOf, type RetentionMeans } fro
 import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from './recovery-queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 import { faultOf } from './verdict.ts'
+import type { WebhookChanges } from './webhook-changes.ts'
 import { endRunOfFailures } from './webhook-health.ts'
 
 /** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
@@ -70,10 +72,12 @@ export type DeliveryServiceOptions = RetentionMeans & {
   wake: () => void
   /** Records the attempts of tests, within what is being done. Default: none are recorded. */
   tracer?: Tracer
+  /** Asked before each test. */
+  webhookChanges: Pick<WebhookChanges, 'mayBegin'>
 }
 
 export function createDeliveryService(options: DeliveryServiceOptions): DeliveryService {
-  const { queue, exchange, keyring, clock, tracer = noTracer } = options
+  const { queue, exchange, keyring, clock, tracer = noTracer, webhookChanges } = options
 
   /** The webhook, enabled and kept so until the transaction ends. */
   async function enabledWebhook(
@@ -177,7 +181,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     cancelPending: (trx, webhookId) => cancelPending(trx, queue, webhookId),
 
     async sendTest(handle, scope, webhookId, type) {
-      const webhook = await mustExist(handle, scope, webhookId)
+      let webhook: WebhookTarget
+      let readAt: number
+      // Nothing is awaited between the answer and the exchange.
+      do {
+        readAt = nextMoment()
+        webhook = await mustExist(handle, scope, webhookId)
+      } while (!webhookChanges.mayBegin(webhookId, { version: webhook.version, readAt }, true))
       const now = clock.now()
       const eventId = newId('event', now)
       const deliveryId = newId('delivery', now)

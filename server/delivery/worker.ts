@@ -20,6 +20,8 @@ import type { Room } from './room.ts'
 import { startSettling } from './settling.ts'
 import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
+import type { WebhookChanges } from './webhook-changes.ts'
+import { createWebhookReads } from './webhook-reads.ts'
 
 const keepAliveMs = 5_000
 /** A line that stands still for this long gives up its turns where others want the places. Milliseconds. */
@@ -47,6 +49,8 @@ export type DeliveryWorkerOptions = {
   tracer?: Tracer
   /** Told how far the fresh deliveries in the queue are. */
   turns: Turns
+  /** Asked before each attempt. */
+  webhookChanges: WebhookChanges
 }
 
 export type DeliveryWorker = {
@@ -70,7 +74,7 @@ export type DeliveryWorker = {
  * turn it is are still claimed, and a place that becomes free goes to the account that has the fewest.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { queue, keyring, clock, logger, concurrency, webhookConcurrency } = options
+  const { queue, keyring, clock, logger, concurrency, webhookConcurrency, webhookChanges } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const share = Math.max(1, Math.floor(concurrency / 8))
   const slowCap = Math.max(1, Math.floor(share / 4))
@@ -93,6 +97,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const health = createHealthBook()
   const kept = createKeptBook({ queue, intervalMs, onError: report('ending what is kept no more') })
   const breakOff = new AbortController()
+  const webhooks = createWebhookReads({
+    ...options,
+    signal: breakOff.signal,
+    intervalMs,
+    onError: report('reading webhooks'),
+  })
   const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
   let stopped: Promise<void> | undefined
 
@@ -125,6 +135,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   async function attemptHeld(one: Held): Promise<void> {
     const { delivery } = one
+    let isFresh = false
+    // Nothing is awaited between the answer and the exchange: what this process is told meanwhile, it was told before.
+    while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
+      const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
+      if (webhook === 'stopping') return
+      if (webhook === null) return putAway(one)
+      delivery.webhook = webhook
+      isFresh = true
+    }
+    one.begunAt = performance.now()
     const startedAt = clock.now()
     const outcome = await send(delivery).catch((error): ExchangeOutcome => {
       report('an attempt')(error)
@@ -140,6 +160,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     })
     settling.add(one, { delivery, outcome, verdict })
     options.onAttempt?.(outcome, verdict)
+  }
+
+  /**
+   * Hands a delivery back whose webhook is disabled or gone, with all that waits for that here. Most have been
+   * canceled with the change; the others are when they are claimed.
+   */
+  async function putAway(one: Held): Promise<void> {
+    await handBackHeld([one, ...lanes.flatMap((lane) => lane.takeWaiting(one.delivery.webhookId))])
+    claiming.wakeFor(new Set(lanes))
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
@@ -181,7 +210,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs: Math.min(intervalMs, stuckMs / 2),
     onError: report('watching the lanes'),
     async run() {
-      const hanging = normal.flatMap((lane) => lane.hanging(hangingMs))
+      const before = performance.now() - hangingMs
+      // What waits for the database before it begins does not hang.
+      const hanging = normal
+        .flatMap((lane) => lane.hanging(hangingMs))
+        .filter(({ begunAt = before }) => begunAt < before)
       for (const one of hanging.slice(0, Math.max(0, 2 * concurrency - running.size))) hung.takeOver(one)
       pumpAll()
       await yieldTurns()

@@ -18,6 +18,7 @@ const columns = [
   'metadata',
   'status',
   'disabled_reason',
+  'version',
   'created_at',
   'updated_at',
 ] as const

@@ -13,9 +13,10 @@ import {
 import type { Clock } from '../clock.ts'
 import { changeCount } from '../counts.ts'
 import { lockAccount } from '../database/account-lock.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { type AddressPolicy, faultOfUrl } from '../delivery/address-guard.ts'
 import type { DeliveryService } from '../delivery/service.ts'
+import { deletedVersion, type WebhookChanges } from '../delivery/webhook-changes.ts'
 import { brokenRule, DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
@@ -36,7 +37,10 @@ import {
 } from './queries.ts'
 import { rotated } from './rotation.ts'
 
-/** Use cases around webhooks. Throws DomainErrors; every call is limited to one mode of one account. */
+/**
+ * Use cases around webhooks. Throws DomainErrors; every call is limited to one mode of one account. When a change has
+ * been answered, this process begins no attempt with what was before.
+ */
 export type WebhookService = {
   /**
    * `rule_violation` when the URL leads where the operator lets nothing go; `conflict` when the account has
@@ -71,6 +75,8 @@ export type WebhookServiceOptions = {
   addressPolicy: AddressPolicy
   /** Webhooks that an account can have, of both modes together: an event may go to those of both. */
   maxPerAccount: number
+  /** Told of each change, once it is committed. */
+  webhookChanges: Pick<WebhookChanges, 'tell'>
 }
 
 export function createWebhookService({
@@ -79,9 +85,14 @@ export function createWebhookService({
   deliveries,
   addressPolicy,
   maxPerAccount,
+  webhookChanges,
 }: WebhookServiceOptions): WebhookService {
   /** By account. A test is in flight until it is settled, also when its client has left. */
   const testsInFlight = new Map<string, number>()
+
+  function tellOnCommit(trx: Trx, id: string, version: number): void {
+    afterCommit(trx, () => webhookChanges.tell(id, version))
+  }
 
   function refuseBadUrl(url: string | undefined): void {
     const fault = url === undefined ? null : faultOfUrl(url, addressPolicy)
@@ -124,7 +135,9 @@ export function createWebhookService({
         if (!changed) return before
         // Nothing becomes pending meanwhile but what is being fanned out; that the worker cancels.
         if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
-        return toWebhook(await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() }))
+        const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
+        if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
+        return toWebhook(updated)
       })
     },
     async delete(handle, scope, id) {
@@ -133,6 +146,7 @@ export function createWebhookService({
         if (row === undefined) throw notFound('webhook', id)
         await deliveries.cancelPending(trx, id)
         await deleteWebhook(trx, id)
+        tellOnCommit(trx, id, deletedVersion)
       })
     },
     async rotateSecret(handle, scope, id) {
@@ -143,6 +157,7 @@ export function createWebhookService({
         if (before === undefined) throw notFound('webhook', id)
         const at = clock.now()
         const row = await updateSecrets(trx, scope, id, { secrets: rotated(before, sealed, at), at })
+        tellOnCommit(trx, id, row.version)
         return { ...toWebhook(row), secret }
       })
     },

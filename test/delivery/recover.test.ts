@@ -121,7 +121,7 @@ it('has events from before there were positions, and leaves out what awaits its 
 })
 
 it('finds events and deliveries of a clock that was ahead by hours and then set back', async () => {
-  const { db, queue, accountId } = engine
+  const { db, queue, accountId, webhookChanges } = engine
   await engine.advance(6 * 3_600)
   const ahead = await miss(1)
   receiver.respondOnce(answer(410))
@@ -140,6 +140,7 @@ it('finds events and deliveries of a clock that was ahead by hours and then set 
     clock,
     retentionMs: 86_400_000,
     wake: () => undefined,
+    webhookChanges,
   })
   expect(await deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })).toMatchObject({
     count: 2,

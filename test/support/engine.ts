@@ -8,12 +8,14 @@ import { createExchange, type Exchange } from '../../server/delivery/exchange.ts
 import { createKeyring } from '../../server/delivery/keyring.ts'
 import { continueRecovery } from '../../server/delivery/recover.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
+import { createWebhookChanges, type WebhookChanges, webhookChannel } from '../../server/delivery/webhook-changes.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
+import { startWakeUps } from '../../server/wake-ups.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
 import { createTestTime } from './clock.ts'
 import { createTestDatabase } from './database.ts'
@@ -28,6 +30,7 @@ export type Engine = AsyncDisposable & {
   queue: Queue
   workers: Workers
   deliveries: DeliveryService
+  webhookChanges: WebhookChanges
   secretBox: SecretBox
   clock: Clock
   accountId: string
@@ -70,6 +73,8 @@ export type EngineOptions = {
   exchangeTimeoutMs?: number
   /** Default: 30 days. */
   retentionMs?: number
+  /** How its connection for notifications reaches the database. Default: directly. */
+  wakeUpsThrough?: (connectionString: string) => Promise<string>
 }
 
 const start = new Date('2026-03-01T09:30:00.000Z')
@@ -93,6 +98,13 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       clock,
       ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
     })
+  const webhookChanges = createWebhookChanges()
+  const wakeUps = startWakeUps({
+    connectionString: (await options.wakeUpsThrough?.(connectionString)) ?? connectionString,
+    on: { [webhookChannel]: webhookChanges.tellNotified },
+    hearing: webhookChanges,
+    onError: () => undefined,
+  })
   const runWorkers = () =>
     startWorkers({
       db,
@@ -107,6 +119,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       retentionMs,
       checkDomains: async () => {},
       deleteExpiredAnswers: async () => {},
+      webhookChanges,
     })
   const turns = createTurns()
   let workers = await runWorkers()
@@ -120,11 +133,13 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     clock,
     retentionMs,
     wake: () => workers.wakeDelivery(),
+    webhookChanges,
   })
 
   async function stop(): Promise<void> {
     await workers.stop(2_000)
     await queue.stop()
+    await wakeUps.stop()
     await exchange.close()
     await database.drop()
   }
@@ -137,6 +152,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       return workers
     },
     deliveries,
+    webhookChanges,
     secretBox: box,
     clock,
     accountId,

@@ -4,6 +4,7 @@ import { type App, startApp } from '../../server/app.ts'
 import { type Clock, systemClock } from '../../server/clock.ts'
 import type { Config } from '../../server/config.ts'
 import type { Migrations } from '../../server/database/migrate.ts'
+import type { WebhookChanges } from '../../server/delivery/webhook-changes.ts'
 import type { MakeDkimKeys } from '../../server/domains/keys.ts'
 import { createLogger } from '../../server/logging.ts'
 import { createTestClient, type TestClient } from './client.ts'
@@ -62,6 +63,7 @@ export type TestServiceOptions = {
   publicUrl?: string
   exchangeTimeoutMs?: number
   makeDkimKeys?: MakeDkimKeys
+  webhookChanges?: WebhookChanges
   /** What this version knows. Default: all there are. */
   migrations?: Migrations
   /** Default: 5. */
@@ -85,6 +87,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...(time && { clock: time.clock, queueClock: time.queueClock, sessionOptions: time.sessionOptions }),
     ...(options.migrations && { migrations: options.migrations }),
     ...(options.makeDkimKeys && { makeDkimKeys: options.makeDkimKeys }),
+    ...(options.webhookChanges && { webhookChanges: options.webhookChanges }),
     ...(options.exchangeTimeoutMs !== undefined && { exchangeTimeoutMs: options.exchangeTimeoutMs }),
   })
   starting.use(app)

@@ -5,6 +5,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { createExchange } from '../../server/delivery/exchange.ts'
 import { createKeyring } from '../../server/delivery/keyring.ts'
 import { createDeliveryService } from '../../server/delivery/service.ts'
+import { createWebhookChanges } from '../../server/delivery/webhook-changes.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { startQueue } from '../../server/queue/queue.ts'
 import { createTurns } from '../../server/queue/turns.ts'
@@ -29,6 +30,7 @@ async function createWebhookWorld() {
   const openPolicy = { allowHttp: true, allowPrivateNetworks: true }
   const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
   const exchange = createExchange({ policy: openPolicy, clock })
+  const webhookChanges = createWebhookChanges()
   const deliveries = createDeliveryService({
     queue,
     exchange,
@@ -36,8 +38,9 @@ async function createWebhookWorld() {
     clock,
     retentionMs: 86_400_000,
     wake: () => undefined,
+    webhookChanges,
   })
-  const parts = { clock, secretBox: box, deliveries, maxPerAccount: 1_000 }
+  const parts = { clock, secretBox: box, deliveries, maxPerAccount: 1_000, webhookChanges }
   return {
     ...people,
     box,

@@ -26,6 +26,8 @@ export type WebhooksTable = {
   failing_since: Date | null
   /** Failed attempts in that run. Counted up to the least number that disables a webhook. */
   failing_attempts: Generated<number>
+  /** Grows with each change of URL, status or secrets, by a trigger. */
+  version: Generated<number>
   /** Whether its deliveries wait in the slow lane. */
   slow: Generated<boolean>
   created_at: Generated<Date>

@@ -3,49 +3,65 @@
  * attempts with what was read too early. A webhook's version grows with each change of its URL, its secrets or its
  * status; that of a deleted webhook is Infinity.
  *
- * What is read after a version was told is at least of that version, since it is told after its commit. So only what
- * was read before and is still unbegun can be too old, and a version needs to be kept for the age of that.
+ * Moments are numbers that grow. They are compared with each other only.
  */
 export type WebhookVersions = {
   /** A webhook has changed: by this process before it answers, by others when a notification says so. */
   tell(webhookId: string, version: number, now: number): void
-  /** Whether an attempt may begin with what was read of a webhook. Otherwise it is to be read anew. */
-  mayBegin(webhookId: string, version: number): boolean
   /** Says whether this process hears of changes from now on. It begins without hearing. */
   hear(isHearing: boolean, now: number): void
+  readonly isHearing: boolean
   /**
-   * Whether changes may have been missed since a time. Asked for what was read then and has waited; what begins in
-   * the turn of the event loop in which it was read is not asked for.
+   * Whether an attempt may begin with what was read of a webhook. Otherwise it is to be read anew. A process that
+   * does not hear may begin only with what is fresh: read for this attempt alone, and begun as it comes.
    */
-  mayHaveMissed(readAt: number): boolean
-  /** Forgets what was told before a time. To be called with the age that a claim cannot exceed. */
-  forget(before: number): void
+  mayBegin(webhookId: string, read: ReadVersion, isFresh: boolean): boolean
+  /** Webhooks whose versions are remembered. */
   readonly size: number
 }
 
-export function createWebhookVersions(): WebhookVersions {
+/** A webhook's version as it was read, by a statement that was sent after `readAt`. */
+export type ReadVersion = { version: number; readAt: number }
+
+/** About 100 bytes each. */
+const defaultMaxWebhooks = 10_000
+
+/**
+ * A change is told after its commit, so what is read from then on has it: a version matters only to what was read
+ * before it was told.
+ *
+ * @param maxWebhooks Webhooks remembered at most. Beyond it the one told of longest ago is forgotten, and all that was
+ *   read before that is to be read anew. Default 10,000.
+ */
+export function createWebhookVersions(maxWebhooks: number = defaultMaxWebhooks): WebhookVersions {
+  /** Those told of longest ago come first. */
   const told = new Map<string, { version: number; at: number }>()
-  /** What was read before this may be too old. Infinity: no change is heard of. */
-  let heardSince = Number.POSITIVE_INFINITY
+  /** What was read before this may lack changes that this process does not know of. */
+  let unknownUntil = Number.NEGATIVE_INFINITY
+  let isHearing = false
 
   return {
     tell(webhookId, version, now) {
       const known = told.get(webhookId)?.version ?? 0
-      // The latest stands last, so that `forget` finds the old ones first.
       told.delete(webhookId)
       told.set(webhookId, { version: Math.max(known, version), at: now })
-    },
-    mayBegin: (webhookId, version) => version >= (told.get(webhookId)?.version ?? 0),
-    hear(isHearing, now) {
-      if (!isHearing) heardSince = Number.POSITIVE_INFINITY
-      else if (heardSince === Number.POSITIVE_INFINITY) heardSince = now
-    },
-    mayHaveMissed: (readAt) => readAt < heardSince,
-    forget(before) {
-      for (const [webhookId, { at }] of told) {
-        if (at >= before) return
-        told.delete(webhookId)
+      for (const [oldestId, { at }] of told) {
+        if (told.size <= maxWebhooks) break
+        told.delete(oldestId)
+        unknownUntil = Math.max(unknownUntil, at)
       }
+    },
+    hear(hears, now) {
+      if (hears && !isHearing) unknownUntil = now
+      isHearing = hears
+    },
+    get isHearing() {
+      return isHearing
+    },
+    mayBegin(webhookId, { version, readAt }, isFresh) {
+      if (readAt <= unknownUntil || !(isHearing || isFresh)) return false
+      const change = told.get(webhookId)
+      return change === undefined || version >= change.version || readAt > change.at
     },
     get size() {
       return told.size

@@ -151,8 +151,11 @@ export function createProcess(world: Surroundings, settings: SchedulerSettings, 
 
   /** What was read of a webhook some time ago, or is read now where that may be too old. */
   function fresh({ delivery, read }: InHand): Read {
-    const isSure = versions.mayBegin(read.webhook.id, read.version) && !versions.mayHaveMissed(read.at)
-    return isSure || !world.checksVersions ? read : readNow(delivery)
+    return mayBegin(read, false) ? read : readNow(delivery)
+  }
+
+  function mayBegin({ webhook, version, at }: Read, isFresh: boolean): boolean {
+    return !world.checksVersions || versions.mayBegin(webhook.id, { version, readAt: at }, isFresh)
   }
 
   function readNow({ webhook }: Delivery): Read {
@@ -173,8 +176,7 @@ export function createProcess(world: Surroundings, settings: SchedulerSettings, 
       return
     }
     const flow = world.flowOf(read.webhook.account, read.url)
-    const isTooOld = !versions.mayBegin(read.webhook.id, read.version) && world.checksVersions
-    if (flow.flow !== request.flow || isTooOld) {
+    if (flow.flow !== request.flow || !mayBegin(read, true)) {
       // It waits in the flow of what the webhook has become.
       unmade(request)
       const now = readNow(delivery)
