@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type HostileRequest, hostileRequests } from '../../scripts/support/hostile-bodies.ts'
+import { type HostileRequest, hostileRequests, type Shape } from '../../scripts/support/hostile-bodies.ts'
 import { publishedSpec } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { rounds, within } from './support/rounds.ts'
@@ -56,6 +56,7 @@ test.each(byOperation)(
   '%s: whatever its fields hold, it is answered, and others beside it',
   within(60),
   async (_, all) => {
+    // Who is answered first is shown below: a body of this size is often read before the other request has come.
     // With a test key, which nothing is sent with.
     const client = service.client.as(service.keys.test)
     for (const [turn, { name, method, path, body }] of all.entries()) {
@@ -73,11 +74,22 @@ test.each(byOperation)(
 describe('while the largest email is read', () => {
   const bytes = 25_165_824
   const large = hostileRequests(publishedSpec, { usual: 1_000, large: bytes })
-  const chosen = large.filter(({ name }) =>
-    /^sendEmail (subject|html|attachments\.0\.content|attachments\.0\.contentType|headers\.X-Name|unknown): (one character|surrogate pairs in escapes|a repeated parameter)$/.test(
-      name,
-    ),
+  /*
+   * Every string field, in the dearest shapes: of 25 MB, a repeated parameter took a median of 518 ms and a wide
+   * character 492 ms, the others less; the long round tries all that are one string. Lists and nesting are refused as
+   * they are read, after a median of 9 to 83 ms: nobody has to be answered before that. Smaller bodies, and the same
+   * fields of a batch, would show nothing more.
+   */
+  const dearest: Shape[] = ['a repeated parameter', 'one wide character among narrow ones']
+  const tried: readonly Shape[] = rounds({
+    short: dearest,
+    long: [...dearest, 'one character', 'a repeated word', 'surrogate pairs in escapes', 'escaped quotation marks'],
+  })
+  const chosen = large.filter(
+    ({ name }) => name.startsWith('sendEmail ') && tried.some((shape) => name.endsWith(`: ${shape}`)),
   )
+  /** What is asked one after the other, while the hostile request is at work. */
+  const others = ['health', 'another account', 'health'] as const
   let roomy: TestService
 
   beforeAll(async () => {
@@ -85,15 +97,15 @@ describe('while the largest email is read', () => {
   })
   afterAll(() => roomy?.stop())
 
-  test('several fields and shapes are tried', () => {
-    expect(chosen).toHaveLength(18)
+  test('every field is tried in each of the shapes', () => {
+    expect(chosen.length).toBeGreaterThanOrEqual(20 * tried.length)
   })
 
   test.each(chosen.map((request) => [request.name, request] as const))(
     '%s, others are answered first',
     async (_, request) => {
       const order = await answersBesides(request)
-      expect(order).toEqual(['health', 'health', 'health', 'hostile'])
+      expect(order).toEqual([...others, 'hostile'])
     },
   )
 
@@ -108,13 +120,13 @@ describe('while the largest email is read', () => {
     const sent = Buffer.from(JSON.stringify(email))
     expect(sent.length).toBeLessThan(bytes)
     const order = await answersBesides({ method: 'POST', path: '/v1/emails', body: () => sent }, 202)
-    expect(order).toEqual(['health', 'health', 'health', 'hostile'])
+    expect(order).toEqual([...others, 'hostile'])
 
     const client = roomy.client.as(roomy.keys.test)
     const { body: list } = await client.send('GET', '/v1/emails?limit=1')
     const [{ id }] = Object(list).data
     const shown = await orderBesides({ start: (hostile) => hostile.write(headOf('GET', `/v1/emails/${id}`)) }, 200)
-    expect(shown).toEqual(['health', 'health', 'health', 'hostile'])
+    expect(shown).toEqual([...others, 'hostile'])
     const { status, body } = await client.send('GET', `/v1/emails/${id}`)
     expect(status).toBe(200)
     expect(Object(body).html === email.html).toBe(true)
@@ -154,22 +166,23 @@ describe('while the largest email is read', () => {
       hostile.destroy()
       other.destroy()
     })
-    const ask = async () => {
-      other.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n')
+    const ask = async (what: (typeof others)[number]) => {
+      const path = what === 'health' ? '/healthz' : '/v1/subscribers?limit=1'
+      other.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${roomy.keys.other}\r\n\r\n`)
       expect(String((await once(other, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /)
     }
     await prepare?.(hostile)
     // Meanwhile the service reads what has come.
-    for (let asked = 0; asked < 50; asked++) await ask()
+    for (let asked = 0; asked < 50; asked++) await ask(asked % 2 === 0 ? 'health' : 'another account')
     const answered = endOfAnswer(hostile).then((status) => {
       if (expected === undefined) expect(status).toMatch(/^[24]\d\d$/)
       else expect(status).toBe(String(expected))
       order.push('hostile')
     })
     start(hostile)
-    for (let asked = 0; asked < 3; asked++) {
-      await ask()
-      order.push('health')
+    for (const what of others) {
+      await ask(what)
+      order.push(what)
     }
     await answered
     return order

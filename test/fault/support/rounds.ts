@@ -8,8 +8,8 @@ declare module 'vitest' {
   }
 }
 
-/** How often a fault is repeated in this run. */
-export function rounds({ short, long }: { short: number; long: number }): number {
+/** How often a fault is repeated in this run, or what is tried in it. */
+export function rounds<T = number>({ short, long }: { short: T; long: T }): T {
   return inject('faultRound') === 'long' ? long : short
 }
 
