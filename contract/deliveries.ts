@@ -242,7 +242,7 @@ export const deliveries = c.router({
     path: '/v1/webhooks/:id/recover',
     summary: 'Send the events that a webhook has missed',
     description:
-      'Sends, in the background and oldest first, the events since `since` that the webhook did not get: those that came while it was disabled or were never sent to it, and those whose delivery failed or was canceled. What counts is the webhook as it is now: its event types and its URL. Samples are left out, and so is what is on its way or was accepted. It reaches back as far as the retention of the service, less an hour. One recovery of a webhook runs at a time: the same request again answers the one that is running, with `started: false`; one that differs is refused with `conflict`.',
+      'Sends, in the background and oldest first, the events since `since` that the webhook did not get: those that came while it was disabled or were never sent to it, and those whose delivery failed or was canceled. What counts is the webhook as it is now: its event types and its URL. Samples are left out, and so is what is on its way or was accepted. It reaches back as far as the retention of the service, less an hour or a tenth of it, whichever is shorter. One recovery of a webhook runs at a time: the same request again answers the one that is running, with `started: false`; one that differs is refused with `conflict`.',
     pathParams: webhookParam,
     body: recoverRequest,
     ...outcome(

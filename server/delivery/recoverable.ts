@@ -23,7 +23,9 @@ const pageSize = 1_000
  * How much before the end of its retention an event is left out already: for clocks that differ, and for the time
  * between looking for deliveries and making them. Milliseconds.
  */
-const retentionMarginMs = 3_600_000
+function retentionMargin(retentionMs: number): number {
+  return Math.min(3_600_000, retentionMs / 10)
+}
 
 export type RetentionMeans = {
   clock: Clock
@@ -33,7 +35,7 @@ export type RetentionMeans = {
 
 /** From when on it is known of an event whether it was delivered: `since`, or later. It moves as time goes on. */
 export function knownSince(since: Date, { clock, retentionMs }: RetentionMeans): Date {
-  return new Date(Math.max(since.getTime(), clock.now().getTime() - retentionMs + retentionMarginMs))
+  return new Date(Math.max(since.getTime(), clock.now().getTime() - retentionMs + retentionMargin(retentionMs)))
 }
 
 export type Span = {

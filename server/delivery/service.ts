@@ -49,7 +49,8 @@ export type DeliveryService = {
   resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
    * Has events sent that the webhook has missed, in the background: those of a span of time that it receives as it is
-   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out, and so are events past the retention.
+   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out, and so are
+   * events past the retention.
    *
    * One recovery of a webhook runs at a time. The same request returns the one that is running, with `started` false;
    * another is refused with `conflict`.

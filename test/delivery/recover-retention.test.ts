@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { continueRecovery } from '../../server/delivery/recover.ts'
+import { knownSince } from '../../server/delivery/recoverable.ts'
 import { createTurns } from '../../server/queue/turns.ts'
 import { createRetention } from '../../server/retention.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -85,4 +86,13 @@ test('a recovery leaves out what passes its retention while it is at work', asyn
   await continueRecovery(means, { accountId, recoveryId: id, task: 0 })
   expect(await deliveries.getRecovery(db, scope, webhookId, id)).toMatchObject({ status: 'completed', done: 1 })
   expect(await engine.recover(webhookId, since)).toMatchObject({ count: 0 })
+})
+
+test.each([
+  ['30 days', 30 * day, 30 * day - hour],
+  ['two minutes', 120, 108],
+])('a recovery reaches back nearly as far as a retention of %s', (_, retention, reach) => {
+  const now = new Date('2026-03-01T00:00:00.000Z')
+  const known = knownSince(new Date(0), { clock: { now: () => now }, retentionMs: retention * 1_000 })
+  expect((now.getTime() - known.getTime()) / 1_000).toBe(reach)
 })
