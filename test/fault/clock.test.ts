@@ -275,7 +275,12 @@ describe('a restart after the clock was set back', () => {
       .values({ event_id: id, account_id: service.accountId, type: 'subscriber.removed' })
       .execute()
     await expect.poll(() => poller.look()).toBe(1)
-    const started = await startTestService({ beside: service, time, roles: { worker: false } })
+    const started = await startTestService({
+      beside: service,
+      time,
+      roles: { worker: false },
+      publicUrl: 'https://mail.example.test',
+    })
     onTestFinished(() => started.stop())
     await add(started, 3)
     await expect.poll(() => poller.look()).toBe(4)
