@@ -8,7 +8,8 @@ import { startLoop } from './loop.ts'
 export type WakeUps = {
   /**
    * Tells the other processes, at once when nothing was told just now; calls close together become one
-   * NOTIFY. It is outside any transaction: a NOTIFY inside one would have all commits wait for each other.
+   * NOTIFY. Without a connection, as just after the start, it is told when there is one. It is outside any transaction:
+   * a NOTIFY inside one would have all commits wait for each other.
    */
   notify(channel: string): void
   stop(): Promise<void>
@@ -75,6 +76,7 @@ export function startWakeUps(options: WakeUpOptions): WakeUps {
     // Whatever was said while nobody listened.
     for (const handle of Object.values(on)) handle('')
     hearing?.hear(askedAt)
+    tellPending()
   }
 
   function lose(): void {
@@ -106,34 +108,37 @@ export function startWakeUps(options: WakeUpOptions): WakeUps {
     },
   })
 
-  async function notifyAll(channels: readonly string[]): Promise<void> {
-    const through = client
+  async function notifyAll(through: pg.Client, channels: readonly string[]): Promise<void> {
     try {
-      await through?.query('SELECT pg_notify(channel, $2) FROM unnest($1::text[]) AS c (channel)', [channels, ''])
+      await through.query('SELECT pg_notify(channel, $2) FROM unnest($1::text[]) AS c (channel)', [channels, ''])
     } catch (error) {
       if (stopping) return
       onError(error)
       // Its end has the loop make another.
-      void through?.end()
+      void through.end()
     }
   }
 
   async function tell(): Promise<void> {
     // What is said in one go is told in one.
     await Promise.resolve()
-    while (pending.size > 0 && !stopping) {
+    while (client !== undefined && pending.size > 0 && !stopping) {
       const channels = [...pending]
       pending.clear()
-      await notifyAll(channels)
+      await notifyAll(client, channels)
       await pause(restMs)
     }
     telling = undefined
   }
 
+  function tellPending(): void {
+    if (pending.size > 0) telling ??= tell()
+  }
+
   return {
     notify(channel) {
       pending.add(channel)
-      telling ??= tell()
+      tellPending()
     },
     async stop() {
       stopping = true

@@ -231,7 +231,8 @@ export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Pro
     )
     UPDATE email_recipients r SET
       status = CASE WHEN r.delayed_at IS NULL THEN 'queued' ELSE 'deferred' END,
-      attempt_count = r.attempt_count - 1
+      attempt_count = r.attempt_count - 1,
+      first_attempt_at = CASE WHEN r.attempt_count > 1 THEN r.first_attempt_at END
     FROM unnest(
       ${recipients.map(({ emailId }) => emailId)}::text[],
       ${recipients.map(({ position }) => position)}::int[],
@@ -253,7 +254,6 @@ export async function unmarkWaiting(trx: Trx, recipients: readonly Begun[], at: 
   const ids = [...new Set(recipients.map(({ emailId }) => emailId))]
   await sql`
     UPDATE email_recipients r SET
-      first_attempt_at = CASE WHEN r.attempt_count > 0 THEN r.first_attempt_at END,
       next_attempt_at = CASE WHEN r.attempt_count > 0 THEN ${at}::timestamptz END
     FROM unnest(
       ${recipients.map(({ emailId }) => emailId)}::text[],

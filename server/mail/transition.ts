@@ -127,7 +127,9 @@ export function transition(
     case 'waiting': {
       if (!isWaiting(state.status)) return null
       const { reason, reply, host } = fact
-      const since = state.firstAttemptAt ?? state.delayedAt ?? fact.at
+      // What has just been begun was no attempt, so the 72 hours do not count from there.
+      const attempts = state.status === 'sending' ? state.attemptCount - 1 : state.attemptCount
+      const since = (attempts > 0 ? state.firstAttemptAt : null) ?? state.delayedAt ?? fact.at
       if (isOutOfPatience(since, fact.at)) return givenUp(unusableAtEnd(reply ?? reason), [])
       // Told once, however often it is looked at again.
       if (state.delayedAt !== null && state.reason === (reply ?? reason)) return null

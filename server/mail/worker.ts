@@ -196,8 +196,9 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     return isBegun(plan) || waitingFacts(plan).length > 0
   }
 
-  function waitsUntilOf({ waiting }: Plan): Held['waitsUntil'] {
-    if (transport.only !== null) return waiting.length > 0 ? 'in-place' : null
+  function waitsUntilOf({ waiting, parkedAt }: Plan): Held['waitsUntil'] {
+    // For the one way out there is nothing is put behind what came later, also where there was no place just now.
+    if (transport.only !== null) return waiting.length + parkedAt.length > 0 ? 'in-place' : null
     return waiting.reduce<Held['waitsUntil']>((until, { unusable }) => earlierOf(until, unusable.until), null)
   }
 

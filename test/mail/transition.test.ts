@@ -231,3 +231,34 @@ test('in whatever order facts come, what ended is not begun anew, and every even
     }),
   )
 })
+
+describe('a recipient that waits for servers which cannot be used', () => {
+  const hours = 3_600_000
+  const waiting: Told = { kind: 'waiting', reason: 'Refused.', reply: null, host: null }
+  const later = (ms: number) => new Date(at.getTime() + ms)
+  const put = (over: Partial<RecipientState>): RecipientState => ({ ...sending, status: 'deferred', ...over })
+
+  test.each<[string, RecipientState, Date, string | undefined]>([
+    ['when it was put off', put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }), later(72 * hours), 'failed'],
+    [
+      'when it was put off, also where the first to find that out began late',
+      { ...sending, attemptCount: 1, firstAttemptAt: later(48 * hours), delayedAt: at },
+      later(72 * hours),
+      'failed',
+    ],
+    [
+      'its first attempt, where there was one',
+      { ...sending, attemptCount: 2, firstAttemptAt: later(48 * hours), delayedAt: at },
+      later(72 * hours),
+      'sending',
+    ],
+    [
+      'then, and not before',
+      put({ attemptCount: 0, firstAttemptAt: null, delayedAt: at }),
+      later(71 * hours),
+      'deferred',
+    ],
+  ])('is given up 72 hours after %s', (_, state, when, status) => {
+    expect((tell(state, waiting, when)?.state ?? state).status).toBe(status)
+  })
+})
