@@ -135,7 +135,7 @@ function answerChanges({ before, after, at }: Compared): string[] {
   const [olds, nows] = [asNode(asNode(before.part).responses), asNode(asNode(after.part).responses)]
   return Object.entries(olds).flatMap(([status, part]) => {
     const place = `${at}, ${status}`
-    // A failure that no longer comes breaks nobody.
+    // A client keeps working when an error status is removed.
     if (nows[status] === undefined) return Number(status) < 400 ? [`${place}: is gone`] : []
     const [old, now] = [
       { ...before, part },

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 /*
  * What differs between two versions of a schema so that it could break a client. What a client sends ('request')
  * may only be taken more widely. What it is sent ('answer') may only tell more: new fields, new values of an
- * enumeration and new members that `type` tells apart break nobody, since the introduction says that they may come.
+ * enumeration and new members that `type` tells apart are compatible: the introduction says that they may be added.
  */
 
 export type Node = Readonly<Record<string, unknown>>

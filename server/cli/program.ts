@@ -19,7 +19,10 @@ export function buildProgram(): Command {
   return program
 }
 
-/** What cannot be understood is told with the way to see how it is written. A wrong value says what is allowed. */
+/**
+ * Adds `try --help` to the errors of commander about missing, unknown and surplus arguments. Errors about values already
+ * say what is allowed.
+ */
 function inOurWords(text: string): string {
   return text
     .replace(/^error: ((?:missing|unknown|too many) .*)$/m, 'postern: $1; try --help')

@@ -60,7 +60,7 @@ function migratorOf(db: Db, known: Migrations): Migrator {
  * Safe to run from several processes at once: one does it, the others wait. It is done in one transaction:
  * what fails is undone whole. It is begun again where it is the victim of a deadlock with an older process that is at
  * work, and where another session holds a lock it needs for longer than 3 seconds, as a dump does: 10 times in all, 5
- * seconds after it was undone for a lock. So nobody waits for much longer than that behind a migration that waits.
+ * seconds after it was undone for a lock. So other sessions wait about 3 seconds at most behind a waiting migration.
  *
  * Throws OperatorError when a migration fails, and when the database is of a newer version: whether this
  * code can work on it, only that version knows.

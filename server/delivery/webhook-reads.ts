@@ -34,7 +34,7 @@ export async function readWebhooks(handle: Handle, ids: readonly string[]): Prom
 export type WebhookReads = {
   /**
    * The webhook as it is after this call; null when it is disabled or gone. Those asked for at once are read together.
-   * While the database is away it waits. Rejects only when it is told to end.
+   * While the database cannot be reached it retries. Rejects only when `signal` aborts.
    */
   read(webhookId: string): Promise<Webhook | null>
 }

@@ -136,7 +136,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function attemptHeld(one: Held): Promise<void> {
     const { delivery } = one
     let isFresh = false
-    // Nothing is awaited between the answer and the exchange: what this process is told meanwhile, it was told before.
+    // No `await` between this check and the start of the exchange, so that no change can be made known in between.
     while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
       const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
       if (webhook === 'stopping') return
