@@ -157,6 +157,10 @@ export type Receiver = {
   count(kind: string): Promise<number>
   /** Connections opened to it since the reset. */
   connections(): Promise<number>
+  /** Takes requests at another loopback address too, with the same port. Linux has all of 127.0.0.0/8. */
+  listenToo(address: string): Promise<void>
+  /** Has a path answer as the first part of another would. Null: as its own says. */
+  behave(path: string, as: string | null): Promise<void>
   /** Resolves when `count` requests of a kind have come since the reset. */
   until(kind: string, count: number): Promise<void>
   /** Event ids and when they first came. Milliseconds since 1970. */
@@ -172,6 +176,8 @@ export async function startReceiver(processes: Processes): Promise<Receiver> {
     reset: (keeping) => running.ask('reset', keeping, z.undefined()),
     count: (kind) => running.ask('count', kind, z.number()),
     connections: () => running.ask('connections', null, z.number()),
+    listenToo: (address) => running.ask('listenToo', address, z.undefined()),
+    behave: (path, as) => running.ask('behave', { path, as }, z.undefined()),
     until: (kind, count) => running.ask('until', { kind, count }, z.undefined()),
     arrivals: () => running.ask('arrivals', null, z.array(z.tuple([z.string(), z.number()]))),
     duplicates: () => running.ask('duplicates', null, z.number()),
@@ -190,8 +196,15 @@ export type LoadResult = z.output<typeof loadResult>
 export type LoadOptions = {
   origins: readonly string[]
   /** Sent in turn. `{n}` in a body becomes a number no other request of this load has. */
-  requests: readonly { method: 'GET' | 'POST'; path: string; headers: Record<string, string>; body?: string }[]
+  requests: readonly {
+    method: 'GET' | 'POST' | 'PATCH'
+    path: string
+    headers: Record<string, string>
+    body?: string
+  }[]
   seconds: number
+  /** Ends after so many requests, if that is sooner. Default: the time alone ends it. */
+  count?: number
   /** Requests in flight at most. */
   connections: number
   /** Requests a second. Default: the next as soon as one is answered. */
@@ -203,19 +216,22 @@ export type LoadOptions = {
 export type Load = {
   /** Rejects when a request was not answered, or not with `status`, unless that is null. */
   run(options: LoadOptions, status: number | null): Promise<LoadResult>
+  /** Begins no more requests. What runs resolves when those it has sent are answered. */
+  stop(): Promise<void>
 }
 
 export async function startLoad(processes: Processes, name = 'load'): Promise<Load> {
   const running = await processes.start({ name, file: import.meta.resolve('./programs/load.ts') })
   let firstNumber = 1
   return {
-    async run({ rate = null, groupBy = null, ...options }, status) {
-      const result = await running.ask('run', { ...options, rate, groupBy, firstNumber }, loadResult)
+    async run({ rate = null, count = null, groupBy = null, ...options }, status) {
+      const result = await running.ask('run', { ...options, rate, count, groupBy, firstNumber }, loadResult)
       firstNumber = result.nextNumber
       const wrong = status === null ? undefined : result.statuses.find((entry) => entry.status !== status)
       if (wrong !== undefined) throw new Error(`${wrong.count} requests were answered ${wrong.status}, not ${status}`)
       return result
     },
+    stop: () => running.ask('stop', null, z.undefined()),
   }
 }
 

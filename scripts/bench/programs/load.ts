@@ -3,10 +3,10 @@ import { Pool } from 'undici'
 import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
-/* Clients of the API: sends requests as fast as they are answered, or at a fixed rate. */
+/* Clients of the API: sends requests as fast as they are answered, or at a fixed rate, until it is told to stop. */
 
 const requestSchema = z.object({
-  method: z.enum(['GET', 'POST']),
+  method: z.enum(['GET', 'POST', 'PATCH']),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
   /** `{n}` in it becomes a number that no other request of the run has. */
@@ -18,6 +18,8 @@ const runSchema = z.object({
   /** Sent in turn. */
   requests: z.array(requestSchema).min(1),
   seconds: z.number(),
+  /** Ends after so many, if that is sooner. Null: the time alone ends it. */
+  count: z.int().nullable(),
   /** Requests in flight at most. */
   connections: z.int(),
   /** Requests a second, whether answered or not. Null: the next as soon as one is answered. */
@@ -28,7 +30,10 @@ const runSchema = z.object({
 })
 type Run = z.output<typeof runSchema>
 
-async function run({ origins, requests, seconds, connections, rate, firstNumber, groupBy }: Run) {
+/** Runs that began before have been told to stop. */
+let stoppedAt = 0
+
+async function run({ origins, requests, seconds, count, connections, rate, firstNumber, groupBy }: Run) {
   const pools = origins.map((origin) => new Pool(origin, { connections, pipelining: 1 }))
   const latencies: number[] = []
   const statuses = new Map<string, number>()
@@ -58,6 +63,8 @@ async function run({ origins, requests, seconds, connections, rate, firstNumber,
 
   const began = performance.now()
   const end = began + seconds * 1000
+  const isOver = () =>
+    number - firstNumber >= (count ?? Number.POSITIVE_INFINITY) || performance.now() >= end || stoppedAt > began
   if (rate === null) await asAnswered()
   else await atRate(rate)
   const elapsed = (performance.now() - began) / 1000
@@ -75,16 +82,16 @@ async function run({ origins, requests, seconds, connections, rate, firstNumber,
 
   async function asAnswered(): Promise<void> {
     const loop = async () => {
-      while (performance.now() < end) await send()
+      while (!isOver()) await send()
     }
     await Promise.all(Array.from({ length: connections }, loop))
   }
 
   async function atRate(perSecond: number): Promise<void> {
     const open = new Set<Promise<void>>()
-    for (let sent = 0; performance.now() < end; ) {
+    for (let sent = 0; !isOver(); ) {
       const due = Math.floor(((performance.now() - began) / 1000) * perSecond)
-      for (; sent < due && open.size < connections; sent++) {
+      for (; sent < due && open.size < connections && !isOver(); sent++) {
         const sending: Promise<void> = send().finally(() => open.delete(sending))
         open.add(sending)
       }
@@ -94,4 +101,9 @@ async function run({ origins, requests, seconds, connections, rate, firstNumber,
   }
 }
 
-serve({ run: handler(runSchema, run) })
+serve({
+  run: handler(runSchema, run),
+  stop: handler(z.null(), () => {
+    stoppedAt = performance.now()
+  }),
+})

@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { createEpochClock } from './epoch-clock.ts'
@@ -6,8 +7,9 @@ import { handler, serve } from './serve.ts'
 
 /*
  * The customers' endpoints. The first part of a path says how it answers: `/ok/…` at once,
- * `/after-20/…` after 20 ms, `/status-500/…` with that status. What else stands in the path tells
- * endpoints apart.
+ * `/after-20/…` after 20 ms, `/after-20-failing-8/…` so too, but each eighth request with 500 at once,
+ * `/status-500/…` with that status, `/hang/…` never, `/down/…` by closing the connection. What else
+ * stands in the path tells endpoints apart. `behave` has a path answer in another of these ways.
  */
 
 type Keeping = 'nothing' | 'ids' | 'arrivals'
@@ -19,6 +21,10 @@ let keeping: Keeping = 'nothing'
 let counts = new Map<string, number>()
 let seen = new Map<string, number>()
 let connections = 0
+/** Paths that answer in another way than their first part says, and that way. */
+const changed = new Map<string, string>()
+/** Requests so far to each path that fails some of them. */
+const turns = new Map<string, number>()
 let waiting: { kind: string; count: number; reached: () => void }[] = []
 
 function note(request: IncomingMessage, kind: string): void {
@@ -40,19 +46,42 @@ function respond(response: ServerResponse, status: number): void {
   response.end(answer)
 }
 
-const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-  const kind = request.url?.split('/', 2)[1] ?? ''
+/** Whether this request is one of those that fail where one in `every` does. */
+function isFailing(path: string, every: number): boolean {
+  const turn = (turns.get(path) ?? 0) + 1
+  turns.set(path, turn)
+  return turn % every === 0
+}
+
+function take(request: IncomingMessage, response: ServerResponse): void {
+  const path = request.url ?? ''
+  const kind = path.split('/', 2)[1] ?? ''
   note(request, kind)
-  const [word, number] = kind.split('-')
+  const [word, number, , every] = (changed.get(path) ?? kind).split('-')
+  if (word === 'down') {
+    request.socket.destroy()
+    return
+  }
   request.resume().once('end', () => {
-    if (word === 'after') void delay(Number(number)).then(() => respond(response, 200))
+    if (word === 'hang') return
+    if (every !== undefined && isFailing(path, Number(every))) respond(response, 500)
+    else if (word === 'after') void delay(Number(number)).then(() => respond(response, 200))
     else respond(response, word === 'status' ? Number(number) : 200)
   })
-})
+}
 
-server.on('connection', () => {
-  connections += 1
-})
+function createEndpoints(): Server {
+  return createServer({ keepAliveTimeout: 60_000 }, take).on('connection', () => {
+    connections += 1
+  })
+}
+
+/** The same endpoints at another loopback address: what is limited for each host is another one there. */
+async function listenToo(address: string, port: number): Promise<void> {
+  await once(createEndpoints().listen(port, address, 1_024), 'listening')
+}
+
+const server = createEndpoints()
 server.listen(0, '127.0.0.1', 1_024, () => {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('the receiver has no port')
@@ -64,6 +93,12 @@ server.listen(0, '127.0.0.1', 1_024, () => {
       seen = new Map()
       waiting = []
       connections = 0
+    }),
+    listenToo: handler(z.string(), (other) => listenToo(other, address.port)),
+    // Null: as its first part says, again.
+    behave: handler(z.object({ path: z.string(), as: z.string().nullable() }), ({ path, as }) => {
+      if (as === null) changed.delete(path)
+      else changed.set(path, as)
     }),
     // Opened since the reset.
     connections: handler(z.null(), () => connections),
