@@ -99,7 +99,7 @@ export async function appendEvents(
 }
 
 /** Tells the workers that there are events, as another process of the service would. */
-async function wake({ db }: World): Promise<void> {
+export async function wake({ db }: World): Promise<void> {
   await sql`SELECT pg_notify('postern_outbox', '')`.execute(db)
 }
 
