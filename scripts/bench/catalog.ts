@@ -4,6 +4,7 @@ import { backlog } from './benchmarks/backlog.ts'
 import { drain } from './benchmarks/drain.ts'
 import { email } from './benchmarks/email.ts'
 import { emailCopies } from './benchmarks/email-copies.ts'
+import { event } from './benchmarks/event.ts'
 import { fairness } from './benchmarks/fairness.ts'
 import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
@@ -19,6 +20,7 @@ export const benchmarks: readonly Benchmark[] = [
   drain,
   flow,
   latency,
+  event,
   neighbour,
   fairness,
   backlog,

@@ -115,7 +115,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 }
 
 /** How much the write-ahead log has grown in all. Bytes. */
-async function walPosition({ db }: World): Promise<number> {
+export async function walPosition({ db }: World): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     SELECT (pg_current_wal_lsn() - '0/0')::float AS bytes
   `.execute(db)

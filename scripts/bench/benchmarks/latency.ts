@@ -151,10 +151,10 @@ async function latenciesOf({
   return { p50: median(latencies), p99: quantile(latencies, 0.99), rate: expected / seconds }
 }
 
-/** When each of the events that arrived was committed. Milliseconds since 1970. Needs `track_commit_timestamp`. */
+/** When the rows with the ids that arrived were committed. Milliseconds since 1970. Needs `track_commit_timestamp`. */
 export async function commitTimes(
   { db }: World,
-  table: 'events' | 'direct',
+  table: 'events' | 'direct' | 'subscribers',
   arrivals: readonly (readonly [string, number])[],
 ): Promise<Map<string, number>> {
   const ids = arrivals.map(([id]) => id)

@@ -1,0 +1,101 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Load, LoadOptions, Receiver, World } from '../lab.ts'
+import type { Processes } from '../processes.ts'
+import { untilSettled } from '../seed.ts'
+import { median, quantile } from '../statistics.ts'
+import { walPosition } from './drain.ts'
+import { commitTimes } from './latency.ts'
+
+/* What events cost while they come at some rate, one delivery each. */
+
+/** How long is waited for what has not arrived after the last request. Milliseconds. */
+const patienceMs = 60_000
+/** From the last arrival on, for what is written after it. Milliseconds. */
+const settlingMs = 1_000
+
+export type Lab = { processes: Processes; world: World; receiver: Receiver; load: Load }
+
+/** One way from a request to a delivered event. */
+export type Way = {
+  /** Of the process, in what all have used. */
+  name: string
+  url: string
+  /** Memory of the process at present. Bytes. */
+  memory(): Promise<number>
+  requests: LoadOptions['requests']
+  /** Whose ids the receiver is told, and whose rows nothing changes after their commit. */
+  table: 'events' | 'subscribers'
+}
+
+export type LoadSize = Pick<LoadOptions, 'seconds' | 'connections' | 'count' | 'rate'>
+
+/** What some time has cost in all. */
+export type Spent = { seconds: number; nodeSeconds: number; postgresSeconds: number; walBytes: number }
+
+export type Measured = Spent & {
+  /** Events published and delivered. */
+  count: number
+  /** Of these, in a second, from the first request to the last arrival. */
+  rate: number
+  /** From commit to arrival. Milliseconds. */
+  p50: number
+  p99: number
+  /** Of Node at the end. */
+  memoryBytes: number
+}
+
+/** Publishes events and waits until all have arrived and are settled. Throws when some do not arrive. */
+export async function measureEvents(lab: Lab, way: Way, size: LoadSize): Promise<Measured> {
+  const { world, receiver } = lab
+  await receiver.reset('arrivals')
+  const since = new Date()
+  let count = 0
+  let rate = 0
+  const spent = await spend(lab, way, async () => {
+    const began = performance.now()
+    count = await publish(lab, way, size)
+    rate = count / ((performance.now() - began) / 1_000)
+    await delay(settlingMs)
+  })
+  const memoryBytes = await way.memory()
+  await untilSettled(world, since)
+  const arrivals = await receiver.arrivals()
+  const committed = await commitTimes(world, way.table, arrivals)
+  const waits = arrivals.map(([id, at]) => at - (committed.get(id) ?? Number.NaN))
+  return { ...spent, count, rate, p50: median(waits), p99: quantile(waits, 0.99), memoryBytes }
+}
+
+/** Measures what it costs to have nothing to do. */
+export async function measureIdle(lab: Lab, way: Way, seconds: number): Promise<Measured> {
+  const spent = await spend(lab, way, () => delay(seconds * 1_000))
+  const none = Number.NaN
+  return { ...spent, count: 0, rate: 0, p50: none, p99: none, memoryBytes: await way.memory() }
+}
+
+/** Publishes events, and returns how many when the last has arrived. */
+export async function publish({ receiver, load }: Lab, { url, requests }: Way, size: LoadSize): Promise<number> {
+  const { latencies } = await load.run({ ...size, origins: [url], requests }, 201)
+  const { length: count } = latencies
+  await Promise.race([receiver.until('ok', count), delay(patienceMs, undefined, { ref: false })])
+  const arrived = await receiver.count('ok')
+  if (arrived !== count) throw new Error(`of ${count} events, ${arrived} came in`)
+  return count
+}
+
+/** What a way and PostgreSQL use while something is done. */
+async function spend({ processes, world }: Lab, { name }: Way, work: () => Promise<void>): Promise<Spent> {
+  const read = async () => {
+    const [usage, walBytes] = await Promise.all([processes.usage(), walPosition(world)])
+    const secondsOf = (process: string) => usage.get(process)?.cpuSeconds ?? 0
+    return { at: performance.now(), node: secondsOf(name), postgres: secondsOf('postgres'), walBytes }
+  }
+  const before = await read()
+  await work()
+  const after = await read()
+  return {
+    seconds: (after.at - before.at) / 1_000,
+    nodeSeconds: after.node - before.node,
+    postgresSeconds: after.postgres - before.postgres,
+    walBytes: after.walBytes - before.walBytes,
+  }
+}

@@ -1,0 +1,95 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { startService, type World } from '../lab.ts'
+import type { Running } from '../processes.ts'
+import { type Lab, type LoadSize, publish, type Way } from './event-measure.ts'
+
+/*
+ * How many statements, commits and round trips an event takes. Counted apart from what is timed, with a service whose
+ * connections go through a proxy.
+ */
+
+/** For PostgreSQL: statements can be counted, and are not until `countWork` is called. */
+export const countingSettings = {
+  shared_preload_libraries: 'pg_stat_statements',
+  'pg_stat_statements.track': 'none',
+} as const
+
+/** A process of PostgreSQL that has nothing to do tells its commits after 10 s. Milliseconds. */
+const toldMs = 11_000
+
+export type Work = { statements: number; commits: number; roundTrips: number }
+
+export type WorkOptions = {
+  requests: Way['requests']
+  warmUp: LoadSize
+  loads: readonly LoadSize[]
+  progress: (text: string) => void
+}
+
+/** The work of one second in which nothing happens, and the work for each event of each load without that. */
+export async function countWork(
+  lab: Lab,
+  { requests, warmUp, loads, progress }: WorkOptions,
+): Promise<{ idle: Work; loads: Work[] }> {
+  const { processes, world, receiver } = lab
+  await sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`.execute(world.db)
+  // For connections that are opened from now on.
+  await sql`ALTER DATABASE ${sql.id(world.name)} SET pg_stat_statements.track = 'top'`.execute(world.db)
+  const proxy = await processes.start({
+    name: 'proxy',
+    file: import.meta.resolve('../programs/round-trips.ts'),
+    args: [world.connectionString],
+  })
+  const connectionString = await proxy.ask('connectionString', null, z.string())
+  const env = { DATABASE_URL: connectionString }
+  await using service = await startService(processes, world, { name: 'service, counted', env })
+  const way: Way = { name: 'service, counted', url: service.url, memory: service.memory, requests, table: 'events' }
+
+  /** Counts what is done meanwhile, and after it until all is told. */
+  async function count(work: () => Promise<number>): Promise<{ events: number; seconds: number; work: Work }> {
+    await receiver.reset('nothing')
+    const before = await readWork(world, proxy)
+    const began = performance.now()
+    const events = await work()
+    await delay(toldMs)
+    const after = await readWork(world, proxy)
+    return { events, seconds: (performance.now() - began) / 1_000, work: subtract(after, before, 1) }
+  }
+
+  await count(() => publish(lab, way, warmUp))
+  const nothing = await count(async () => 0)
+  const idle = divide(nothing.work, nothing.seconds)
+  const counted: Work[] = []
+  for (const size of loads) {
+    const { events, seconds, work } = await count(() => publish(lab, way, size))
+    const each = divide(subtract(work, idle, seconds), events)
+    counted.push(each)
+    progress(`${each.statements.toFixed(2)} statements, ${each.commits.toFixed(2)} commits an event`)
+  }
+  return { idle, loads: counted }
+}
+
+async function readWork({ db }: World, proxy: Running): Promise<Work> {
+  const { rows } = await sql<{ statements: number; commits: number }>`
+    SELECT (SELECT sum(calls) FROM pg_stat_statements WHERE dbid = d.datid)::float AS statements,
+      d.xact_commit::float AS commits
+    FROM pg_stat_database d WHERE d.datname = current_database()
+  `.execute(db)
+  const [row] = rows
+  if (row === undefined) throw new Error('PostgreSQL has counted nothing')
+  return { ...row, roundTrips: await proxy.ask('count', null, z.number()) }
+}
+
+function subtract(one: Work, other: Work, times: number): Work {
+  return {
+    statements: one.statements - other.statements * times,
+    commits: one.commits - other.commits * times,
+    roundTrips: one.roundTrips - other.roundTrips * times,
+  }
+}
+
+function divide(work: Work, by: number): Work {
+  return { statements: work.statements / by, commits: work.commits / by, roundTrips: work.roundTrips / by }
+}
