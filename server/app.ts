@@ -149,7 +149,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const exchange = createExchange({
     policy: addressPolicy,
     clock,
-    connectionsPerOrigin: config.delivery.concurrency,
+    connectionsPerOrigin: config.delivery.places,
     ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
   })
   starting.defer(() => exchange.close())
@@ -174,8 +174,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         keyring,
         clock,
         logger,
-        concurrency: config.delivery.concurrency,
-        webhookConcurrency: config.delivery.concurrencyPerWebhook,
+        ...config.delivery,
         retentionMs: config.retentionMs,
         checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),

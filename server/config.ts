@@ -43,10 +43,10 @@ export type Config = {
     readonly maxPerAccount: number
   }
   readonly delivery: {
-    /** Requests in flight in this process. */
-    readonly concurrency: number
-    /** Requests in flight to one webhook. */
-    readonly concurrencyPerWebhook: number
+    /** Requests in flight or being settled in this process. */
+    readonly places: number
+    /** Requests in flight to one URL of an account, at most. */
+    readonly endpointMax: number
   }
   readonly mail: {
     readonly transport: SettingValues['MAIL_TRANSPORT']
@@ -87,6 +87,19 @@ export type CommandConfig = Pick<Config, 'database' | 'rateLimits'>
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** Settings that have no meaning any more, and what took their place. */
+const retiredSettings: Readonly<Record<string, string>> = {
+  DELIVERY_CONCURRENCY: 'DELIVERY_PLACES says how many deliveries a process has in flight',
+  WEBHOOK_CONCURRENCY: 'ENDPOINT_MAX_IN_FLIGHT says how many are in flight to one URL at most',
+}
+
+/** What to tell at the start of settings that are given and do nothing. */
+export function warningsOfRetiredSettings(env: Env = process.env): string[] {
+  return Object.entries(retiredSettings).flatMap(([name, instead]) =>
+    (env[name] ?? '') === '' ? [] : [`${name} is set and does nothing any more: ${instead}; remove ${name}`],
+  )
+}
+
 /**
  * The settings of a process from its environment. An empty variable counts as not set.
  *
@@ -122,8 +135,8 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
       maxPerAccount: values.MAX_WEBHOOKS_PER_ACCOUNT,
     },
     delivery: {
-      concurrency: values.DELIVERY_CONCURRENCY,
-      concurrencyPerWebhook: values.WEBHOOK_CONCURRENCY,
+      places: values.DELIVERY_PLACES,
+      endpointMax: values.ENDPOINT_MAX_IN_FLIGHT,
     },
     mail: {
       transport: values.MAIL_TRANSPORT,

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type App, startApp } from './app.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, readConfig, warningsOfRetiredSettings } from './config.ts'
 import { OperatorError } from './errors.ts'
 import { createLogger } from './logging.ts'
 import { watchProcessFaults } from './process-faults.ts'
@@ -19,6 +19,7 @@ async function run(): Promise<number> {
   const config = readConfig()
   const stopping = stopSignal()
   const logger = createLogger({ level: config.logLevel })
+  for (const warning of warningsOfRetiredSettings()) logger.warn(warning)
   const faults = watchProcessFaults((err, what) => logger.fatal({ err }, what))
   await using app = await startApp(config, { logger, faults })
   await greet(app, config)

@@ -225,19 +225,21 @@ export const settingsSchema = z.object({
     max: 100_000,
     meaning: 'Webhooks that an account can have, test and live together. An account with more keeps them.',
   }),
-  DELIVERY_CONCURRENCY: numberSetting({
+  DELIVERY_PLACES: numberSetting({
     unit: 'requests',
-    default: 256,
+    default: 1_024,
     min: 4,
     max: 10_000,
-    meaning: 'Deliveries in flight at once in this process. As many again may be waiting for endpoints that hang.',
+    meaning:
+      'Deliveries in flight or being written down at once in this process. One account gets 80 % of them at most.',
   }),
-  WEBHOOK_CONCURRENCY: numberSetting({
+  ENDPOINT_MAX_IN_FLIGHT: numberSetting({
     unit: 'requests',
-    default: 32,
+    default: 64,
     min: 1,
     max: 10_000,
-    meaning: 'Deliveries in flight at once to one webhook.',
+    meaning:
+      'Deliveries in flight at once to one URL of an account at most; twice as many to one host. It begins with 4 and finds by itself how many the endpoint takes.',
   }),
   ...mailSettings,
   DATABASE_POOL_SIZE: numberSetting({

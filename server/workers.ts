@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { Db } from './database/connection.ts'
+import { startAdopting } from './delivery/adopt.ts'
 import { cancelRest } from './delivery/cancel.ts'
 import { reconcile, takeOverKept } from './delivery/reconcile.ts'
 import { continueRecovery, takeOverRecovery } from './delivery/recover.ts'
@@ -10,7 +11,6 @@ import { reconcileEmails } from './mail/reconcile.ts'
 import { createOutbox, type Outbox } from './outbox/append.ts'
 import { startFanOutWorker } from './outbox/worker.ts'
 import type { Queue } from './queue/queue.ts'
-import { createTurns } from './queue/turns.ts'
 import { createRetention } from './retention.ts'
 
 export type Workers = {
@@ -24,7 +24,7 @@ export type Workers = {
   stop(deadlineMs: number): Promise<void>
 }
 
-export type WorkersOptions = Omit<DeliveryWorkerOptions, 'turns'> & {
+export type WorkersOptions = DeliveryWorkerOptions & {
   queue: Queue
   db: Db
   clock: Clock
@@ -39,6 +39,8 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'turns'> & {
 const everyMinute = '* * * * *'
 /** It reads all that is pending: 12 s of a database with 1,000,000 of them. */
 const everyHour = '0 * * * *'
+/** Flows deleted in one transaction. */
+const flowsAtOnce = 1_000
 
 /** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
 export const silenceLimitMs = 30_000
@@ -47,16 +49,24 @@ export const silenceLimitMs = 30_000
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
-  const turns = createTurns()
-  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, turns })
+  const delivery: DeliveryWorker = startDeliveryWorker(options)
   starting.defer(() => delivery.stop(0))
   const fanOut: Loop = startFanOutWorker({
     ...options,
-    turns,
     delivery,
     intervalMs: options.pollIntervalMs ?? 1_000,
   })
   starting.defer(() => fanOut.stop())
+
+  const adopting = startAdopting({
+    db,
+    queue,
+    intervalMs: 1_000,
+    onError: (error) =>
+      logger.error({ err: error }, 'taking over deliveries of the version before failed; trying again'),
+    onAdopted: () => delivery.wake(),
+  })
+  starting.defer(() => adopting.stop())
 
   await queue.kept.onLapse(async (deliveryIds) => {
     await takeOverKept({ db, queue }, deliveryIds)
@@ -64,7 +74,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
   const { retentionMs } = options
-  const recovering = { db, queue, turns, clock, retentionMs, wake: () => delivery.wake() }
+  const recovering = { db, queue, clock, retentionMs, wake: () => delivery.wake() }
   await queue.onTask('recovery', (data) => continueRecovery(recovering, data))
   await queue.onTask('recover', (data) => takeOverRecovery(recovering, data))
   const deleteExpired = createRetention(options)
@@ -81,6 +91,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await options.checkDomains({ outbox, signal: stopping.signal })
   })
   await queue.onSchedule('reconciliation', everyHour, async () => {
+    while ((await queue.flows.deleteUnused(db, flowsAtOnce)) === flowsAtOnce);
     const mended = await reconcile({ db, queue })
     if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
     const mendedEmails = await reconcileEmails({ db, queue })
@@ -94,7 +105,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
     async stop(deadlineMs) {
       stopping.abort()
-      await Promise.all([fanOut.stop(), delivery.stop(deadlineMs)])
+      await Promise.all([fanOut.stop(), adopting.stop(), delivery.stop(deadlineMs)])
     },
   }
 }

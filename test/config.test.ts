@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
-import { readCommandConfig, readConfig } from '../server/config.ts'
+import { readCommandConfig, readConfig, warningsOfRetiredSettings } from '../server/config.ts'
 import { OperatorError } from '../server/errors.ts'
 import { settingsTable } from '../server/settings.ts'
 
@@ -34,7 +34,7 @@ describe('an empty environment', () => {
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
       retentionMs: 30 * 24 * 3_600_000,
       webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
-      delivery: { concurrency: 256, concurrencyPerWebhook: 32 },
+      delivery: { places: 1_024, endpointMax: 64 },
       mail: {
         transport: 'capture',
         relay: null,
@@ -186,8 +186,8 @@ describe('what is given', () => {
     ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
     ['WEBHOOK_ALLOW_HTTP', '1'],
     ['MAX_WEBHOOKS_PER_ACCOUNT', '0'],
-    ['DELIVERY_CONCURRENCY', '0'],
-    ['WEBHOOK_CONCURRENCY', '0'],
+    ['DELIVERY_PLACES', '0'],
+    ['ENDPOINT_MAX_IN_FLIGHT', '0'],
     ['DATABASE_POOL_SIZE', '1'],
     ['MAX_BODY_BYTES', '1 MiB'],
     ['LOG_LEVEL', 'loud'],
@@ -328,4 +328,12 @@ describe('traces', () => {
     const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
     expect(faultOf({ [name]: value })).toBe(`${name} must be ${allowed}`)
   })
+})
+
+test('settings that lost their meaning are told with what took their place, where they are set', () => {
+  expect(warningsOfRetiredSettings({ DELIVERY_PLACES: '4', WEBHOOK_CONCURRENCY: '' })).toEqual([])
+  expect(warningsOfRetiredSettings({ DELIVERY_CONCURRENCY: '256', WEBHOOK_CONCURRENCY: '32' })).toEqual([
+    'DELIVERY_CONCURRENCY is set and does nothing any more: DELIVERY_PLACES says how many deliveries a process has in flight; remove DELIVERY_CONCURRENCY',
+    'WEBHOOK_CONCURRENCY is set and does nothing any more: ENDPOINT_MAX_IN_FLIGHT says how many are in flight to one URL at most; remove WEBHOOK_CONCURRENCY',
+  ])
 })

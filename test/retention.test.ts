@@ -6,7 +6,6 @@ import { inTransaction } from '../server/database/connection.ts'
 import type { Database } from '../server/database/schema.ts'
 import { continueRecovery } from '../server/delivery/recover.ts'
 import { firstIdAt } from '../server/ids.ts'
-import { createTurns } from '../server/queue/turns.ts'
 import { createRetention, type Expired } from '../server/retention.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startEngine } from './support/engine.ts'
@@ -253,14 +252,17 @@ describe('what is being recovered', () => {
       const expired: Expired[] = []
       const watched: typeof queue = {
         ...queue,
-        async put(trx, deliveries) {
-          // All of them are pending by now, which nobody else can see.
-          expired.push(await deleteExpired())
-          await queue.put(trx, deliveries)
+        flows: {
+          ...queue.flows,
+          async put(trx, deliveries) {
+            // All of them are pending by now, which nobody else can see.
+            expired.push(await deleteExpired())
+            await queue.flows.put(trx, deliveries)
+          },
         },
       }
       const { id } = await engine.deliveries.recover(db, live(accountId), webhook, { since: since.toISOString() })
-      const means = { db, queue: watched, turns: createTurns(), clock, retentionMs: longerMs, wake: () => undefined }
+      const means = { db, queue: watched, clock, retentionMs: longerMs, wake: () => undefined }
       await continueRecovery(means, { accountId, recoveryId: id, task: 0 })
       expired.push(await deleteExpired())
 

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import { inTransaction, type Trx } from '../../server/database/connection.ts'
 import { newId, uuidOf } from '../../server/ids.ts'
-import { priorityOf } from '../../server/queue/lanes.ts'
+import { firstFlow } from '../../server/queue/flow-jobs.ts'
 import { startQueue } from '../../server/queue/queue.ts'
-import { createTurns, type Turns } from '../../server/queue/turns.ts'
 import type { World } from './lab.ts'
 import { usualEvent } from './seed.ts'
 
@@ -32,13 +31,9 @@ const chunkSize = 5_000
 /** Writes a backlog, in transactions of some thousand deliveries each. Tells the workers nothing. */
 export async function writeBacklog(world: World, backlog: Backlog, progress: (text: string) => void): Promise<void> {
   const columns = await jobColumns(world)
-  const turns = createTurns()
-  const fannedOutAt = new Date(backlog.firstAt.getTime() + backlog.count * backlog.everyMs)
   for (let from = 0; from < backlog.count; from += chunkSize) {
     const length = Math.min(chunkSize, backlog.count - from)
-    await inTransaction(world.db, (chunk) =>
-      writeChunk(chunk, columns, { ...backlog, turns, fannedOutAt, from, length }),
-    )
+    await inTransaction(world.db, (chunk) => writeChunk(chunk, columns, { ...backlog, from, length }))
     if ((from / chunkSize) % 20 === 19) progress(`${(from + length).toLocaleString('en')} deliveries prepared`)
   }
 }
@@ -49,19 +44,18 @@ export async function writeBacklog(world: World, backlog: Backlog, progress: (te
  */
 export async function setJobsAside(world: World): Promise<void> {
   const { table } = await jobColumns(world)
-  await sql`CREATE TABLE jobs_aside AS SELECT *, now() AS set_aside_at FROM ${sql.table(`pgboss.${table}`)}`.execute(
-    world.db,
-  )
+  await sql`CREATE TABLE jobs_aside AS SELECT * FROM ${sql.table(`pgboss.${table}`)}`.execute(world.db)
   await sql`TRUNCATE ${sql.table(`pgboss.${table}`)}`.execute(world.db)
 }
 
-/** Puts them back: those whose turn was at the time, and seconds later, have it now, and seconds later. */
+/** Puts them back. */
 export async function putJobsBack(world: World, trx: Trx): Promise<void> {
   const { table, shared } = await jobColumns(world)
-  const columns = sql.join(['id', 'start_after', 'created_on', 'keep_until', ...shared].map((name) => sql.ref(name)))
+  const columns = sql.join(
+    ['id', 'priority', 'start_after', 'created_on', 'keep_until', ...shared].map((name) => sql.ref(name)),
+  )
   await sql`
-    INSERT INTO ${sql.table(`pgboss.${table}`)} (priority, ${columns})
-    SELECT priority - extract(epoch FROM now() - set_aside_at)::int, ${columns} FROM jobs_aside
+    INSERT INTO ${sql.table(`pgboss.${table}`)} (${columns}) SELECT ${columns} FROM jobs_aside
   `.execute(trx)
 }
 
@@ -76,9 +70,7 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
   const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
   const exampleId = newId('delivery', new Date())
   await inTransaction(db, (trx) =>
-    queue.put(trx, [
-      { deliveryId: exampleId, priority: priorityOf({ slow: false, lane: 1 }, new Date(0)), dueAt: new Date(0) },
-    ]),
+    queue.flows.put(trx, [{ deliveryId: exampleId, flow: firstFlow, dueAt: new Date(0) }]),
   )
   await queue.stop()
   const { rows: tables } = await sql<{ table_name: string }>`
@@ -98,7 +90,7 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
 }
 
 /** `length` of a backlog's deliveries, those behind the first `from`. */
-type Chunk = Backlog & { turns: Turns; fannedOutAt: Date; from: number; length: number }
+type Chunk = Backlog & { from: number; length: number }
 
 type Row = {
   id: string
@@ -107,24 +99,16 @@ type Row = {
   webhookId: string
   at: Date
   dueAt: Date | null
-  priority: number
 }
 
-async function writeChunk(
-  trx: Trx,
-  { table, shared }: JobColumns,
-  { from, length, turns, fannedOutAt, ...backlog }: Chunk,
-): Promise<void> {
+async function writeChunk(trx: Trx, { table, shared }: JobColumns, { from, length, ...backlog }: Chunk): Promise<void> {
   const { webhooks, firstAt, everyMs, retryAt } = backlog
   const rows: Row[] = Array.from({ length }, (_, index) => {
     const at = new Date(firstAt.getTime() + (from + index) * everyMs)
-    const lane = (from + index) % webhooks.length
-    const webhook = webhooks[lane]
+    const webhook = webhooks[(from + index) % webhooks.length]
     if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
     const dueAt = retryAt?.(at) ?? null
-    const target = { slow: false, lane }
-    const priority = dueAt === null ? turns.next(webhook.accountId, target, fannedOutAt) : priorityOf(target, dueAt)
-    return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt, priority }
+    return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt }
   })
   const ids = rows.map(({ id }) => id)
   const eventIds = rows.map(({ eventId }) => eventId)
@@ -158,10 +142,10 @@ async function writeChunk(
   const columns = sql.join(shared.map((name) => sql.ref(name)))
   await sql`
     INSERT INTO ${sql.table(`pgboss.${table}`)} (id, priority, start_after, created_on, keep_until, ${columns})
-    SELECT j.id, j.priority, coalesce(j.due, j.at), j.at, coalesce(j.due, j.at) + interval '1 year',
+    SELECT j.id, -w.flow, coalesce(j.due, j.at), coalesce(j.due, j.at), coalesce(j.due, j.at) + interval '1 year',
       ${sql.join(shared.map((name) => sql.ref(`x.${name}`)))}
-    FROM job_example x, unnest(${ids.map(uuidOf)}::uuid[],
-      ${rows.map(({ priority }) => priority)}::int[],
-      ${dues}::timestamptz[], ${times}::timestamptz[]) AS j (id, priority, due, at)
+    FROM job_example x, unnest(${ids.map(uuidOf)}::uuid[], ${rows.map(({ webhookId }) => webhookId)}::text[],
+      ${dues}::timestamptz[], ${times}::timestamptz[]) AS j (id, webhook_id, due, at)
+    JOIN webhooks w ON w.id = j.webhook_id
   `.execute(trx)
 }

@@ -15,6 +15,7 @@ import * as domainKeys from './migrations/0007-domain-keys.ts'
 import * as metadata from './migrations/0008-metadata.ts'
 import * as repostedAttempts from './migrations/0009-reposted-attempts.ts'
 import * as webhookVersions from './migrations/0010-webhook-versions.ts'
+import * as deliveryFlows from './migrations/0011-delivery-flows.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -31,6 +32,7 @@ export const migrations: Migrations = {
   '0008-metadata': metadata,
   '0009-reposted-attempts': repostedAttempts,
   '0010-webhook-versions': webhookVersions,
+  '0011-delivery-flows': deliveryFlows,
 }
 
 /** How a migration treats the sessions that hold locks it needs. */

@@ -15,13 +15,14 @@ import type { EventCountersTable, EventPositionsTable, EventsTable, OutboxTable 
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
-import type { WebhooksTable } from './tables/webhooks.ts'
+import type { DeliveryFlowsTable, WebhooksTable } from './tables/webhooks.ts'
 
 /** All tables of the service, for Kysely. The queue's own stand in the schema `pgboss`. */
 export type Database = {
   accounts: AccountsTable
   api_keys: ApiKeysTable
   webhooks: WebhooksTable
+  delivery_flows: DeliveryFlowsTable
   events: EventsTable
   event_counters: EventCountersTable
   event_positions: EventPositionsTable

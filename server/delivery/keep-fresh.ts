@@ -1,14 +1,13 @@
 import type { Trx } from '../database/connection.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { Claim } from './claim.ts'
-import type { DueDelivery } from './load.ts'
+import type { Claim, DueDelivery } from './load.ts'
 import { readWebhooks } from './webhook-reads.ts'
 
 /** A delivery that `trx` has just made, with its event. */
 export type FreshDelivery = Pick<
   DueDelivery,
   'id' | 'accountId' | 'webhookId' | 'eventId' | 'body' | 'mode' | 'traceparent'
-> & { priority: number }
+> & { flow: number }
 
 /**
  * Has deliveries kept by this process, which may attempt them as soon as `trx` has committed. What an attempt
@@ -23,16 +22,16 @@ export async function keepFresh(trx: Trx, queue: Queue, deliveries: readonly Fre
   )
   const wanted = deliveries.filter(({ webhookId }) => webhooks.has(webhookId))
   const unwanted = deliveries.filter(({ webhookId }) => !webhooks.has(webhookId))
-  await queue.put(
+  await queue.flows.put(
     trx,
-    unwanted.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
+    unwanted.map(({ id, flow }) => ({ deliveryId: id, flow, dueAt: null })),
   )
   if (wanted.length === 0) return []
   const keptBy = await queue.kept.keep(
     trx,
     wanted.map(({ id }) => id),
   )
-  return wanted.map(({ priority: _, ...delivery }) => ({
+  return wanted.map(({ flow: _, ...delivery }) => ({
     claimed: { deliveryId: delivery.id, keptBy },
     delivery: {
       ...delivery,

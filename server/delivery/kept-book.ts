@@ -1,7 +1,7 @@
 import { startBatches } from '../batches.ts'
 import { changeCount } from '../counts.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { Claim } from './claim.ts'
+import type { Claim } from './load.ts'
 
 /** Knows which of the deliveries that share a job are still in hand, and ends the job with the last of them. */
 export type KeptBook = {

@@ -2,8 +2,16 @@ import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { nextMoment } from '../moments.ts'
-import { queueNow } from '../queue/queue.ts'
+import { type ClaimedDelivery, type KeptDelivery, queueNow } from '../queue/queue.ts'
 import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
+
+/** Where the deliveries of a webhook wait. */
+export type WebhookFlow = {
+  /** The number of its flow. */
+  flow: number
+  /** The name or address in its URL. */
+  host: string
+}
 
 /** A delivery with all that its next attempt needs, as things stand now. */
 export type DueDelivery = {
@@ -23,8 +31,11 @@ export type DueDelivery = {
   run: number
   schedulePosition: number
   /** As it was read: by a statement that was sent after the moment `readAt`. */
-  webhook: SealedSecrets & { url: string; version: number; readAt: number; slow: boolean; lane: number }
+  webhook: SealedSecrets & WebhookFlow & { url: string; version: number; readAt: number }
 }
+
+/** A delivery this process has claimed, or keeps since it was fanned out. */
+export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery | KeptDelivery }
 
 /** A pending delivery that is not to be made now. */
 export type PassedDelivery = {
@@ -52,8 +63,8 @@ type Row = SealedSecrets & {
   status: 'enabled' | 'disabled' | null
   early: boolean
   version: number
-  slow: boolean
-  lane: number
+  flow: number
+  host: string
 }
 
 /** How far from its time a delivery can be that was claimed as due: what rounding to milliseconds takes. Seconds. */
@@ -73,12 +84,13 @@ export async function loadDue(
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
       e.body, e.sample, e.mode, e.traceparent,
-      w.url, ${secrets}, w.status, w.version, w.slow, w.lane,
+      w.url, ${secrets}, w.status, w.version, w.flow, f.host,
       d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
     FROM deliveries d
     -- One by one along the key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, sample, mode, traceparent FROM events WHERE id = d.event_id OFFSET 0) e ON true
     LEFT JOIN webhooks w ON w.id = d.webhook_id
+    LEFT JOIN delivery_flows f ON f.number = w.flow
     WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
   `.execute(handle)
   return rows.map((row) => {
@@ -106,8 +118,8 @@ export async function loadDue(
         earlier_secrets_expire_at: row.earlier_secrets_expire_at,
         version: row.version,
         readAt,
-        slow: row.slow,
-        lane: row.lane,
+        flow: row.flow,
+        host: row.host,
       },
     }
   })

@@ -31,8 +31,7 @@ export type WebhookTarget = SealedSecrets & {
   events: string[]
   status: 'enabled' | 'disabled'
   version: number
-  slow: boolean
-  lane: number
+  flow: number
 }
 
 /**
@@ -49,7 +48,7 @@ export async function findWebhook(
 ): Promise<WebhookTarget | undefined> {
   return handle
     .selectFrom('webhooks')
-    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'slow', 'lane'])
+    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
     .where('id', '=', webhookId)
     .where('account_id', '=', scope.accountId)
     .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))

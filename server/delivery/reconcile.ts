@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction } from '../database/connection.ts'
-import { priorityOf } from '../queue/lanes.ts'
+import { noFlow } from '../queue/flow-jobs.ts'
 import type { Queue } from '../queue/queue.ts'
 
 const chunkSize = 1_000
 
-type Pending = { id: string; due_at: Date | null; slow: boolean | null; lane: number | null }
+type Pending = { id: string; due_at: Date | null; flow: number | null }
 
 /**
  * Finds pending deliveries that have no job that will ever run, and gives them one. There should be
@@ -45,7 +45,7 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readon
   return inTransaction(db, async (trx) => {
     const { rows } = await sql<Pending>`
       -- The first attempt is due at once, in its turn.
-      SELECT d.id, CASE WHEN d.attempt_count > 0 THEN d.next_attempt_at END AS due_at, w.slow, w.lane
+      SELECT d.id, CASE WHEN d.attempt_count > 0 THEN d.next_attempt_at END AS due_at, w.flow
       FROM deliveries d LEFT JOIN webhooks w ON w.id = d.webhook_id
       WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
       ORDER BY d.id FOR UPDATE OF d
@@ -62,13 +62,9 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readon
       trx,
       lost.map(({ id }) => id),
     )
-    await queue.put(
+    await queue.flows.put(
       trx,
-      lost.map(({ id, due_at: dueAt, slow, lane }) => ({
-        deliveryId: id,
-        priority: priorityOf({ slow: slow ?? false, lane: lane ?? 1 }, dueAt),
-        dueAt,
-      })),
+      lost.map(({ id, due_at: dueAt, flow }) => ({ deliveryId: id, flow: flow ?? noFlow, dueAt })),
     )
     return lost.length
   })

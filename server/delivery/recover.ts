@@ -2,7 +2,6 @@ import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { newId } from '../ids.ts'
 import type { Place } from '../outbox/positions.ts'
 import type { Queue, TaskData } from '../queue/queue.ts'
-import type { Turns } from '../queue/turns.ts'
 import { findWebhook, type WebhookTarget } from './queries.ts'
 import {
   awaitFanOuts,
@@ -32,7 +31,6 @@ const batchesPerTask = 10
 export type RecoverMeans = RetentionMeans & {
   db: Db
   queue: Queue
-  turns: Pick<Turns, 'next'>
   /** Called after deliveries were made due. */
   wake: () => void
 }
@@ -149,11 +147,7 @@ function isSamePlace(a: Place, b: Place): boolean {
 type Sending = { recovery: RecoveryRow; webhook: WebhookTarget; events: PageOfEvents['events'] }
 
 /** Returns how many deliveries were made or made due. */
-async function send(
-  trx: Trx,
-  { queue, turns, clock }: RecoverMeans,
-  { recovery, webhook, events }: Sending,
-): Promise<number> {
+async function send(trx: Trx, { queue, clock }: RecoverMeans, { recovery, webhook, events }: Sending): Promise<number> {
   const { undelivered, deliveryIds } = await recoverableOf(trx, webhook, events)
   const kept = await keepEvents(
     trx,
@@ -167,11 +161,10 @@ async function send(
   const restarted = await startNewRuns(trx, deliveryIds)
   // None should be in the queue; one left behind must not stop the recovery.
   await queue.remove(trx, restarted)
-  const now = await queue.now()
   const due = [...restarted, ...made.map(({ id }) => id)]
-  await queue.put(
+  await queue.flows.put(
     trx,
-    due.map((deliveryId) => ({ deliveryId, priority: turns.next(recovery.account_id, webhook, now), dueAt: null })),
+    due.map((deliveryId) => ({ deliveryId, flow: webhook.flow, dueAt: null })),
   )
   return due.length
 }

@@ -14,7 +14,6 @@ import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { nextMoment } from '../moments.ts'
 import { decodeCursor, pageOfRows } from '../pagination.ts'
-import { priorityOf } from '../queue/lanes.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Scope } from '../scope.ts'
 import { noTracer, type Tracer } from '../tracing/tracer.ts'
@@ -132,7 +131,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         if (row.status === 'pending' && claimed.has(deliveryId)) return toDelivery(row)
         await queue.remove(trx, [deliveryId])
         const due = await makeDue(trx, { deliveryId, lastPosition: retryDelaysSeconds.length })
-        await queue.put(trx, [{ deliveryId, priority: priorityOf(webhook, null), dueAt: null }])
+        await queue.flows.put(trx, [{ deliveryId, flow: webhook.flow, dueAt: null }])
         afterCommit(trx, options.wake)
         return toDelivery(due)
       }),

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
-import { priorityOf } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { loggedAnswer } from './exchange.ts'
 import { isUnrecorded, settleSuccesses } from './settle-successes.ts'
@@ -53,13 +52,12 @@ async function settleFailures(
       trx,
       settled.map(({ id }) => id),
     )
-    const webhooks = new Map(failures.map(({ delivery }) => [delivery.id, delivery.webhook]))
-    await queue.put(
+    const flows = new Map(failures.map(({ delivery }) => [delivery.id, delivery.webhook.flow]))
+    await queue.flows.put(
       trx,
-      settled.flatMap(({ id, next_attempt_at }) => {
-        const webhook = webhooks.get(id)
-        if (next_attempt_at === null || webhook === undefined) return []
-        return [{ deliveryId: id, priority: priorityOf(webhook, next_attempt_at), dueAt: next_attempt_at }]
+      settled.flatMap(({ id, next_attempt_at: dueAt }) => {
+        const flow = flows.get(id)
+        return dueAt === null || flow === undefined ? [] : [{ deliveryId: id, flow, dueAt }]
       }),
     )
     await recordHealth(trx, queue, healthChanges(batch, webhookStates))

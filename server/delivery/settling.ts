@@ -1,5 +1,5 @@
 import { startBatches } from '../batches.ts'
-import type { Held } from './lane.ts'
+import type { Held } from './hand.ts'
 import { type SettleMeans, settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 

@@ -23,7 +23,8 @@ export async function readWebhooks(handle: Handle, ids: readonly string[]): Prom
     { name: 'read_webhooks' },
     handle
       .selectFrom('webhooks')
-      .select(['id', 'url', ...sealedSecretColumns, 'version', 'slow', 'lane'])
+      .innerJoin('delivery_flows', 'number', 'flow')
+      .select(['id', 'url', ...sealedSecretColumns, 'version', 'flow', 'host'])
       .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
       .where('status', '=', 'enabled'),
   )

@@ -3,29 +3,31 @@ import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { Turns } from '../queue/turns.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
 import { startClaiming } from './claiming.ts'
+import { endOf } from './congestion.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
-import { handBack, type PriorityOf } from './hand-back.ts'
+import { createHand, type Held } from './hand.ts'
+import { handBack } from './hand-back.ts'
+import { createIntakes, flowName, type Intakes } from './intake.ts'
 import { createKeptBook } from './kept-book.ts'
 import type { Keyring } from './keyring.ts'
-import { createLane, createPlaces, type Held, type InFlight, type Lane, type Places } from './lane.ts'
-import { setSlow } from './lane-change.ts'
-import { createLaneMovers } from './lane-movers.ts'
-import type { DueDelivery } from './load.ts'
-import type { Room } from './room.ts'
+import type { Claim, DueDelivery } from './load.ts'
+import { createScheduler, defaultSettings } from './scheduling/scheduler.ts'
+import type { FlowName, Request } from './scheduling/scheduler-types.ts'
 import { startSettling } from './settling.ts'
-import { createHealthBook, hangingMs, saturationMs } from './slow-lane.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
+import { startWalk } from './walk.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
 import { createWebhookReads } from './webhook-reads.ts'
 
 const keepAliveMs = 5_000
-/** A line that stands still for this long gives up its turns where others want the places. Milliseconds. */
-const stuckMs = 100
+/** What is in hand for longer is handed back. Milliseconds. */
+const handAgeMs = 1_000
+/** Flows that had nothing to do for as long are forgotten. Milliseconds. */
+const forgetAfterMs = 600_000
 
 export type DeliveryWorkerOptions = {
   db: Db
@@ -34,30 +36,27 @@ export type DeliveryWorkerOptions = {
   keyring: Keyring
   clock: Clock
   logger: Logger
-  /**
-   * Requests in flight at most, over all lanes; at least 4. As many again may be waiting for endpoints
-   * that have been silent for seconds.
-   */
-  concurrency: number
-  /** Requests in flight to one webhook at most. */
-  webhookConcurrency: number
+  /** Deliveries in flight or being settled at once, over all accounts. */
+  places: number
+  /** Requests in flight to one URL of an account at most. */
+  endpointMax: number
   /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
   pollIntervalMs?: number
   /** Told of every attempt made. */
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
   /** Records the attempts of events that are traced. Default: none are recorded. */
   tracer?: Tracer
-  /** Told how far the fresh deliveries in the queue are. */
-  turns: Turns
   /** Asked before each attempt. */
   webhookChanges: WebhookChanges
 }
 
 export type DeliveryWorker = {
-  /** There may be fresh deliveries in the queue. */
+  /** There may be due deliveries in the queue, of whatever flow. */
   wake(): void
-  /** Room for deliveries that are about to be fanned out: see `RoomOffers`. */
-  offerRoom(waits: boolean): Promise<Room>
+  /** So many due deliveries were put into a flow. */
+  offer(name: FlowName, count: number): void
+  /** Has the fan-out of this process give deliveries in hand. */
+  readonly intakes: Pick<Intakes, 'open'>
   /** Milliseconds since it last looked at the queue and settled without an error. */
   idleMs(): number
   /**
@@ -68,33 +67,24 @@ export type DeliveryWorker = {
 }
 
 /**
- * Delivers: claims deliveries, posts each as the caps allow, and settles them in batches. Fresh
- * deliveries, retries that fell due and the slow webhooks each have a share of the requests, so that
- * none of them can take the place of the others. Where fresh deliveries wait for one another, those whose
- * turn it is are still claimed, and a place that becomes free goes to the account that has the fewest.
+ * Delivers: the scheduler says which flow starts a request next; what is not in hand is claimed for it. Each delivery
+ * is posted, and attempts are settled in batches. See docs/delivery-engine.md.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
-  const { queue, keyring, clock, logger, concurrency, webhookConcurrency, webhookChanges } = options
+  const { queue, keyring, clock, logger, places, endpointMax, webhookChanges } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
-  const share = Math.max(1, Math.floor(concurrency / 8))
-  const slowCap = Math.max(1, Math.floor(share / 4))
 
-  const inFlight: InFlight = new Map()
-  const freshPlaces = createPlaces(Math.max(1, concurrency - 2 * share))
-  const inTurn = laneOf(freshPlaces, webhookConcurrency)
-  const fresh = laneOf(freshPlaces, webhookConcurrency)
-  const retries = laneOf(createPlaces(share), webhookConcurrency)
-  const slow = laneOf(createPlaces(share), slowCap)
-  /** What hangs: it runs beside the others' shares, and nothing is begun here. */
-  const hung = laneOf(createPlaces(0), 0)
-  const lanes = [inTurn, fresh, retries, slow, hung]
-  /** What a webhook leaves when it becomes slow. */
-  const normal = [inTurn, fresh, retries]
-
+  const scheduler = createScheduler({
+    ...defaultSettings,
+    places,
+    flowMax: endpointMax,
+    hostMax: 2 * endpointMax,
+    handMax: 2 * places,
+  })
+  const hand = createHand()
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
-  const health = createHealthBook()
   const kept = createKeptBook({ queue, intervalMs, onError: report('ending what is kept no more') })
   const breakOff = new AbortController()
   const webhooks = createWebhookReads({
@@ -103,72 +93,62 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs,
     onError: report('reading webhooks'),
   })
-  const movers = createLaneMovers(options, report('moving deliveries to the slow lane'))
+  let isStopping = false
   let stopped: Promise<void> | undefined
 
-  function laneOf(places: Places, webhookCap: number): Lane {
-    return createLane({ places, webhookCap, inFlight, attempt: tracked, onEnd: pumpAll })
-  }
-
-  let freshFirst = false
-
-  /**
-   * What ends in one lane may be what another waits for: all of a webhook's requests share its cap. Of the two
-   * that share places, the one whose account has the fewest is first; else they are by turns.
-   */
-  function pumpAll(): void {
-    for (;;) {
-      const [those, others] = [inTurn.fewest(), fresh.fewest()]
-      if (those === null || others === null) break
-      if (those === others) freshFirst = !freshFirst
-      const first = those < others || (those === others && !freshFirst) ? inTurn : fresh
-      first.startNext()
+  /** Starts what may start: what is in hand at once, the rest when it is claimed. */
+  function pump(): void {
+    if (isStopping) return
+    for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
+      const name = scheduler.nameOf(request)
+      const one = request.from === 'hand' ? hand.take(request.flow) : undefined
+      if (one === undefined) claiming.want(request, name)
+      else begin(one, request)
+      if (one !== undefined && scheduler.isToRefill(name)) claiming.refill(name)
     }
-    for (const lane of lanes) lane.pump()
+    intakes.wake()
+    watchSilence()
   }
 
-  function tracked(one: Held): Promise<void> {
-    const attempting = attemptHeld(one).finally(() => running.delete(attempting))
+  function begin(one: Held, request: Request): void {
+    one.request = request
+    const attempting = attemptOne(one, request).finally(() => running.delete(attempting))
     running.add(attempting)
-    return attempting
   }
 
-  async function attemptHeld(one: Held): Promise<void> {
+  async function attemptOne(one: Held, request: Request): Promise<void> {
     const { delivery } = one
     let isFresh = false
     // No `await` between this check and the start of the exchange, so that no change can be made known in between.
     while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
       const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
       if (webhook === 'stopping') return
-      if (webhook === null) return putAway(one)
-      delivery.webhook = webhook
+      if (webhook !== null) delivery.webhook = webhook
+      // It is gone or disabled, or its deliveries wait in another flow now.
+      if (webhook === null || String(webhook.flow) !== request.flow) return putBack(one, request)
       isFresh = true
     }
-    one.begunAt = performance.now()
+    scheduler.begin(request, performance.now())
     const startedAt = clock.now()
     const outcome = await send(delivery).catch((error): ExchangeOutcome => {
       report('an attempt')(error)
       return { ...faultOfOurs, startedAt }
     })
+    scheduler.end(request, endOf(outcome))
     // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
-    health.note(delivery.webhookId, {
-      slow: delivery.webhook.slow,
-      success: verdict.kind === 'succeeded',
-      durationMs: outcome.durationMs,
-    })
     settling.add(one, { delivery, outcome, verdict })
     options.onAttempt?.(outcome, verdict)
+    pump()
   }
 
-  /**
-   * Hands a delivery back whose webhook is disabled or gone, with all that waits for that here. Most have been
-   * canceled with the change; the others are when they are claimed.
-   */
-  async function putAway(one: Held): Promise<void> {
-    await handBackHeld([one, ...lanes.flatMap((lane) => lane.takeWaiting(one.delivery.webhookId))])
-    claiming.wakeFor(new Set(lanes))
+  /** Hands back what is not attempted after all. Where its webhook is gone it is canceled when it is claimed. */
+  async function putBack(one: Held, request: Request): Promise<void> {
+    scheduler.free(request)
+    await handBackHeld([one])
+    scheduler.offer(flowName(one.delivery.accountId, one.delivery.webhook), 1)
+    pump()
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
@@ -178,11 +158,29 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return attempt(options, target, breakOff.signal)
   }
 
-  function release(ones: Iterable<Held>): void {
-    for (const one of ones) {
-      if (held.get(one.delivery.id) === one) held.delete(one.delivery.id)
-      one.lane.release()
+  /** Keeps the claim alive from now on. Null: the delivery is in hand here already. */
+  function hold(claim: Claim): Held | null {
+    const own = held.get(claim.delivery.id)
+    // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on. What was
+    // canceled while it was in flight and sent again is another run, and is attempted beside it.
+    if (own !== undefined && own.delivery.run === claim.delivery.run) {
+      kept.done([own])
+      own.claimed = claim.claimed
+      return null
     }
+    const one = { ...claim, since: performance.now(), request: null }
+    held.set(claim.delivery.id, one)
+    return one
+  }
+
+  function letGo(ones: readonly Held[]): void {
+    for (const one of ones) if (held.get(one.delivery.id) === one) held.delete(one.delivery.id)
+  }
+
+  function takeInHand(name: FlowName, claims: readonly Claim[]): void {
+    const taken = claims.flatMap((claim) => hold(claim) ?? [])
+    hand.add(name.flow, taken)
+    scheduler.takeInHand(name, taken.length)
   }
 
   const settling = startSettling({
@@ -191,68 +189,79 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onError: report('settling attempts'),
     onSettled(settled) {
       kept.done(settled)
-      release(settled)
-      claiming.wakeFor(new Set(settled.map(({ lane }) => lane)))
+      letGo(settled)
+      for (const { request } of settled) if (request !== null) scheduler.free(request)
+      pump()
     },
   })
 
   const claiming = startClaiming({
     ...options,
-    lanes: { fresh, inTurn, retries, slow },
-    slowCap,
-    held,
-    kept,
+    scheduler,
     intervalMs,
-    report,
+    onError: report('claiming deliveries'),
+    onClaimed(claim, request) {
+      const one = hold(claim)
+      if (one === null || isStopping) scheduler.free(request)
+      else begin(one, request)
+    },
+    onInHand: takeInHand,
+    onEnd: pump,
   })
 
-  const watching = startLoop({
-    intervalMs: Math.min(intervalMs, stuckMs / 2),
-    onError: report('watching the lanes'),
+  const walk = startWalk({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
+
+  const intakes = createIntakes({
+    scheduler,
+    take(claims) {
+      kept.note(claims)
+      for (const [, own] of Map.groupBy(claims, ({ delivery }) => delivery.webhook.flow)) {
+        const first = own[0]?.delivery
+        if (first !== undefined) takeInHand(flowName(first.accountId, first.webhook), own)
+      }
+      pump()
+    },
+    handBack(claims) {
+      kept.note(claims)
+      return handBack({ ...options, kept }, claims)
+    },
+  })
+
+  let silence: NodeJS.Timeout | undefined
+
+  /** Has the scheduler note requests that are silent for too long, when the first of them is. */
+  function watchSilence(): void {
+    const at = scheduler.nextSilence()
+    if (at === undefined || silence !== undefined) return
+    silence = setTimeout(
+      () => {
+        silence = undefined
+        scheduler.elapse(performance.now())
+        pump()
+      },
+      Math.max(0, at - performance.now()),
+    )
+    silence.unref()
+  }
+
+  const tidying = startLoop({
+    intervalMs: Math.min(intervalMs, handAgeMs),
+    onError: report('handing back what has waited'),
     async run() {
-      const before = performance.now() - hangingMs
-      // What waits for the database before it begins does not hang.
-      const hanging = normal
-        .flatMap((lane) => lane.hanging(hangingMs))
-        .filter(({ begunAt = before }) => begunAt < before)
-      for (const one of hanging.slice(0, Math.max(0, 2 * concurrency - running.size))) hung.takeOver(one)
-      pumpAll()
-      await yieldTurns()
-      const saturated = normal.flatMap((lane) => lane.saturated(saturationMs))
-      await makeSlow(new Set([...hanging.map(({ delivery }) => delivery.webhookId), ...saturated, ...health.failing()]))
-      const recovered = health.recovered()
-      for (const id of recovered) movers.stop(id)
-      // What waits for them in the slow lane is still made from there.
-      await setSlow(options, recovered, false)
-      health.forget(recovered)
+      scheduler.forgetIdle(performance.now() - forgetAfterMs)
+      await handBackWaiting(handAgeMs)
       return false
     },
   })
 
-  /** Moves webhooks into the slow lane: what is here at once, and what waits in the queue little by little. */
-  async function makeSlow(webhookIds: ReadonlySet<string>): Promise<void> {
-    if (webhookIds.size === 0) return
-    for (const { delivery } of held.values()) if (webhookIds.has(delivery.webhookId)) delivery.webhook.slow = true
-    // Before there is room again: what is claimed then is known to be theirs.
-    const changed = await setSlow(options, [...webhookIds], true)
-    claiming.probeFresh()
-    await handBackHeld([...webhookIds].flatMap((id) => normal.flatMap((lane) => lane.takeWaiting(id))))
-    claiming.wakeFor(new Set(normal))
-    for (const webhook of changed) movers.start(webhook)
-    health.forget([...webhookIds])
-    claiming.wakeSlow()
-  }
-
-  /** Has those whose turn it is too not wait for lines that stand still. */
-  async function yieldTurns(): Promise<void> {
-    if (inTurn.free() >= inTurn.places.total) return
-    for (const id of inTurn.stuck(stuckMs)) {
-      const line = inTurn.takeWaiting(id)
-      const [first] = line
-      if (first === undefined) continue
-      await handBackHeld(line, options.turns.later(first.delivery.webhook, clock.now()))
-      claiming.wakeFor(new Set([inTurn]))
-    }
+  /** Hands back what has waited in hand for longer than `ms`; by default all that waits. */
+  async function handBackWaiting(ms?: number): Promise<void> {
+    const old = hand.takeOld(ms)
+    if (old.length === 0) return
+    for (const { delivery } of old) scheduler.takeInHand(flowName(delivery.accountId, delivery.webhook), -1)
+    await handBackHeld(old)
+    for (const { delivery } of old) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
+    pump()
   }
 
   let keptAliveAt = performance.now()
@@ -261,7 +270,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onError: report('keeping claims alive'),
     async run() {
       // What was claimed since the last time needs nothing yet.
-      const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
+      const older = [...held.values()].filter(({ since }) => since < keptAliveAt).map(({ claimed }) => claimed)
       keptAliveAt = performance.now()
       await queue.keepAlive(older.filter((one) => 'claim' in one))
       await queue.kept.keepAlive([...new Set(older.flatMap((one) => ('keptBy' in one ? [one.keptBy] : [])))])
@@ -275,13 +284,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   async function stop(deadlineMs: number): Promise<void> {
     const deadline = performance.now() + deadlineMs
-    for (const lane of lanes) lane.halt()
-    await Promise.all([claiming.stop(), watching.stop()])
-    await movers.stopAll()
-    await handBackHeld(lanes.flatMap((lane) => lane.takeWaiting()))
+    isStopping = true
+    intakes.close()
+    await Promise.all([claiming.stop(), walk.stop(), tidying.stop()])
+    await handBackWaiting()
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
+    clearTimeout(silence)
     // Where the database does not let all be settled by then, the claims lapse and the deliveries are made again.
     await settling.stop(deadline + 1_000)
     await keepingAlive.stop()
@@ -289,18 +299,21 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     await kept.stop(performance.now())
   }
 
-  /** Lets go of them first: once they are back in the queue, another lane of this process may claim them. */
-  async function handBackHeld(ones: readonly Held[], priorityOfOne?: PriorityOf): Promise<void> {
-    release(ones)
-    await handBack({ ...options, kept }, ones, priorityOfOne).catch((error) => {
+  async function handBackHeld(ones: readonly Held[]): Promise<void> {
+    letGo(ones)
+    await handBack({ ...options, kept }, ones).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
     })
   }
 
   return {
-    wake: () => claiming.wakeFresh(),
-    offerRoom: (waits) => claiming.offerRoom(waits),
-    idleMs: () => Math.max(claiming.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
+    wake: walk.wake,
+    offer(name, count) {
+      scheduler.offer(name, count)
+      pump()
+    },
+    intakes,
+    idleMs: () => Math.max(claiming.idleMs(), walk.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped

@@ -4,14 +4,13 @@ import type { Clock } from '../clock.ts'
 import { plainArray } from '../database/arrays.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import type { Claim } from '../delivery/claim.ts'
+import { flowName, type Intake } from '../delivery/intake.ts'
 import { keepFresh } from '../delivery/keep-fresh.ts'
-import type { Room } from '../delivery/room.ts'
+import type { Claim } from '../delivery/load.ts'
+import type { FlowName } from '../delivery/scheduling/scheduler-types.ts'
 import { receives } from '../delivery/subscription.ts'
 import { newId } from '../ids.ts'
-import { freshRange, rangeOfTurns } from '../queue/lanes.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
-import type { Turns } from '../queue/turns.ts'
 
 /** Events taken in one transaction at most. */
 const maxEvents = 1_000
@@ -28,16 +27,15 @@ type Waiting = {
   body: string | null
   traceparent: string | null
 }
-type Target = { id: string; account_id: string; mode: Mode; events: string[]; slow: boolean; lane: number }
-type NewDelivery = { id: string; event: Waiting; target: Target; priority: number }
+type Target = { id: string; account_id: string; mode: Mode; events: string[]; flow: number; host: string }
+type NewDelivery = { id: string; event: Waiting; target: Target }
 
 export type FanOutMeans = {
   db: Db
   queue: Queue
   clock: Clock
-  turns: Turns
-  /** For deliveries that are kept, for the caller to make. Default: none is. */
-  room?: Pick<Room, 'size' | 'onlyTurns'>
+  /** For deliveries that are kept, for the caller to make. Default: all go into the queue. */
+  intake?: Pick<Intake, 'size' | 'destinationOf' | 'reserve'>
 }
 
 /** How much was done, and with which events. */
@@ -47,8 +45,8 @@ export type FanOut = {
   eventIds: readonly string[]
   /** The deliveries that are the caller's to make. */
   kept: readonly Claim[]
-  /** How many wait in the queue to be claimed, without those of slow webhooks. */
-  queued: number
+  /** How many wait in the queue to be claimed, by flow. */
+  queued: readonly { name: FlowName; count: number }[]
   /** Whether it took all it may, so that there may be more. */
   isFull: boolean
 }
@@ -58,47 +56,40 @@ export type FanOut = {
  * leaves the outbox if and only if its deliveries exist. Several workers may do this at once; each
  * event is taken by one of them. Returns how much was done; all counts are 0 when the outbox is empty.
  *
- * While there is room they are kept, but for those of slow webhooks and those the room is not for, and no event
- * is begun for which there is none. When this rejects, nothing is the caller's: should the commit have taken
- * place all the same, nobody reports on what is kept, and after a while others make the deliveries.
+ * What the intake says is best off in hand is kept. An event with a delivery that is best made later stays in the
+ * outbox. When this rejects, nothing is the caller's: should the commit have taken place all the same, nobody reports on
+ * what is kept, and after a while others make the deliveries.
  */
-export async function fanOutBatch({
-  db,
-  queue,
-  clock,
-  turns,
-  room = { size: 0, onlyTurns: false },
-}: FanOutMeans): Promise<FanOut> {
+export async function fanOutBatch({ db, queue, clock, intake }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
-    const limit = room.size > 0 ? Math.min(room.size, maxEvents) : maxEvents
-    const waiting = await (room.size > 0 ? takeWithBodies(trx, limit) : take(trx, limit))
-    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: 0, isFull: false }
+    const limit = intake?.size ?? maxEvents
+    const waiting = await (intake === undefined ? take(trx, limit) : takeWithBodies(trx, limit))
+    if (waiting.length === 0) return { events: 0, deliveries: 0, eventIds: [], kept: [], queued: [], isFull: false }
     const targets = await targetsOf(trx, waiting)
     const now = clock.now()
-    const { min: leastKept } = room.onlyTurns ? rangeOfTurns(turns.come()) : freshRange
 
     const eventIds: string[] = []
     const keeping: NewDelivery[] = []
+    const queued = new Map<number, { name: FlowName; count: number }>()
     let deliveries = 0
-    let queued = 0
     let chunk: NewDelivery[] = []
     for (const event of waiting) {
-      if (deliveries >= maxDeliveries || (room.size > 0 && keeping.length >= room.size)) break
-      for (const target of targets.get(event.account_id) ?? []) {
-        if (!receives(target, event)) continue
-        const delivery = {
-          id: newId('delivery', now),
-          event,
-          target,
-          priority: turns.next(target.account_id, target, now),
-        }
+      const receiving = (targets.get(event.account_id) ?? []).filter((target) => receives(target, event))
+      if (deliveries >= maxDeliveries) break
+      if (receiving.some((target) => intake?.destinationOf(nameOf(target)) === 'later')) continue
+      for (const target of receiving) {
+        const delivery = { id: newId('delivery', now), event, target }
+        const name = nameOf(target)
         deliveries += 1
-        if (keeping.length < room.size && delivery.priority >= leastKept && event.body !== null) {
+        if (intake?.destinationOf(name) === 'hand' && event.body !== null) {
+          intake.reserve(name)
           keeping.push(delivery)
           continue
         }
         chunk.push(delivery)
-        if (!target.slow) queued += 1
+        const own = queued.get(target.flow) ?? { name, count: 0 }
+        own.count += 1
+        queued.set(target.flow, own)
         if (chunk.length === chunkSize) {
           await write(trx, queue, chunk, now)
           chunk = []
@@ -115,8 +106,12 @@ export async function fanOutBatch({
       trx.deleteFrom('outbox').where('event_id', '=', sql<string>`ANY(${plainArray(eventIds)}::text[])`),
     )
     const isFull = waiting.length === limit || eventIds.length < waiting.length
-    return { events: eventIds.length, deliveries, eventIds, kept, queued, isFull }
+    return { events: eventIds.length, deliveries, eventIds, kept, queued: [...queued.values()], isFull }
   })
+}
+
+function nameOf(target: Target): FlowName {
+  return flowName(target.account_id, target)
 }
 
 async function take(trx: Trx, limit: number): Promise<Waiting[]> {
@@ -156,11 +151,12 @@ async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<str
     { name: 'find_targets' },
     trx
       .selectFrom('webhooks')
-      .select(['id', 'account_id', 'mode', 'events', 'slow', 'lane'])
-      .where('account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
+      .innerJoin('delivery_flows', 'number', 'flow')
+      .select(['webhooks.id', 'webhooks.account_id', 'mode', 'events', 'flow', 'host'])
+      .where('webhooks.account_id', '=', sql<string>`ANY(${accountIds}::text[])`)
       .where('status', '=', 'enabled')
       .where('events', '&&', sql<string[]>`${types}::text[]`)
-      .orderBy('id'),
+      .orderBy('webhooks.id'),
   )
   return Map.groupBy(webhooks, (webhook) => webhook.account_id)
 }
@@ -169,9 +165,9 @@ async function targetsOf(trx: Trx, waiting: readonly Waiting[]): Promise<Map<str
 async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], now: Date): Promise<void> {
   if (deliveries.length === 0) return
   await insert(trx, deliveries, now)
-  await queue.put(
+  await queue.flows.put(
     trx,
-    deliveries.map(({ id, priority }) => ({ deliveryId: id, priority, dueAt: null })),
+    deliveries.map(({ id, target }) => ({ deliveryId: id, flow: target.flow, dueAt: null })),
   )
 }
 
@@ -181,7 +177,7 @@ async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], 
   return keepFresh(
     trx,
     queue,
-    deliveries.map(({ id, event, target, priority }) => ({
+    deliveries.map(({ id, event, target }) => ({
       id,
       accountId: target.account_id,
       webhookId: target.id,
@@ -189,7 +185,7 @@ async function keep(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[], 
       body: event.body ?? '',
       mode: event.mode,
       traceparent: event.traceparent,
-      priority,
+      flow: target.flow,
     })),
   )
 }

@@ -4,7 +4,6 @@ import type { Db } from '../database/connection.ts'
 import type { DeliveryWorker } from '../delivery/worker.ts'
 import { type Loop, startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { Turns } from '../queue/turns.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { fanOutBatch } from './fan-out.ts'
 import { traceFanOut } from './fan-out-trace.ts'
@@ -14,9 +13,8 @@ export type FanOutWorkerOptions = {
   queue: Queue
   clock: Clock
   logger: Logger
-  turns: Turns
   /** Who makes the deliveries that are kept, and claims those that are not. */
-  delivery: Pick<DeliveryWorker, 'offerRoom' | 'wake'>
+  delivery: Pick<DeliveryWorker, 'intakes' | 'offer'>
   /** Milliseconds between polls when nothing wakes the worker. */
   intervalMs: number
   /** Records fan-outs in the traces of their events. Default: none are recorded. */
@@ -24,8 +22,8 @@ export type FanOutWorkerOptions = {
 }
 
 /**
- * Fans out what is in the outbox, batch by batch. Where more waits than a batch, it waits a moment for room
- * to keep the deliveries: making them is as fast then as it can be, and they cost least.
+ * Fans out what is in the outbox, batch by batch. Where more waits than a batch, it waits a moment until the deliveries
+ * can be in hand: making them is as fast then as it can be, and they cost least.
  */
 export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
   const { clock, logger, delivery, intervalMs } = options
@@ -37,10 +35,10 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
     async run() {
       const startedAt = clock.now()
-      using room = await delivery.offerRoom(isBehind)
-      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, room })
-      await room.fill(kept)
-      if (queued > 0) delivery.wake()
+      using intake = await delivery.intakes.open(isBehind)
+      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, intake })
+      await intake.fill(kept)
+      for (const { name, count } of queued) delivery.offer(name, count)
       // Nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
       isBehind = isFull

@@ -4,7 +4,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
-import { freshRange, priorityOf, rangeOfDueRetries } from './lanes.ts'
+import { freshRange, priorityOfRetry, rangeOfDueRetries } from './lanes.ts'
 import { createTurns } from './turns.ts'
 
 /** An email that this process has claimed, and must finish or put back. */
@@ -50,9 +50,6 @@ export type EmailQueue = {
 
 const emailQueue = 'emails'
 
-/** An account's emails all wait in one. */
-const emailLane = { slow: false, lane: 0 }
-
 /** Far above the longest conversations with many servers. */
 const expireInSeconds = 4 * 3_600
 
@@ -62,7 +59,7 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
   const turns = createTurns()
 
   function priority({ accountId, dueAt }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
-    return dueAt === null ? turns.next(accountId, emailLane, now) : priorityOf(emailLane, dueAt)
+    return dueAt === null ? turns.next(accountId, now) : priorityOfRetry(dueAt)
   }
 
   return {
@@ -109,7 +106,7 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
             ${ids}::uuid[],
             ${finished.map(({ claimed }) => claimed.claim.retryCount)}::int[],
             ${times}::timestamptz[],
-            ${times.map((at) => (at === null ? null : priorityOf(emailLane, at)))}::int[],
+            ${times.map((at) => (at === null ? null : priorityOfRetry(at)))}::int[],
             ${finished.map(({ nextAt }) => nextAt === 'in-place')}::bool[]
           ) AS i (id, retry_count, next_at, priority, in_place)
         ), waiting AS (

@@ -4,9 +4,9 @@ import type { Handle, Trx } from '../database/connection.ts'
 import { sessionGuards, socketGuards } from '../database/session-guards.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
-import { claimOptions, type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
+import { type FlowJobs, flowJobs } from './flow-jobs.ts'
+import { claimOptions, type JobClaim, openJobs, type QueueDepth } from './jobs.ts'
 import { type KeptQueue, openKeptQueue } from './kept-queue.ts'
-import { type PriorityRange, rangeOfAllTurns, secondOfTurns } from './lanes.ts'
 
 /** A delivery that this process has claimed and must settle, requeue or drop. */
 export type ClaimedDelivery = {
@@ -24,14 +24,6 @@ export type KeptDelivery = {
   keptBy: string
 }
 
-/** A delivery to be put in the queue. */
-export type QueuedDelivery = {
-  deliveryId: string
-  priority: number
-  /** Not before this time. Null: at once. */
-  dueAt: Date | null
-}
-
 /** Work in the background that is not a delivery. `data` is JSON. */
 export type Task =
   | { name: 'recovery'; data: { accountId: string; recoveryId: string; task: number } }
@@ -46,30 +38,22 @@ export type TaskData<Name extends Task['name']> = Extract<Task, { name: Name }>[
  * delivery, so that nothing can put it into the queue twice.
  */
 export type Queue = {
-  /** Puts deliveries in, in the transaction that makes them due. Throws if one is in already. */
-  put(trx: Trx, deliveries: readonly QueuedDelivery[]): Promise<void>
+  /** The jobs of deliveries by their flows: put in, claimed, looked through. */
+  flows: FlowJobs
   /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
   /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
   removal(uuids: RawBuilder<unknown>): RawBuilder<unknown>
   /**
-   * A statement that ends claims of what was not attempted and puts it into other lanes, due at once. `claims`
-   * yields `job_id`, the UUID in the id of a delivery and one of `uuids`, the `retry_count` of its claim, and its
-   * `priority`. Those claimed anew since are passed over.
+   * A statement that ends claims of what was not attempted and puts it back, first of its flow. `claims` yields
+   * `job_id`, the UUID in the id of a delivery and one of `uuids`, the `retry_count` of its claim, and its `flow`.
+   * Those claimed anew since are passed over.
    */
   handingBack(uuids: readonly string[], claims: RawBuilder<unknown>): RawBuilder<unknown>
   /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Puts what waits into another lane. What is claimed, or is being claimed at this moment, is passed over. */
-  move(handle: Handle, deliveryIds: readonly string[], priority: number): Promise<void>
-  /** Claims up to `limit` due deliveries of a range of lanes, the highest priority first. */
-  claim(range: PriorityRange, limit: number): Promise<ClaimedDelivery[]>
   /** Ends claims of what was not attempted: whoever claims next has it. Those claimed anew since are passed over. */
   giveBack(claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** The second whose turns are the first of those that wait. Null: none wait. */
-  nextTurns(): Promise<number | null>
-  /** Up to `limit` slow lanes that hold anything, by number, those above `after` only. */
-  slowLanes(after: number, limit: number): Promise<number[]>
   /** Says that claimed deliveries are still being worked on; needed every few seconds. */
   keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
   /**
@@ -81,8 +65,6 @@ export type Queue = {
   withoutJob(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
   /** Of those, the ones that no process keeps either. */
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
-  /** What the queue takes for now: the time of the database, which all processes share. */
-  now(): Promise<Date>
   depth(): Promise<QueueDepth>
   /** Puts a task in, in the transaction that causes it. */
   addTask(trx: Trx, task: Task): Promise<void>
@@ -137,12 +119,14 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
  * What pg-boss does in sessions of its own does not wait for the disk: nobody is promised a claim, and one
  * that a crash of PostgreSQL takes back is made again, as are the end of a task and what is installed at a
  * start. What goes into the queue or leaves it does wait, in the transaction of its cause. And it counts all
- * that waits again and again, for which it shall not have all cores at once.
+ * that waits again and again, for which it shall not have all cores at once. Nor is anything sorted that an index has
+ * in order: with statistics from a moment when nothing waited, to read and sort all that waits looks as cheap as a claim
+ * of ten along the index.
  */
 async function prepareSession(session: { query(statement: string): Promise<unknown> }): Promise<void> {
   await session.query(`
     SELECT set_config('synchronous_commit', 'off', false), set_config('max_parallel_workers_per_gather', '0', false),
-      ${sessionGuards}
+      set_config('enable_sort', 'off', false), ${sessionGuards}
   `)
 }
 
@@ -172,38 +156,22 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
   const deliveries = await openJobs(boss, { name: deliveryQueue, expireInSeconds })
   for (const name of taskNames) await boss.createQueue(name, taskOptions)
   const { table: jobs } = deliveries
-  const waiting = `FROM ${deliveries.tableName} WHERE name = '${deliveryQueue}' AND state < 'active' AND NOT blocked`
+  const flows = flowJobs(boss, { name: deliveryQueue, tableName: deliveries.tableName })
   const emails = await openEmailQueue(boss)
   const kept = await openKeptQueue(boss, { ...claimOptions, expireInSeconds })
 
   return {
     emails,
     kept,
-    async put(trx, deliveries) {
-      if (deliveries.length === 0) return
-      const inserted = await boss.insert(
-        deliveryQueue,
-        deliveries.map(({ deliveryId, priority, dueAt }) => ({
-          id: uuidOf(deliveryId),
-          priority,
-          ...(dueAt === null ? {} : { startAfter: dueAt }),
-        })),
-        { db: inside(trx), returnId: true },
-      )
-      if (inserted?.length !== deliveries.length) {
-        throw new Error(
-          `the queue took ${inserted?.length ?? 0} of ${deliveries.length} deliveries: some are in already`,
-        )
-      }
-    },
+    flows,
     async remove(trx, deliveryIds) {
       if (deliveryIds.length === 0) return
       await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
     },
     removal: (uuids) => sql`DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(${uuids}))`,
-    // What pg-boss's fail would leave, but for the priority: see test/queue/handed-back.test.ts.
+    // What pg-boss's fail would leave, but for the flow: see test/queue/handed-back.test.ts.
     handingBack: (uuids, claims) => sql`
-      UPDATE ${jobs} j SET state = 'retry', priority = c.priority, start_after = ${queueNow}, heartbeat_on = NULL
+      UPDATE ${jobs} j SET state = 'retry', priority = -c.flow, start_after = ${queueNow}, heartbeat_on = NULL
       FROM (${claims}) c
       -- Repeated so that the planner uses an index, however old its statistics are.
       WHERE j.name = ${deliveryQueue} AND j.id = c.job_id AND j.id = ANY(${uuids}::uuid[])
@@ -217,49 +185,11 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
         { db: inside(handle) },
       )
     },
-    async move(handle, deliveryIds, priority) {
-      // Waits for no lock, so that it can be part of no deadlock.
-      await sql`
-        UPDATE ${jobs} SET priority = ${priority}
-        WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(
-          SELECT id FROM ${jobs}
-          WHERE name = ${deliveryQueue} AND id = ANY(${deliveryIds.map(uuidOf)}::uuid[]) AND state < 'active'
-          FOR UPDATE SKIP LOCKED
-        ))
-      `.execute(handle)
-    },
-    async claim(range, limit) {
-      const claims = await deliveries.claim(range, limit)
-      return claims.map((claim) => ({ deliveryId: idOfUuid('delivery', claim.id), claim }))
-    },
     async giveBack(claimed) {
       await boss.fail(
         deliveryQueue,
         claimed.map(({ claim }) => claim),
       )
-    },
-    async nextTurns() {
-      const { rows } = await boss
-        .getDb()
-        .executeSql(`SELECT priority ${waiting} AND priority BETWEEN $1 AND $2 ORDER BY priority DESC LIMIT 1`, [
-          rangeOfAllTurns.min,
-          rangeOfAllTurns.max,
-        ])
-      return rows[0] === undefined ? null : secondOfTurns(rows[0].priority)
-    },
-    async slowLanes(after, limit) {
-      // A walk from lane to lane along the index the claims use: one step each, however much waits in it.
-      const { rows } = await boss.getDb().executeSql(
-        `WITH RECURSIVE lane AS (
-          (SELECT priority ${waiting} AND priority < $1 ORDER BY priority DESC LIMIT 1)
-          UNION ALL
-          SELECT (SELECT priority ${waiting} AND priority < lane.priority ORDER BY priority DESC LIMIT 1)
-          FROM lane WHERE lane.priority IS NOT NULL
-        )
-        SELECT -priority AS lane FROM lane WHERE priority IS NOT NULL LIMIT $2`,
-        [-after, limit],
-      )
-      return rows.map((row) => row.lane)
     },
     keepAlive: (claimed) => deliveries.keepAlive(claimed.map(({ claim }) => claim)),
     async claimed(handle, deliveryIds) {
@@ -282,7 +212,6 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       const inHand = await kept.kept(handle, withoutJob)
       return withoutJob.filter((id) => !inHand.has(id))
     },
-    now: () => queueTime(boss),
     depth: deliveries.depth,
     async addTask(trx, { name, data }) {
       const id = await boss.send(name, data, { db: inside(trx) })

@@ -108,7 +108,7 @@ export type WebhookUpdate = {
   metadata: Readonly<Record<string, string>>
   status: Webhook['status']
   disabledReason: Webhook['disabledReason']
-  /** Whether the endpoint gets a clean record: no failures, no slow lane. */
+  /** Whether the endpoint gets a clean record: no failures. */
   forgiven: boolean
   at: Date
 }
@@ -123,7 +123,7 @@ export async function updateWebhook(trx: Trx, id: string, update: WebhookUpdate)
       metadata: JSON.stringify(update.metadata),
       status: update.status,
       disabled_reason: update.disabledReason,
-      ...(update.forgiven ? { failing_since: null, failing_attempts: 0, slow: false } : {}),
+      ...(update.forgiven ? { failing_since: null, failing_attempts: 0 } : {}),
       updated_at: update.at,
     })
     .where('id', '=', id)

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { continueRecovery } from '../../server/delivery/recover.ts'
 import { knownSince } from '../../server/delivery/recoverable.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { createRetention } from '../../server/retention.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { live } from '../support/scope.ts'
@@ -82,7 +81,7 @@ test('a recovery leaves out what passes its retention while it is at work', asyn
   expect(count).toBe(2)
   // Now less than the margin of an hour.
   await engine.advance(hour)
-  const means = { db, queue, turns: createTurns(), clock, retentionMs, wake: () => undefined }
+  const means = { db, queue, clock, retentionMs, wake: () => undefined }
   await continueRecovery(means, { accountId, recoveryId: id, task: 0 })
   expect(await deliveries.getRecovery(db, scope, webhookId, id)).toMatchObject({ status: 'completed', done: 1 })
   expect(await engine.recover(webhookId, since)).toMatchObject({ count: 0 })

@@ -5,10 +5,10 @@ import { cancelDeliveries } from '../../server/delivery/cancel.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
 import { settle } from '../../server/delivery/settle.ts'
-import { freshRange, priorityOfSlow } from '../../server/queue/lanes.ts'
 import { startQueue } from '../../server/queue/queue.ts'
 import { connectTester } from '../fault/support/sessions.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
+import { dueFlows } from '../support/flows.ts'
 
 /*
  * PostgreSQL plans by what it last knew of a table. When that was "no rows", as after an idle night, and
@@ -73,7 +73,7 @@ test.each([
 
 async function workOn(engine: Pick<Engine, 'db' | 'queue'>): Promise<void> {
   const { db, queue } = engine
-  const { claims } = await claimDue(engine, freshRange, batch)
+  const { claims } = await claimDue(engine, await dueFlows(engine.queue, batch))
   expect(claims).toHaveLength(batch)
   const outcome = {
     kind: 'answered',
@@ -91,10 +91,9 @@ async function workOn(engine: Pick<Engine, 'db' | 'queue'>): Promise<void> {
       verdict: index < batch / 2 ? { kind: 'succeeded' } : { kind: 'retry', delaySeconds: 60, error: 'no' },
     })),
   )
-  const { claims: others } = await claimDue(engine, freshRange, batch)
+  const { claims: others } = await claimDue(engine, await dueFlows(engine.queue, batch))
   await handBack(engine, others)
   const ids = others.map(({ delivery }) => delivery.id)
-  await queue.move(db, ids, priorityOfSlow(1))
   await inTransaction(db, (trx) => cancelDeliveries(trx, queue, ids))
 }
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/database/connection.ts'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
 import { createWebhookChanges } from '../../server/delivery/webhook-changes.ts'
 import { createWebhookReads } from '../../server/delivery/webhook-reads.ts'
 import { nextMoment } from '../../server/moments.ts'
@@ -12,7 +13,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 /* What a worker does when a webhook changes whose deliveries it has in hand. */
 
-const [total, cap] = [40, 8]
+const [total, cap] = [40, initialLimit]
 
 let engine: Engine
 let proxy: TcpProxy
@@ -21,7 +22,6 @@ let moved: Receiver
 
 beforeEach(async () => {
   engine = await startEngine({
-    webhookConcurrency: cap,
     async wakeUpsThrough(direct) {
       const url = new URL(direct)
       proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) })

@@ -7,10 +7,9 @@ import { handBack } from '../../server/delivery/hand-back.ts'
 import { takeOverKept } from '../../server/delivery/reconcile.ts'
 import { settle } from '../../server/delivery/settle.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
-import { freshRange } from '../../server/queue/lanes.ts'
 import type { Queue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
+import { dueFlows, intakeFor, someFlow } from '../support/flows.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
 
@@ -50,17 +49,20 @@ async function onlyId(): Promise<string> {
 async function claim(meanwhile: Partial<Record<'afterClaim' | 'beforeDrop', () => Promise<unknown>>> = {}) {
   const queue: Queue = {
     ...engine.queue,
-    async claim(range, limit) {
-      const jobs = await engine.queue.claim(range, limit)
-      await meanwhile.afterClaim?.()
-      return jobs
+    flows: {
+      ...engine.queue.flows,
+      async claim(wanted) {
+        const jobs = await engine.queue.flows.claim(wanted)
+        await meanwhile.afterClaim?.()
+        return jobs
+      },
     },
     async drop(handle, claimed) {
       await meanwhile.beforeDrop?.()
       await engine.queue.drop(handle, claimed)
     },
   }
-  return (await claimDue({ ...engine, queue }, freshRange, 10)).claims
+  return (await claimDue({ ...engine, queue }, await dueFlows(queue, 10))).claims
 }
 
 type Claims = Awaited<ReturnType<typeof claim>>
@@ -134,7 +136,7 @@ describe('a process whose clock is ahead of the database’s', () => {
   it('makes deliveries that are due at once all the same', async () => {
     await engine.emit()
     const clock = { now: () => new Date(engine.clock.now().getTime() + 3_600_000) }
-    await fanOutBatch({ ...engine, clock, turns: createTurns() })
+    await fanOutBatch({ ...engine, clock })
     expect(await claim()).toHaveLength(1)
   })
 })
@@ -153,7 +155,9 @@ describe('a claim whose deliveries cannot be read', () => {
   it('gives them back, so that they do not wait for it to lapse', async () => {
     const id = await emitOne()
     const nowhere = connect({ connectionString: 'postgres://127.0.0.1:9/none', max: 1, onError: () => undefined })
-    await expect(claimDue({ db: nowhere, queue: engine.queue }, freshRange, 10)).rejects.toThrow('ECONNREFUSED')
+    await expect(claimDue({ db: nowhere, queue: engine.queue }, await dueFlows(engine.queue, 10))).rejects.toThrow(
+      'ECONNREFUSED',
+    )
     await nowhere.destroy()
     expect((await claim()).map(({ delivery }) => delivery.id)).toEqual([id])
   })
@@ -224,7 +228,7 @@ describe('a claim that lapses while its own process still has the delivery in ha
 describe('deliveries whose process is gone since it fanned them out', () => {
   it('are made by another, each once, but for those that are not to be made any more', async () => {
     await engine.emit(5)
-    const { kept } = await fanOutBatch({ ...engine, turns: createTurns(), room: { size: 10, onlyTurns: false } })
+    const { kept } = await fanOutBatch({ ...engine, intake: intakeFor(10) })
     const [canceled, handedBack] = kept
     if (canceled === undefined || handedBack === undefined) return expect.fail('nothing was kept')
     await inTransaction(engine.db, (trx) => cancelDeliveries(trx, engine.queue, [canceled.delivery.id]))
@@ -244,9 +248,9 @@ describe('deliveries whose process is gone since it fanned them out', () => {
     expect(await engine.queue.withoutJob(engine.db, [canceled.delivery.id])).toEqual([canceled.delivery.id])
   })
 
-  it('wait for their turn as if they had just come', async () => {
+  it('are due as if they had just come', async () => {
     await engine.emit(2)
-    await fanOutBatch({ ...engine, turns: createTurns(), room: { size: 10, onlyTurns: false } })
+    await fanOutBatch({ ...engine, intake: intakeFor(10) })
     expect(await claim()).toEqual([])
     await takeOverKept(engine, await idsOfKept())
     expect(await claim()).toEqual([])
@@ -267,7 +271,7 @@ describe('a delivery that is still in hand when others take it over', () => {
     const id = await onlyId()
     // As when it has been taken over, but one that nobody claims yet.
     await inTransaction(engine.db, (trx) =>
-      engine.queue.put(trx, [{ deliveryId: id, priority: freshRange.max, dueAt: new Date('2100-01-01') }]),
+      engine.queue.flows.put(trx, [{ deliveryId: id, flow: someFlow, dueAt: new Date('2100-01-01') }]),
     )
     for (const release of held) release()
     await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')

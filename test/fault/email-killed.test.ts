@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { priorityOf } from '../../server/queue/lanes.ts'
+import { priorityOfRetry } from '../../server/queue/lanes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import type { SmtpStage } from '../support/scripted-smtp-session.ts'
@@ -163,7 +163,7 @@ async function makeScheduledDue(holder: Holder): Promise<void> {
   await holder.run('UPDATE email_recipients SET next_attempt_at = $1 WHERE next_attempt_at > $1', [now])
   await stage.db.updateTable('emails').set({ scheduled_at: now }).where('scheduled_at', '>', now).execute()
   await sql`
-    UPDATE pgboss.job SET start_after = ${now}, priority = ${priorityOf({ slow: false, lane: 0 }, now)}
+    UPDATE pgboss.job SET start_after = ${now}, priority = ${priorityOfRetry(now)}
     WHERE name = 'emails' AND start_after > ${now}
   `.execute(stage.db)
 }

@@ -1,21 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createApiKeyService } from '../../server/api-keys/service.ts'
 import { systemClock } from '../../server/clock.ts'
-import { inTransaction } from '../../server/database/connection.ts'
-import { newId } from '../../server/ids.ts'
-import { createOutbox } from '../../server/outbox/append.ts'
-import { fanOutBatch } from '../../server/outbox/fan-out.ts'
-import type { Queue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
 import { createTestTime, stopMonotonicClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { startOwnWorker } from '../support/delivery-worker.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { startEngine } from '../support/engine.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { live } from '../support/scope.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startLoad } from './support/load.ts'
 import { rounds, within } from './support/rounds.ts'
@@ -67,10 +59,7 @@ describe('an account that floods the API', () => {
 })
 
 describe('an account that floods the deliveries', () => {
-  it.each([
-    { about: 'in time', secondsAgo: 0 },
-    { about: 'of long ago, when a process starts', secondsAgo: 100 },
-  ])('does not have others wait behind all of it: with turns $about', async ({ secondsAgo }) => {
+  it('does not have others wait behind all of it in the queue', async () => {
     const flood = 2_000
     await using engine = await startEngine()
     await using flooded = await startReceiver()
@@ -78,12 +67,10 @@ describe('an account that floods the deliveries', () => {
     await engine.workers.stop(1_000)
     await engine.addWebhook(flooded.url)
     await engine.emit(flood)
-    const clock = { now: () => new Date(engine.clock.now().getTime() - secondsAgo * 1_000) }
-    const turns = createTurns()
-    while ((await fanOutBatch({ ...engine, clock, turns })).isFull);
-
-    const neighbour = await addNeighbour(engine, other.url)
-    await neighbour.emit(1)
+    await engine.fanOut()
+    const neighbour = await engine.addAccount()
+    await engine.addWebhook(other.url, ['contact.deleted'], neighbour)
+    await engine.emit(1, 'contact.deleted', neighbour)
 
     let floodedBefore = Number.POSITIVE_INFINITY
     other.respond(({ response }) => {
@@ -92,157 +79,67 @@ describe('an account that floods the deliveries', () => {
     })
     await engine.startWorkers()
     await other.received(1)
-    expect(floodedBefore).toBeLessThan(flood / 2)
+    expect(floodedBefore).toBeLessThan(flood / 20)
   })
 
-  describe.each([1, 20])('to %i webhooks, whose endpoints answer when the test says so', (webhooks) => {
-    it('leaves the next free place to each delivery of another account', within(1), async () => {
-      await using scene = await setScene(webhooks)
-      const { engine, other, begun } = scene
+  describe.each([1, 20])('to %i URLs that do not answer', (urls) => {
+    it('leaves a place to each delivery of another account, although none of its own ends', within(1), async () => {
+      await using scene = await setScene({ urls, otherUrls: 1 })
       for (let round = 1; round <= rounds({ short: 20, long: 200 }); round++) {
-        await engine.advance(roundSeconds)
-        await engine.emit(floodEachRound / webhooks)
-        const eventIds = await scene.neighbour.emit(1)
-        await scene.fanOut()
-        await scene.takenInHand(eventIds)
-        const before = begun.length
-        await scene.freeOnePlace()
-        expect(begun.slice(before)).toEqual(['other'])
-        await scene.freeOnePlace(other)
+        await scene.flood(160 / urls)
+        await scene.emitOther(1)
+        await scene.other.received(round)
+        scene.other.endOldest()
       }
+      expect(scene.flooded.requests).toHaveLength(urls === 1 ? initialLimit : mostOfOne)
     })
+  })
 
-    it('leaves half of the places to another account that has as much to deliver', within(1), async () => {
-      await using scene = await setScene(webhooks)
-      const { engine, begun } = scene
-      await engine.advance(roundSeconds)
-      const eventIds = await scene.neighbour.emit(freshPlaces)
-      await scene.fanOut()
-      await scene.takenInHand(eventIds)
-      const before = begun.length
-      for (let freed = 1; freed <= freshPlaces; freed++) await scene.freeOnePlace()
-      // None of the other account's has ended: its requests are the places it has.
-      const half = freshPlaces / 2
-      expect(begun.slice(before)).toEqual([...Array(half).fill('other'), ...Array(half).fill('flood')])
-    })
+  it('has as many places as another account with as much to deliver, when enough of its own have ended', async () => {
+    await using scene = await setScene({ urls: 20, otherUrls: 20 })
+    const { flooded, other } = scene
+    await scene.emitOther(10)
+    // Three of the sixteen were left.
+    await other.received(places - mostOfOne)
+    for (let ended = 0; ended < mostOfOne - mostOfTwo; ended++) flooded.endOldest()
+    await other.received(mostOfTwo)
+    expect(flooded.requests).toHaveLength(mostOfOne)
   })
 })
 
-/** Of the flood. More than anybody has turns for. */
-const [floodEachRound, roundSeconds] = [160, 0.25]
-/** Requests in flight at once in a worker; the rest is for retries and slow webhooks. */
-const [concurrency, freshPlaces] = [16, 12]
+/** Each account holds fewer than four times those that are free: 13 of 16, or 7 and 7. */
+const [places, mostOfOne, mostOfTwo] = [16, 13, 7]
 
 type Scene = AsyncDisposable & {
-  engine: Engine
+  flooded: Holder
   other: Holder
-  neighbour: Neighbour
-  /** Whose requests have begun, in their order. */
-  begun: readonly ('flood' | 'other')[]
-  /** Fans out all that is in the outbox, as the process of the worker does. */
-  fanOut(): Promise<void>
-  /**
-   * Resolves when the worker has claimed or keeps all deliveries of these events. Nothing else moves meanwhile: their
-   * turn has to come before all of the flood that waits in the queue.
-   */
-  takenInHand(eventIds: readonly string[]): Promise<void>
-  /** Ends one request, and waits until the next one has begun in its place. Default: one of the flood. */
-  freeOnePlace(of?: Holder): Promise<void>
+  /** Commits events of the flood: each is for all of its webhooks. */
+  flood(count: number): Promise<unknown>
+  /** The same for the other account. */
+  emitOther(count: number): Promise<unknown>
 }
 
-/** A worker with all its places taken by a flood that also fills the queue, and a webhook of another account. */
-async function setScene(webhooks: number): Promise<Scene> {
+/** A process with all the places of an account taken by a flood that also fills the queue, and another account. */
+async function setScene({ urls, otherUrls }: { urls: number; otherUrls: number }): Promise<Scene> {
+  // Nothing is silent for too long.
   stopMonotonicClock()
   await using starting = new AsyncDisposableStack()
-  const begun: ('flood' | 'other')[] = []
-  let onBegun = () => {}
-  function nextBegins(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    onBegun = resolve
-    return promise
+  const engine = starting.use(await startEngine({ places, endpointMax: places }))
+  const [flooded, other] = [starting.use(await startHolder()), starting.use(await startHolder())]
+  const neighbour = await engine.addAccount()
+  for (let count = 0; count < urls; count++) await engine.addWebhook(`${flooded.url}/${count}`)
+  for (let count = 0; count < otherUrls; count++) {
+    await engine.addWebhook(`${other.url}/${count}`, ['contact.deleted'], neighbour)
   }
-  function begin(whose: 'flood' | 'other'): void {
-    begun.push(whose)
-    onBegun()
-  }
-  const flooded = starting.use(await startHolder(() => begin('flood')))
-  const other = starting.use(await startHolder(() => begin('other')))
-  const engine = starting.use(await startEngine())
-  const turns = createTurns()
-  const watched = watchClaims(engine)
-  const worker = starting.use(
-    await startOwnWorker(watched.engine, { turns, concurrency, webhookConcurrency: concurrency }),
-  )
-  for (let count = 0; count < webhooks; count++) await engine.addWebhook(flooded.url)
-  const neighbour = await addNeighbour(engine, other.url)
-
-  async function fanOut(): Promise<void> {
-    for (let isFull = true; isFull; ) {
-      using room = await worker.offerRoom(false)
-      const done = await fanOutBatch({ ...engine, turns, room })
-      await room.fill(done.kept)
-      worker.wake()
-      isFull = done.isFull
-    }
-  }
-
-  async function countInHand(eventIds: readonly string[]): Promise<number> {
-    const { db, queue } = engine
-    const rows = await db.selectFrom('deliveries').select('id').where('event_id', 'in', eventIds).execute()
-    const ids = rows.map(({ id }) => id)
-    return (await queue.claimed(db, ids)).size
-  }
-
-  await engine.emit((10 * floodEachRound) / webhooks)
-  await fanOut()
-  await flooded.received(freshPlaces)
+  await engine.emit(1_600 / urls)
+  await flooded.received(urls === 1 ? initialLimit : mostOfOne)
   const running = starting.move()
   return {
-    engine,
+    flooded,
     other,
-    neighbour,
-    begun,
-    fanOut,
-    async takenInHand(eventIds) {
-      await expect.poll(() => countInHand(eventIds)).toBe(eventIds.length)
-      await watched.rest()
-    },
-    async freeOnePlace(of = flooded) {
-      const next = nextBegins()
-      of.endOldest()
-      await next
-    },
+    flood: (count) => engine.emit(count),
+    emitOther: (count) => engine.emit(count, 'contact.deleted', neighbour),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
-  }
-}
-
-/**
- * Watches what a worker asks of the queue and of the database. `rest` resolves at a moment in which nothing is under
- * way: what was claimed before has been read, and waits in the worker.
- */
-function watchClaims(engine: Engine): { engine: Engine; rest(): Promise<void> } {
-  const underWay = new Set<unknown>()
-  const db = engine.db.withPlugin({
-    transformQuery({ queryId, node }) {
-      underWay.add(queryId)
-      return node
-    },
-    async transformResult({ queryId, result }) {
-      underWay.delete(queryId)
-      return result
-    },
-  })
-  const { queue } = engine
-  async function claim(...args: Parameters<Queue['claim']>): ReturnType<Queue['claim']> {
-    underWay.add(args)
-    return queue.claim(...args).finally(() => underWay.delete(args))
-  }
-  return {
-    engine: { ...engine, workers: engine.workers, db, queue: { ...queue, claim } },
-    async rest() {
-      do await nextTurn()
-      while (underWay.size > 0)
-    },
   }
 }
 
@@ -252,40 +149,11 @@ type Holder = Receiver & {
   endOldest(): void
 }
 
-async function startHolder(onRequest: () => void): Promise<Holder> {
+async function startHolder(): Promise<Holder> {
   const receiver = await startReceiver()
   const inFlight: ServerResponse[] = []
-  receiver.respond(({ response }) => {
-    inFlight.push(response)
-    onRequest()
-  })
+  receiver.respond(({ response }) => void inFlight.push(response))
   return { ...receiver, endOldest: () => inFlight.shift()?.end() }
-}
-
-/** Another account with one webhook. */
-type Neighbour = {
-  /** Commits events for it and returns their ids. */
-  emit(count: number): Promise<string[]>
-}
-
-async function addNeighbour(engine: Engine, url: string): Promise<Neighbour> {
-  const accountId = newId('account', engine.clock.now())
-  await engine.db.insertInto('accounts').values({ id: accountId, name: 'Other', plan: 'scale' }).execute()
-  const webhookId = await engine.addWebhook(url, ['contact.created'])
-  await engine.db.updateTable('webhooks').set({ account_id: accountId }).where('id', '=', webhookId).execute()
-  const outbox = createOutbox({ clock: engine.clock, wake: () => undefined })
-  const data = {
-    subscriberId: newId('subscriber', engine.clock.now()),
-    audienceId: newId('audience', engine.clock.now()),
-    email: 'ada@example.com',
-    status: 'active' as const,
-  }
-  return {
-    emit(count) {
-      const events = Array.from({ length: count }, () => ({ type: 'contact.created' as const, data }))
-      return inTransaction(engine.db, (trx) => outbox.append(trx, live(accountId), events))
-    },
-  }
 }
 
 describe('an account that floods within a large limit of its own', () => {
@@ -350,7 +218,7 @@ async function addAccount({ db }: Stage): Promise<string> {
 }
 
 /** Too few for the flood: its deliveries pile up. */
-const fewPlaces = { DELIVERY_CONCURRENCY: '16', WEBHOOK_CONCURRENCY: '16' }
+const fewPlaces = { DELIVERY_PLACES: '16', ENDPOINT_MAX_IN_FLIGHT: '16' }
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN

@@ -116,7 +116,7 @@ describe('nothing is lost when the service is killed', () => {
 
 test('nothing is lost when the service is killed between the commit of a fan-out and the POST', within(1), async () => {
   // The first request is not answered, and there is to be one at once: what else is fanned out is in hand, unsent.
-  stage = await setStage({ ...database, webhooks: 1, env: { WEBHOOK_CONCURRENCY: '1' } })
+  stage = await setStage({ ...database, webhooks: 1, env: { ENDPOINT_MAX_IN_FLIGHT: '1' } })
   stage.recorder.respond(silence)
   await using load = stage.startLoad()
   await expect.poll(stopsWithUnsent).toBe(true)

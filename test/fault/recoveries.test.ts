@@ -5,7 +5,6 @@ import { continueRecovery } from '../../server/delivery/recover.ts'
 import { awaitFanOuts } from '../../server/delivery/recoverable.ts'
 import { givePositions } from '../../server/outbox/positions.ts'
 import type { Queue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { live } from '../support/scope.ts'
@@ -28,7 +27,7 @@ async function missedEvents(count: number) {
   const { id } = await engine.deliveries.recover(db, live(accountId), webhookId, { since: since.toISOString() })
   const carryOn = (task: number, queue: Queue = engine.queue) =>
     continueRecovery(
-      { db, queue, turns: createTurns(), clock: engine.clock, retentionMs: 30 * 24 * 3_600_000, wake: () => undefined },
+      { db, queue, clock: engine.clock, retentionMs: 30 * 24 * 3_600_000, wake: () => undefined },
       { accountId, recoveryId: id, task },
     )
   const progress = () => engine.deliveries.getRecovery(db, live(accountId), webhookId, id)
@@ -49,11 +48,14 @@ test('a recovery that is killed between batches and begun again sends each event
   let batches = 0
   const failing: Queue = {
     ...engine.queue,
-    async put(trx, deliveries) {
-      batches += 1
-      await engine.queue.put(trx, deliveries)
-      // The batch is undone, as by a kill before the commit.
-      if (batches % 3 === 0) throw new Error('killed')
+    flows: {
+      ...engine.queue.flows,
+      async put(trx, deliveries) {
+        batches += 1
+        await engine.queue.flows.put(trx, deliveries)
+        // The batch is undone, as by a kill before the commit.
+        if (batches % 3 === 0) throw new Error('killed')
+      },
     },
   }
   for (let task = 0; (await progress()).status === 'running'; ) {
@@ -74,13 +76,16 @@ test('a task that runs twice at once, as after its claim has lapsed, sends each 
   let second: Promise<void> | undefined
   const slow: Queue = {
     ...engine.queue,
-    async put(trx, deliveries) {
-      // The second begins while the first is at its work.
-      if (second === undefined) {
-        second = carryOn(0)
-        await untilSomebodyWaits(engine.db)
-      }
-      await engine.queue.put(trx, deliveries)
+    flows: {
+      ...engine.queue.flows,
+      async put(trx, deliveries) {
+        // The second begins while the first is at its work.
+        if (second === undefined) {
+          second = carryOn(0)
+          await untilSomebodyWaits(engine.db)
+        }
+        await engine.queue.flows.put(trx, deliveries)
+      },
     },
   }
   await carryOn(0, slow)

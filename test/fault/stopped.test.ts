@@ -55,7 +55,7 @@ test.each(cases)(
   'SIGTERM with a time-out of $timeoutSeconds s, $stops times: ends in time, hands back the rest',
   within(20),
   async ({ timeoutSeconds, stops, patienceMs, waitsForEndpoints }) => {
-    const env = { SHUTDOWN_TIMEOUT_SECONDS: String(timeoutSeconds), WEBHOOK_CONCURRENCY: '4' }
+    const env = { SHUTDOWN_TIMEOUT_SECONDS: String(timeoutSeconds), ENDPOINT_MAX_IN_FLIGHT: '4' }
     stage = await setStage({ ...database, webhooks: 2, env })
     for (let stop = 1; stop <= stops; stop++) {
       await stopUnderLoad()

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createExchange } from '../../server/delivery/exchange.ts'
 import { reconcile } from '../../server/delivery/reconcile.ts'
 import { newId } from '../../server/ids.ts'
-import { freshRange } from '../../server/queue/lanes.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
+import { someFlow } from '../support/flows.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTestTimer, type TestTimer } from '../support/timer.ts'
 
@@ -126,9 +126,9 @@ describe('a job without its delivery', () => {
     await emitUnread(1)
     const strangers = Array.from({ length: 50 }, () => newId('delivery', engine.clock.now()))
     await engine.db.transaction().execute((trx) =>
-      engine.queue.put(
+      engine.queue.flows.put(
         trx,
-        strangers.map((deliveryId) => ({ deliveryId, priority: freshRange.max, dueAt: null })),
+        strangers.map((deliveryId) => ({ deliveryId, flow: someFlow, dueAt: null })),
       ),
     )
     await engine.startWorkers()

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
 import { createWebhookChanges } from '../../server/delivery/webhook-changes.ts'
 import { nextMoment } from '../../server/moments.ts'
 import { stopMonotonicClock } from '../support/clock.ts'
@@ -16,7 +17,7 @@ import { startTestService, type TestService } from '../support/service.ts'
  */
 
 /** Deliveries made, of which as many as the cap of a webhook are in flight when it is changed. */
-const [total, cap] = [200, 16]
+const [total, cap] = [200, initialLimit]
 
 let count = 0
 

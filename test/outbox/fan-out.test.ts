@@ -6,7 +6,6 @@ import { newId } from '../../server/ids.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { live } from '../support/scope.ts'
 
@@ -69,7 +68,7 @@ async function emit(accountId: string, count: number): Promise<string[]> {
 }
 
 async function fanOutAll(): Promise<void> {
-  while ((await fanOutBatch({ db: database.db, queue, clock: systemClock, turns: createTurns() })).events > 0);
+  while ((await fanOutBatch({ db: database.db, queue, clock: systemClock })).events > 0);
 }
 
 async function deliveriesOf(accountId: string) {
@@ -120,7 +119,7 @@ describe('the fan-out', () => {
   it('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
     const { accountId } = await addAccount(Array.from({ length: 60 }, () => ({ events: ['contact.deleted'] })))
     await emit(accountId, 200)
-    const first = await fanOutBatch({ db: database.db, queue, clock: systemClock, turns: createTurns() })
+    const first = await fanOutBatch({ db: database.db, queue, clock: systemClock })
     expect(first.deliveries).toBeLessThan(200 * 60)
     expect(first.events).toBe(first.deliveries / 60)
     await fanOutAll()
@@ -130,10 +129,8 @@ describe('the fan-out', () => {
   it('leaves the events where they are when it fails half-way', async () => {
     const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
     await emit(accountId, 5)
-    const broken: Queue = { ...queue, put: () => Promise.reject(new Error('no queue')) }
-    await expect(
-      fanOutBatch({ db: database.db, queue: broken, clock: systemClock, turns: createTurns() }),
-    ).rejects.toThrow('no queue')
+    const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }
+    await expect(fanOutBatch({ db: database.db, queue: broken, clock: systemClock })).rejects.toThrow('no queue')
     expect(await deliveriesOf(accountId)).toEqual([])
     expect(await database.db.selectFrom('outbox').selectAll().execute()).toHaveLength(5)
     await fanOutAll()

@@ -10,8 +10,8 @@ import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { intakeFor } from '../support/flows.ts'
 
 /*
  * Whatever events of both modes there are, and whatever webhooks: an event has a delivery to those webhooks that
@@ -111,10 +111,9 @@ test('an event has a delivery to each webhook that receives it, and to no other'
         })
       }
 
-      const turns = createTurns()
       for (let batch = 0; ; batch++) {
-        const room = { size: sizes[batch % sizes.length] ?? 0, onlyTurns: false }
-        const { events: taken } = await fanOutBatch({ db, queue, clock: systemClock, turns, room })
+        const intake = intakeFor(sizes[batch % sizes.length] ?? 0)
+        const { events: taken } = await fanOutBatch({ db, queue, clock: systemClock, intake })
         if (taken === 0) break
       }
 

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
-import { freshRange } from '../../server/queue/lanes.ts'
 import { startQueue } from '../../server/queue/queue.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { someFlow } from '../support/flows.ts'
 
 const onError = (error: Error) => {
   throw error
@@ -20,8 +20,7 @@ it('claims without waiting for the disk, and puts in only what is on it', async 
   const queue = await startQueue({ connectionString, works: true, onError })
   stack.defer(() => queue.stop())
   const deliveryId = newId('delivery', new Date())
-  const put = () =>
-    inTransaction(ours, (trx) => queue.put(trx, [{ deliveryId, priority: freshRange.max, dueAt: null }]))
+  const put = () => inTransaction(ours, (trx) => queue.flows.put(trx, [{ deliveryId, flow: someFlow, dueAt: null }]))
   await put()
 
   // What every statement of the queue asks for the time tells of a session that waits.
@@ -33,7 +32,7 @@ it('claims without waiting for the disk, and puts in only what is on it', async 
     END $$
   `.execute(db)
   // At once, so that all of its sessions are asked.
-  const claims = await Promise.all(Array.from({ length: 8 }, () => queue.claim(freshRange, 1)))
+  const claims = await Promise.all(Array.from({ length: 8 }, () => queue.flows.claim([{ flow: someFlow, count: 1 }])))
   expect(claims.flat().map((claimed) => claimed.deliveryId)).toEqual([deliveryId])
   await expect(put()).rejects.toThrow('this session waits for the disk')
 })

@@ -2,9 +2,9 @@ import { PgBoss } from 'pg-boss'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
-import { freshRange } from '../../server/queue/lanes.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { claimFlows, someFlow } from '../support/flows.ts'
 import { columnsOfJobs } from './columns-of-jobs.ts'
 
 const deliveryIds = Array.from({ length: 3 }, () => newId('delivery', new Date()))
@@ -58,10 +58,10 @@ describe('deliveries that are kept', () => {
 
   it('are not in hand any more when they have jobs of their own', async () => {
     await keep()
-    const waiting = { deliveryId: one, priority: freshRange.max, dueAt: null }
-    await inTransaction(database.db, (trx) => queue.put(trx, [waiting]))
+    const waiting = { deliveryId: one, flow: someFlow, dueAt: null }
+    await inTransaction(database.db, (trx) => queue.flows.put(trx, [waiting]))
     expect(await queue.claimed(database.db, [one, other])).toEqual(new Set([other]))
-    await queue.claim(freshRange, 1)
+    await claimFlows(queue, 1)
     expect(await queue.claimed(database.db, [one, other])).toEqual(new Set([one, other]))
   })
 

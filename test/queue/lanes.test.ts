@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { freshRange, priorityOf, rangeOfDueRetries, rangeOfSlow } from '../../server/queue/lanes.ts'
+import { freshRange, priorityOfRetry, priorityOfTurn, rangeOfDueRetries, secondOf } from '../../server/queue/lanes.ts'
 
-const normal = { slow: false, lane: 7 }
 const times = fc.date({ min: new Date('2025-01-02'), max: new Date('2055-01-01'), noInvalidDate: true })
 
 function holds({ min, max }: { min: number; max: number }, priority: number): boolean {
@@ -14,7 +13,7 @@ describe('the lanes', () => {
     fc.assert(
       fc.property(times, fc.integer({ min: -100_000, max: 100_000 }), (now, offsetMs) => {
         const dueAt = new Date(now.getTime() + offsetMs)
-        const shown = holds(rangeOfDueRetries(now), priorityOf(normal, dueAt))
+        const shown = holds(rangeOfDueRetries(now), priorityOfRetry(dueAt))
         if (offsetMs > 0) expect(shown).toBe(false)
         if (offsetMs <= -1000) expect(shown).toBe(true)
       }),
@@ -25,23 +24,20 @@ describe('the lanes', () => {
     fc.assert(
       fc.property(times, fc.integer({ min: 1, max: 1_000_000 }), (dueAt, seconds) => {
         const later = new Date(dueAt.getTime() + seconds * 1000)
-        expect(priorityOf(normal, dueAt)).toBeGreaterThan(priorityOf(normal, later))
+        expect(priorityOfRetry(dueAt)).toBeGreaterThan(priorityOfRetry(later))
       }),
     )
   })
 
-  it('never mix: fresh, retries and each slow webhook have priorities of their own', () => {
+  it('never mix: fresh ones and retries have priorities of their own', () => {
     fc.assert(
-      fc.property(times, fc.integer({ min: 1, max: 2_000_000_000 }), (dueAt, lane) => {
-        const fresh = priorityOf(normal, null)
-        const retry = priorityOf(normal, dueAt)
-        const slow = priorityOf({ slow: true, lane }, fc.sample(fc.boolean(), 1)[0] ? dueAt : null)
+      fc.property(times, times, (turnAt, dueAt) => {
+        const fresh = priorityOfTurn(secondOf(turnAt))
+        const retry = priorityOfRetry(dueAt)
         expect(holds(freshRange, fresh)).toBe(true)
-        expect(holds(rangeOfSlow(lane), slow)).toBe(true)
         expect(fresh).toBeGreaterThan(retry)
         expect(retry).toBeGreaterThan(0)
-        expect(slow).toBeLessThan(0)
-        for (const priority of [fresh, retry, slow]) expect(Number.isInteger(priority)).toBe(true)
+        for (const priority of [fresh, retry]) expect(Number.isInteger(priority)).toBe(true)
         expect(fresh).toBeLessThanOrEqual(2_147_483_647)
       }),
     )

@@ -10,7 +10,7 @@ import { type PermissionSet, permissionSets, permissions } from '../../contract/
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { readConfig } from '../../server/config.ts'
 import { failingLimitMs, maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/delivery/retry-schedule.ts'
-import { saturationMs } from '../../server/delivery/slow-lane.ts'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
 import { dailyMs, firstPauseMs, longestPauseMs, missesUntilFailed, patienceMs } from '../../server/domains/progress.ts'
 import { minReadingMs } from '../../server/mail/automated.ts'
@@ -20,7 +20,6 @@ import { maxInboundBytes } from '../../server/mail/inbound/listen.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/mail/inbound/receive.ts'
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/mail/smtp/time-limits.ts'
-import { accountTurnsPerSecond } from '../../server/queue/turns.ts'
 import { settingsTable } from '../../server/settings.ts'
 import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
 
@@ -104,9 +103,10 @@ describe('delivery', () => {
     expect(durationIn(/lengthens the delay, up to [^.]+/.exec(section)?.[0] ?? '')).toBe(maxRetryDelaySeconds)
     expect(section).toContain('Five days of nothing but failures')
     expect(failingLimitMs).toBe(5 * 86_400_000)
-    expect(section).toContain('wait more than a second')
-    expect(saturationMs).toBe(1_000)
-    expect(section).toContain(`has ${accountTurnsPerSecond} [turns]`)
+    const { places, endpointMax } = defaults.delivery
+    expect(section).toContain(`has ${written(places)} places`)
+    expect(section).toContain(`begins with ${initialLimit}`)
+    expect(section).toContain(`from 1 to ${endpointMax}`)
   })
 })
 
@@ -188,7 +188,7 @@ test('the limits', () => {
     'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
-    'deliveries in flight': `${defaults.delivery.concurrency} in a process (\`DELIVERY_CONCURRENCY\`), ${defaults.delivery.concurrencyPerWebhook} to one webhook in it (\`WEBHOOK_CONCURRENCY\`)`,
+    'deliveries in flight': `${written(defaults.delivery.places)} in a process (\`DELIVERY_PLACES\`), ${defaults.delivery.endpointMax} to one URL of an account in it (\`ENDPOINT_MAX_IN_FLIGHT\`), ${2 * defaults.delivery.endpointMax} to one host`,
     'events, attempts and emails': `kept for ${defaults.retentionMs / 86_400_000} days (\`RETENTION_DAYS\`)`,
   })
 })

@@ -13,7 +13,6 @@ import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
 import { startWakeUps } from '../../server/wake-ups.ts'
 import { startWorkers, type Workers } from '../../server/workers.ts'
@@ -38,9 +37,15 @@ export type Engine = AsyncDisposable & {
   advance(seconds: number): Promise<void>
   /** Lets time pass, with every timer of the queue in it. */
   tick(seconds: number): Promise<void>
-  addWebhook(url: string, events?: EventTypeName[]): Promise<string>
-  /** Commits events of one type, all in one transaction, and answers their ids. Default: one `contact.deleted`. */
-  emit(count?: number, type?: 'contact.deleted' | 'contact.created'): Promise<string[]>
+  /** Makes another account. Returns its id. */
+  addAccount(): Promise<string>
+  /** @param account Default: `accountId` */
+  addWebhook(url: string, events?: EventTypeName[], account?: string): Promise<string>
+  /**
+   * Commits events of one type, all in one transaction, and answers their ids. Default: one `contact.deleted` of
+   * `accountId`.
+   */
+  emit(count?: number, type?: 'contact.deleted' | 'contact.created', account?: string): Promise<string[]>
   /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
   deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
   /**
@@ -66,8 +71,10 @@ export type DeliveryState = {
 }
 
 export type EngineOptions = {
-  concurrency?: number
-  webhookConcurrency?: number
+  /** Default: 32. */
+  places?: number
+  /** Default: 8. */
+  endpointMax?: number
   /** Default: a real exchange to loopback. */
   exchange?: Exchange
   exchangeTimeoutMs?: number
@@ -113,18 +120,16 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       keyring,
       clock,
       logger: pino({ level: 'fatal' }),
-      concurrency: options.concurrency ?? 32,
-      webhookConcurrency: options.webhookConcurrency ?? 8,
+      places: options.places ?? 32,
+      endpointMax: options.endpointMax ?? 8,
       pollIntervalMs: 50,
       retentionMs,
       checkDomains: async () => {},
       deleteExpiredAnswers: async () => {},
       webhookChanges,
     })
-  const turns = createTurns()
   let workers = await runWorkers()
-  const accountId = newId('account', start)
-  await db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
+  const accountId = await addAccount()
   const outbox = createOutbox({ clock, wake: () => workers.wakeFanOut() })
   const deliveries = createDeliveryService({
     queue,
@@ -135,6 +140,12 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     wake: () => workers.wakeDelivery(),
     webhookChanges,
   })
+
+  async function addAccount(): Promise<string> {
+    const id = newId('account', start)
+    await db.insertInto('accounts').values({ id, name: 'Test', plan: 'scale' }).execute()
+    return id
+  }
 
   async function stop(): Promise<void> {
     await workers.stop(2_000)
@@ -163,13 +174,14 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     async tick(seconds) {
       await queueClock.tick(seconds * 1000)
     },
-    async addWebhook(url, events = ['contact.deleted']) {
+    addAccount,
+    async addWebhook(url, events = ['contact.deleted'], account = accountId) {
       const id = newId('webhook', clock.now())
       await db
         .insertInto('webhooks')
         .values({
           id,
-          account_id: accountId,
+          account_id: account,
           url,
           events,
           secret: box.seal(testSecret),
@@ -182,14 +194,14 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         .execute()
       return id
     },
-    emit(count = 1, type = 'contact.deleted') {
+    emit(count = 1, type = 'contact.deleted', account = accountId) {
       const ids = { subscriberId: newId('subscriber', start), audienceId: newId('audience', start) }
       const event: NewEvent =
         type === 'contact.deleted'
           ? { type, data: ids }
           : { type, data: { ...ids, email: 'ada@example.com', status: 'active' } }
       const events = Array.from({ length: count }, () => event)
-      return inTransaction(db, (trx) => outbox.append(trx, live(accountId), events))
+      return inTransaction(db, (trx) => outbox.append(trx, live(account), events))
     },
     async deliveriesOf(webhookId, enough) {
       const deadline = performance.now() + patienceMs
@@ -211,7 +223,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })
       const wake = () => workers.wakeDelivery()
       for (let task = 0; ; task++) {
-        await continueRecovery({ db, queue, turns, clock, retentionMs, wake }, { accountId, recoveryId: id, task })
+        await continueRecovery({ db, queue, clock, retentionMs, wake }, { accountId, recoveryId: id, task })
         const recovery = await deliveries.getRecovery(db, scope, webhookId, id)
         if (recovery.status !== 'running') return recovery
       }
@@ -224,7 +236,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
         .orderBy('number')
         .execute(),
     async fanOut() {
-      while ((await fanOutBatch({ db, queue, clock, turns })).events > 0);
+      while ((await fanOutBatch({ db, queue, clock })).events > 0);
     },
     async startWorkers() {
       workers = await runWorkers()

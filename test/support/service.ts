@@ -122,7 +122,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionMs: 30 * 24 * 3_600_000,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
-    delivery: { concurrency: 64, concurrencyPerWebhook: 16 },
+    delivery: { places: 64, endpointMax: 16 },
     mail: {
       transport: 'capture',
       relay: null,

@@ -8,7 +8,6 @@ import { createDeliveryService } from '../../server/delivery/service.ts'
 import { createWebhookChanges } from '../../server/delivery/webhook-changes.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { startQueue } from '../../server/queue/queue.ts'
-import { createTurns } from '../../server/queue/turns.ts'
 import { secretBox } from '../../server/secrets.ts'
 import { createWebhookService } from '../../server/webhooks/service.ts'
 import { createWorld, refusal } from '../audiences/world.ts'
@@ -54,7 +53,7 @@ async function createWebhookWorld() {
         const email = `${randomBytes(6).toString('hex')}@example.com`
         await people.subscribers.create(db, live(people.account), { email })
       }
-      await fanOutBatch({ db, queue, clock, turns: createTurns() })
+      await fanOutBatch({ db, queue, clock })
     },
     async end(): Promise<void> {
       await exchange.close()
@@ -142,7 +141,7 @@ describe('changing a webhook', () => {
     const deliveryIds = (await world.deliveries.list(db, live(account), id, { limit: 10 })).data.map(
       (delivery) => delivery.id,
     )
-    await db.updateTable('webhooks').set({ failing_since: new Date(), slow: true }).where('id', '=', id).execute()
+    await db.updateTable('webhooks').set({ failing_since: new Date() }).where('id', '=', id).execute()
 
     const disabled = await webhooks.update(db, live(account), id, { status: 'disabled' })
     expect(disabled).toMatchObject({ status: 'disabled', disabledReason: 'manual' })
@@ -153,7 +152,7 @@ describe('changing a webhook', () => {
     const enabled = await webhooks.update(db, live(account), id, { status: 'enabled' })
     expect(enabled).toMatchObject({ status: 'enabled', disabledReason: null })
     expect(await statusesOf(id)).toEqual(['canceled', 'canceled'])
-    expect(await stored(id)).toMatchObject({ failing_since: null, slow: false })
+    expect(await stored(id)).toMatchObject({ failing_since: null })
     await addPeople(1)
     expect(await statusesOf(id)).toEqual(['pending', 'canceled', 'canceled'])
   })

@@ -36,7 +36,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   )
 
   async function measure(count: number): Promise<Measured> {
-    const env = { DELIVERY_CONCURRENCY: String(concurrency) }
+    const env = { DELIVERY_PLACES: String(concurrency) }
     await using started = new AsyncDisposableStack()
     await Promise.all(
       Array.from({ length: count }, async () => {

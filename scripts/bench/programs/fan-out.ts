@@ -3,7 +3,6 @@ import { systemClock } from '../../../server/clock.ts'
 import { connect } from '../../../server/database/connection.ts'
 import { fanOutBatch } from '../../../server/outbox/fan-out.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
-import { createTurns } from '../../../server/queue/turns.ts'
 import { handler, serve } from './serve.ts'
 
 /* The fan-out of the service, alone in a process: nothing is delivered, so that its own rate is seen. */
@@ -11,14 +10,13 @@ import { handler, serve } from './serve.ts'
 const connectionString = z.string().parse(process.argv[2])
 const onError = (error: Error) => process.stderr.write(`${error.message}\n`)
 const db = connect({ connectionString, max: 2, onError })
-const turns = createTurns()
 const queue = await startQueue({ connectionString, works: false, onError })
 
 async function run(): Promise<{ deliveries: number; seconds: number }> {
   const began = performance.now()
   let deliveries = 0
   for (;;) {
-    const made = await fanOutBatch({ db, queue, clock: systemClock, turns })
+    const made = await fanOutBatch({ db, queue, clock: systemClock })
     if (made.events === 0) return { deliveries, seconds: (performance.now() - began) / 1000 }
     deliveries += made.deliveries
   }

@@ -6,8 +6,8 @@ export type WebhooksTable = {
   account_id: string
   /** That of the key it was made with. */
   mode: Generated<Mode>
-  /** A small number of its own: the slow lane of this webhook in the queue. */
-  lane: Generated<number>
+  /** The number of its flow in `delivery_flows`, which a trigger finds by its account and URL. */
+  flow: Generated<number>
   url: string
   events: string[]
   description: string | null
@@ -28,8 +28,17 @@ export type WebhooksTable = {
   failing_attempts: Generated<number>
   /** Grows with each change of URL, status or secrets, by a trigger. */
   version: Generated<number>
-  /** Whether its deliveries wait in the slow lane. */
-  slow: Generated<boolean>
   created_at: Generated<Date>
   updated_at: Generated<Date>
+}
+
+/** The queues of deliveries: one for each URL of an account. */
+export type DeliveryFlowsTable = {
+  /** From 1,000,000,000 on. */
+  number: Generated<number>
+  account_id: string
+  /** SHA-256 of the URL. */
+  url_hash: Buffer
+  /** The name or address in the URL, without the port. */
+  host: string
 }

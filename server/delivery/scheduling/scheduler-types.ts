@@ -47,6 +47,12 @@ export type RequestEnd =
 /** Why a flow that has work starts nothing at this moment. */
 export type WaitReason = 'endpoint_limit' | 'host_limit' | 'account_share' | 'turn'
 
+/**
+ * `hand`: it is likely to start within a tenth of a second. `later`: it cannot be in hand now, but in a moment, since
+ * its endpoint is quick. `queue`: it may take long.
+ */
+export type Destination = 'hand' | 'later' | 'queue'
+
 export type FlowView = {
   limit: FlowLimit
   /** From the claim until they are over, the silent ones included. */
@@ -70,6 +76,15 @@ export type Scheduler = {
    * likely to start within a tenth of a second, within the account's share of the hand. None of a flow that hangs.
    */
   mayTakeInHand(name: FlowName): number
+  /**
+   * Says that so many deliveries of a flow are about to be taken in hand, or, with a negative number, that as many are
+   * not any more. They count as in hand for `mayTakeInHand`, and nothing is started with them.
+   */
+  expectInHand(name: FlowName, count: number): void
+  /** Whether more of a flow waits in the queue and half of what may be in hand is free: time to claim more. */
+  isToRefill(name: FlowName): boolean
+  /** Where a delivery is best off that is about to be made: see `Destination`. */
+  destinationOf(name: FlowName): Destination
   /** So many deliveries of a flow are in hand from now on; a negative number when they are handed back. */
   takeInHand(name: FlowName, count: number): void
   /**
@@ -77,6 +92,7 @@ export type Scheduler = {
    * average: setting an account aside is paid for by its having been taken back.
    */
   next(): Request | null
+  nameOf(request: Request): FlowName
   /** The request is being made now. Returns how long it may be silent. Milliseconds. */
   begin(request: Request, now: number): number
   /** The request is over: its flow may start another. Does nothing when it was not begun, or is over already. */

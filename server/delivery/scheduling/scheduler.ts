@@ -54,6 +54,7 @@ type Account = TurnAccount & {
   ready: Ring<Flow>
   hosts: Map<string, Host>
   flows: number
+  /** What its flows have in hand, and expect. */
   inHand: number
 }
 
@@ -64,6 +65,8 @@ type Flow = {
   limit: FlowLimit
   waiting: number
   inHand: number
+  /** About to be in hand. */
+  expected: number
   offers: number
   held: number
   /** Those held that are not silent: reserved or running. */
@@ -83,6 +86,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
   const silences = createDeadlines<Held>()
+  /** What all have in hand, and expect. */
   let inHand = 0
   let latest = 0
 
@@ -124,7 +128,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     account.flows += 1
     host.flows += 1
     const limit = newFlowLimit(flowMax)
-    const none = { waiting: 0, inHand: 0, offers: 0, held: 0, counted: 0, running: 0 }
+    const none = { waiting: 0, inHand: 0, expected: 0, offers: 0, held: 0, counted: 0, running: 0 }
     const flow: Flow = { name, account, host, limit, ...none, state: 'no_work', usedAt: latest }
     flows.set(name.flow, flow)
     return flow
@@ -182,6 +186,16 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     flow.limit = afterAnswer(flow.limit, { number, latencyMs: how.latencyMs, counted, max: flowMax })
   }
 
+  function mayTakeInHand(name: FlowName): number {
+    const flow = flows.get(name.flow)
+    const held = accounts.get(name.account)?.inHand ?? 0
+    const { phase, limit, latencyMs } = flow?.limit ?? newFlowLimit(flowMax)
+    if (phase === 'stalled') return 0
+    const ahead = latencyMs === null ? initialLimit : (limit * aheadMs) / Math.max(1, latencyMs)
+    const own = flow === undefined ? 0 : flow.inHand + flow.expected
+    return Math.max(0, Math.min(Math.floor(ahead) - own, roomFor(hand, held, inHand)))
+  }
+
   function waitsFor(flow: Flow): WaitReason | null {
     switch (flow.state) {
       case 'no_work':
@@ -202,13 +216,24 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       flow.offers += 1
       placeFlow(flow)
     },
-    mayTakeInHand(name) {
+    mayTakeInHand,
+    expectInHand(name, count) {
+      const flow = flowOf(name)
+      flow.expected += count
+      flow.account.inHand += count
+      inHand += count
+    },
+    isToRefill(name) {
       const flow = flows.get(name.flow)
-      const held = accounts.get(name.account)?.inHand ?? 0
-      const { phase, limit, latencyMs } = flow?.limit ?? newFlowLimit(flowMax)
-      if (phase === 'stalled') return 0
-      const ahead = latencyMs === null ? initialLimit : (limit * aheadMs) / Math.max(1, latencyMs)
-      return Math.max(0, Math.min(Math.floor(ahead) - (flow?.inHand ?? 0), roomFor(hand, held, inHand)))
+      if (flow === undefined || flow.waiting <= 0) return false
+      return mayTakeInHand(name) > flow.inHand + flow.expected
+    },
+    destinationOf(name) {
+      const flow = flows.get(name.flow)
+      // What waits in the queue goes first.
+      if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
+      const latencyMs = flow?.limit.latencyMs ?? Number.POSITIVE_INFINITY
+      return flow?.limit.phase !== 'stalled' && latencyMs <= aheadMs ? 'later' : 'queue'
     },
     takeInHand(name, count) {
       const flow = flowOf(name)
@@ -222,6 +247,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       }
       return null
     },
+    nameOf: (request) => (request as Held).of.name,
     begin(request, now) {
       const held = request as Held
       const { of: flow } = held
@@ -273,7 +299,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     forgetIdle(before) {
       for (const [key, flow] of flows) {
         const { account, host, name } = flow
-        const isIdle = flow.held === 0 && flow.waiting === 0 && flow.inHand === 0
+        const isIdle = flow.held === 0 && flow.waiting <= 0 && flow.inHand + flow.expected === 0
         if (!isIdle || flow.usedAt >= before) continue
         flows.delete(key)
         account.flows -= 1

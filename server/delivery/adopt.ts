@@ -1,0 +1,35 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Db } from '../database/connection.ts'
+import { type Loop, startLoop } from '../loop.ts'
+import type { Queue } from '../queue/queue.ts'
+
+/** Jobs taken over by one statement. */
+const pageSize = 1_000
+
+export type AdoptOptions = {
+  db: Db
+  queue: Pick<Queue, 'flows'>
+  /** Milliseconds between looks, each of which is one step along an index. */
+  intervalMs: number
+  onError: (error: unknown) => void
+  /** Told when deliveries have come into flows. */
+  onAdopted: () => void
+}
+
+/**
+ * Takes jobs that processes of the version before have put into the queue over into their flows, for as long as such
+ * processes may run beside this one. It takes half of one connection's time at most.
+ */
+export function startAdopting({ db, queue, intervalMs, onError, onAdopted }: AdoptOptions): Loop {
+  return startLoop({
+    intervalMs,
+    onError,
+    async run() {
+      const began = performance.now()
+      const count = await queue.flows.adopt(db, pageSize)
+      if (count > 0) onAdopted()
+      if (count === pageSize) await pause(performance.now() - began)
+      return count === pageSize
+    },
+  })
+}

@@ -1,0 +1,22 @@
+import type { ExchangeOutcome } from './exchange.ts'
+import type { RequestEnd } from './scheduling/scheduler-types.ts'
+
+/** What an exchange says of how much its endpoint can take. A quick 4xx or 5xx beside 429 and 503 is an answer. */
+export function endOf(outcome: ExchangeOutcome): RequestEnd {
+  const { durationMs: latencyMs } = outcome
+  if (outcome.kind === 'answered') {
+    const isRefused = outcome.status === 429 || outcome.status === 503
+    return isRefused ? { kind: 'congested', sign: 'refused' } : { kind: 'answered', latencyMs }
+  }
+  switch (outcome.reason) {
+    case 'timed-out':
+      return { kind: 'congested', sign: 'timed_out' }
+    // It did answer, or it was never asked.
+    case 'invalid-answer':
+    case 'invalid-url':
+    case 'invalid-request':
+      return { kind: 'answered', latencyMs }
+    default:
+      return { kind: 'congested', sign: 'connection_failed' }
+  }
+}

@@ -1,0 +1,177 @@
+import { sql } from 'kysely'
+import type { PgBoss } from 'pg-boss'
+import { plainArray } from '../database/arrays.ts'
+import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import { idOfUuid, uuidOf } from '../ids.ts'
+import type { JobClaim } from './jobs.ts'
+
+/*
+ * The jobs of deliveries stand in flows: a flow is one URL of one account, and has a number. The priority of a job is
+ * minus that number, and its `created_on` is when it is due, as its `start_after` is. So pg-boss's own index for
+ * fetching, (name, priority DESC, created_on, start_after), has each flow in one piece, in the order in which its jobs
+ * are due. A claim names the flows it wants and how many of each: what waits in others costs it nothing, however much
+ * that is, nor do the retries of a flow that are due later.
+ *
+ * Jobs of the version before have priorities above those of all flows. See docs/delivery-engine.md.
+ */
+
+/** The least number of a flow. */
+export const firstFlow = 1_000_000_000
+
+/** For deliveries whose webhook is gone: who claims them puts them away. Above the numbers of all flows. */
+export const noFlow = 2_147_483_647
+
+/** So many jobs of a flow. */
+export type Wanted = { flow: number; count: number }
+
+/** A flow in which something waits. */
+export type FlowHead = {
+  flow: number
+  /** Whether the first is due. */
+  isDue: boolean
+  /** Null: nothing is known of the flow but its number. */
+  accountId: string | null
+  host: string | null
+}
+
+export type FlowJob = { deliveryId: string; flow: number; dueAt: Date | null }
+
+export type FlowClaim = { deliveryId: string; flow: number; claim: JobClaim }
+
+export type FlowJobs = {
+  /** Puts jobs in. Fails if one is in already. */
+  put(trx: Trx, jobs: readonly FlowJob[]): Promise<void>
+  /** Claims due jobs of these flows, the first of each. */
+  claim(wanted: readonly Wanted[]): Promise<FlowClaim[]>
+  /** Up to `limit` flows in which anything waits, in the order of their numbers, above `after` only. */
+  heads(after: number, limit: number): Promise<FlowHead[]>
+  /** Deletes up to `limit` flows that no webhook has and in which nothing waits. Returns how many were looked at. */
+  deleteUnused(db: Db, limit: number): Promise<number>
+  /**
+   * Takes up to `limit` jobs of the version before over into their flows. Those that are claimed are left to their
+   * claimers. Returns how many: fewer than `limit` when there are no others.
+   */
+  adopt(db: Db, limit: number): Promise<number>
+}
+
+/** @param name of the queue; @param table of its jobs */
+export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tableName: string }): FlowJobs {
+  const table = sql.table(tableName)
+  /** In these words the index serves it. */
+  const waiting = `name = '${name}' AND state < 'active' AND NOT blocked`
+
+  // With OFFSET 0 the time is asked for once. What is claimed is looked up by id, however old the statistics are.
+  const claimText = `
+    WITH present AS (SELECT pgboss.job_now() AS now OFFSET 0),
+    wanted AS (SELECT * FROM unnest($1::int[], $2::int[]) AS w (flow, count)),
+    next AS (
+      SELECT j.id FROM present p, wanted w CROSS JOIN LATERAL (
+        SELECT id FROM ${tableName}
+        WHERE ${waiting} AND priority = -w.flow
+          AND created_on <= (SELECT now FROM present) AND start_after <= (SELECT now FROM present)
+        ORDER BY priority DESC, created_on LIMIT w.count FOR UPDATE SKIP LOCKED
+      ) j
+    )
+    UPDATE ${tableName} j SET
+      state = 'active', started_on = p.now, heartbeat_on = p.now,
+      retry_count = CASE WHEN j.started_on IS NOT NULL THEN j.retry_count + 1 ELSE j.retry_count END
+    FROM present p
+    WHERE j.name = '${name}' AND j.id = ANY(ARRAY(SELECT id FROM next))
+    RETURNING j.id, j.retry_count AS "retryCount", -j.priority AS flow, j.created_on
+  `
+
+  // A walk from flow to flow along the index: one step each, however much waits in it.
+  const headsText = `
+    WITH RECURSIVE present AS (SELECT pgboss.job_now() AS now OFFSET 0), head AS (
+      (SELECT priority, created_on FROM ${tableName} WHERE ${waiting} AND priority < $1
+       ORDER BY priority DESC, created_on LIMIT 1)
+      UNION ALL
+      SELECT n.priority, n.created_on FROM head h CROSS JOIN LATERAL (
+        SELECT priority, created_on FROM ${tableName} WHERE ${waiting} AND priority < h.priority
+        ORDER BY priority DESC, created_on LIMIT 1
+      ) n
+    )
+    SELECT -h.priority AS flow, h.created_on <= p.now AS "isDue", f.account_id AS "accountId", f.host
+    FROM (SELECT * FROM head LIMIT $2) h CROSS JOIN present p LEFT JOIN public.delivery_flows f ON f.number = -h.priority
+  `
+
+  return {
+    async put(trx, jobs) {
+      if (jobs.length === 0) return
+      // What pg-boss's insert would leave, but for `created_on`: see test/queue/flow-jobs.test.ts.
+      const insertion = sql`
+        INSERT INTO ${table} (
+          id, name, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
+          retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds
+        )
+        SELECT j.id, q.name, -j.flow, coalesce(j.due_at, n.now), coalesce(j.due_at, n.now),
+          coalesce(j.due_at, n.now) + make_interval(secs => q.retention_seconds), q.expire_seconds, q.deletion_seconds,
+          q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds
+        FROM (SELECT pgboss.job_now() AS now OFFSET 0) n, pgboss.queue q, unnest(
+          ${plainArray(jobs.map(({ deliveryId }) => uuidOf(deliveryId)))}::uuid[],
+          ${plainArray(jobs.map(({ flow }) => flow))}::int[],
+          ${plainArray(jobs.map(({ dueAt }) => dueAt?.toISOString() ?? null))}::timestamptz[]
+        ) AS j (id, flow, due_at)
+        WHERE q.name = ${name}
+      `
+      await executePrepared(trx, { name: 'put_deliveries', sendsWithNext: true }, insertion)
+    },
+    async claim(wanted) {
+      const { rows } = await boss
+        .getDb()
+        .executeSql(claimText, [wanted.map(({ flow }) => flow), wanted.map(({ count }) => count)])
+      type Row = JobClaim & { flow: number; created_on: Date }
+      return (rows as Row[])
+        .toSorted((a, b) => a.created_on.getTime() - b.created_on.getTime())
+        .map(({ id, retryCount, flow }) => ({ deliveryId: idOfUuid('delivery', id), flow, claim: { id, retryCount } }))
+    },
+    async heads(after, limit) {
+      const { rows } = await boss.getDb().executeSql(headsText, [-Math.max(after, firstFlow - 1), limit])
+      return rows
+    },
+    deleteUnused: (db, limit) =>
+      inTransaction(db, async (trx) => {
+        const { rows } = await sql<{ number: number }>`
+          SELECT number FROM delivery_flows f
+          WHERE NOT EXISTS (SELECT FROM webhooks WHERE flow = f.number)
+            AND NOT EXISTS (SELECT FROM ${table} WHERE ${sql.raw(waiting)} AND priority = -f.number)
+          LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        `.execute(trx)
+        // This statement sees the webhooks that were committed before the flows were locked. Later ones find them gone.
+        await sql`
+          DELETE FROM delivery_flows f WHERE number = ANY(${plainArray(rows.map(({ number }) => number))}::int[])
+            AND NOT EXISTS (SELECT FROM webhooks WHERE flow = f.number)
+        `.execute(trx)
+        return rows.length
+      }),
+    adopt: (db, limit) =>
+      inTransaction(db, async (trx) => {
+        const { rows } = await sql<{ id: string }>`
+          SELECT id FROM ${table} WHERE ${sql.raw(waiting)} AND priority > ${-firstFlow}
+          ORDER BY priority DESC, created_on LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        `.execute(trx)
+        const uuids = rows.map(({ id }) => id)
+        const flows = await flowsOf(
+          trx,
+          uuids.map((id) => idOfUuid('delivery', id)),
+        )
+        await sql`
+          UPDATE ${table} j SET priority = -i.flow, created_on = j.start_after
+          FROM unnest(${plainArray(uuids)}::uuid[], ${plainArray(flows)}::int[]) AS i (id, flow)
+          WHERE j.name = ${name} AND j.id = i.id AND j.id = ANY(${plainArray(uuids)}::uuid[])
+        `.execute(trx)
+        return uuids.length
+      }),
+  }
+}
+
+/** The flows of deliveries, in their order; `noFlow` of those that are not there, or whose webhook is not. */
+async function flowsOf(handle: Handle, deliveryIds: readonly string[]): Promise<number[]> {
+  const { rows } = await sql<{ id: string; flow: number }>`
+    SELECT d.id, w.flow FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
+    WHERE d.id = ANY(${plainArray(deliveryIds)}::text[])
+  `.execute(handle)
+  const known = new Map(rows.map(({ id, flow }) => [id, flow]))
+  return deliveryIds.map((id) => known.get(id) ?? noFlow)
+}
