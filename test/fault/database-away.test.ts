@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
 import { startService } from '../main/service-process.ts'
 import { stopMonotonicClock } from '../support/clock.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -25,9 +26,7 @@ beforeEach(async () => {
       return proxied.href
     },
   })
-  await service.client.succeed(contract.webhooks.create, {
-    body: { url: receiver.url, events: ['subscriber.added'] },
-  })
+  await addWebhook('')
 })
 afterEach(async () => {
   await service.stop()
@@ -35,19 +34,21 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-/** How many requests the service makes to one webhook at once. */
-const webhookCap = 16
+function addWebhook(path: string): Promise<unknown> {
+  const body = { url: `${receiver.url}${path}`, events: ['subscriber.added' as const] }
+  return service.client.succeed(contract.webhooks.create, { body })
+}
 
-/** Has so many deliveries made, of which as many as may be are in flight. Answers what ends these. */
-async function deliver(count: number): Promise<() => void> {
+/** Commits so many events. Returns once so many requests are in flight, with what answers all of them. */
+async function deliver(events: number, inFlight: number): Promise<() => void> {
   const held: (() => void)[] = []
-  // Else a webhook that is held for seconds on a busy machine becomes slow, and has fewer requests in flight.
+  // Else a flow that is held for seconds on a busy machine counts as hanging.
   const startClock = stopMonotonicClock()
   receiver.respond((exchange) => held.push(() => answer(200)(exchange)))
-  for (let index = 0; index < count; index++) {
+  for (let index = 0; index < events; index++) {
     await service.client.succeed(contract.subscribers.create, { body: { email: `p${index}@example.com` } })
   }
-  await receiver.received(Math.min(count, webhookCap))
+  await receiver.received(inFlight)
   startClock()
   return () => {
     for (const release of held) release()
@@ -59,7 +60,7 @@ const statuses = async () =>
 
 describe('while the database is away', () => {
   it('what is in flight goes on, and is settled when it is back', async () => {
-    const release = await deliver(3)
+    const release = await deliver(3, 3)
     await proxy.cut()
     release()
     await proxy.mend()
@@ -68,7 +69,9 @@ describe('while the database is away', () => {
   })
 
   it('the service stops in time all the same, although endpoints hang, and leaves nothing open', async () => {
-    await deliver(webhookCap + 2)
+    for (const path of ['/2', '/3', '/4']) await addWebhook(path)
+    // Two for each URL wait in the queue.
+    await deliver(initialLimit + 2, 4 * initialLimit)
     await proxy.cut()
     await service.app.stop()
   })
