@@ -93,15 +93,24 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   /** Puts a flow where it belongs after something about it has changed. */
   function placeFlow(flow: Flow): void {
     const { account, host } = flow
+    const { state: before } = flow
     const state = stateOf(flow)
-    if (state !== flow.state) {
+    if (state !== before) {
       account.ready.remove(flow)
       host.waiting.remove(flow)
       if (state === 'ready') account.ready.add(flow)
       if (state === 'at_host_limit') host.waiting.add(flow)
       flow.state = state
+      // It may have been let start for a request of its host that it does not use.
+      if (before === 'ready') admitNext(host)
     }
     turns.place(account)
+  }
+
+  /** Lets one flow start that waits for the ceiling of its host, where there is room. */
+  function admitNext({ waiting }: Host): void {
+    const next = waiting.first()
+    if (next !== undefined) placeFlow(next)
   }
 
   function stateOf(flow: Flow): Flow['state'] {
@@ -171,8 +180,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     if (state === 'running') flow.running -= 1
     flow.host.held -= 1
     flow.usedAt = latest
-    const next = flow.host.waiting.first()
-    if (next !== undefined) placeFlow(next)
+    admitNext(flow.host)
     placeFlow(flow)
   }
 

@@ -17,13 +17,15 @@ import type {
   SchedulerSettings,
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
-const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 6, handMax: 20 }
+const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
 
 function nameOf(account: number, host: number, path: number): FlowName {
   return { flow: `${account} ${host}/${path}`, account: `${account}`, host: `${host}` }
 }
 
 const names = fc.record({ account: fc.nat(3), host: fc.nat(1), path: fc.nat(3) })
+/** Its ceiling is what holds up most. */
+const namesOfOneHost = fc.record({ account: fc.constant(0), host: fc.constant(0), path: fc.nat(5) })
 const ends: fc.Arbitrary<RequestEnd> = fc.oneof(
   fc.record({ kind: fc.constant('answered' as const), latencyMs: fc.nat(5_000) }),
   fc.record({
@@ -33,24 +35,28 @@ const ends: fc.Arbitrary<RequestEnd> = fc.oneof(
 )
 type Step =
   | { do: 'offer' | 'hand'; name: { account: number; host: number; path: number }; count: number }
+  | { do: 'drain' | 'handBack'; name: { account: number; host: number; path: number } }
   | { do: 'start'; count: number }
   | { do: 'begin' | 'free'; which: number }
   | { do: 'end'; which: number; how: RequestEnd }
   | { do: 'wait'; ms: number }
-const steps: fc.Arbitrary<Step[]> = fc.array(
-  fc.oneof(
-    fc.record({
-      do: fc.constantFrom('offer' as const, 'hand' as const),
-      name: names,
-      count: fc.integer({ min: 1, max: 6 }),
-    }),
-    fc.record({ do: fc.constant('start' as const), count: fc.integer({ min: 1, max: 40 }) }),
-    fc.record({ do: fc.constantFrom('begin' as const, 'free' as const), which: fc.nat() }),
-    fc.record({ do: fc.constant('end' as const), which: fc.nat(), how: ends }),
-    fc.record({ do: fc.constant('wait' as const), ms: fc.nat(8_000) }),
-  ),
-  { minLength: 50, maxLength: 300 },
-)
+const stepsOf = (name: typeof names): fc.Arbitrary<Step[]> =>
+  fc.array(
+    fc.oneof(
+      fc.record({
+        do: fc.constantFrom('offer' as const, 'hand' as const),
+        name,
+        count: fc.integer({ min: 1, max: 6 }),
+      }),
+      fc.record({ do: fc.constantFrom('drain' as const, 'handBack' as const), name }),
+      fc.record({ do: fc.constant('start' as const), count: fc.integer({ min: 1, max: 40 }) }),
+      fc.record({ do: fc.constantFrom('begin' as const, 'free' as const), which: fc.nat() }),
+      fc.record({ do: fc.constant('end' as const), which: fc.nat(), how: ends }),
+      fc.record({ do: fc.constant('wait' as const), ms: fc.nat(8_000) }),
+    ),
+    { minLength: 50, maxLength: 300 },
+  )
+const steps = fc.oneof(stepsOf(names), stepsOf(namesOfOneHost))
 
 type Known = { request: Request; name: FlowName; silentAt: number; number: number }
 type Limits = Map<string, FlowLimit | undefined>
@@ -125,6 +131,20 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
         if (step.do === 'offer') scheduler.offer(name, count)
         else scheduler.takeInHand(name, count)
         addWork(name.flow, count)
+        break
+      }
+      case 'drain': {
+        const { flow } = nameOf(step.name.account, step.name.host, step.name.path)
+        const waiting = scheduler.view(flow)?.waiting ?? 0
+        scheduler.drained(flow, scheduler.offers(flow))
+        addWork(flow, -waiting)
+        break
+      }
+      case 'handBack': {
+        const name = nameOf(step.name.account, step.name.host, step.name.path)
+        const inHand = scheduler.view(name.flow)?.inHand ?? 0
+        if (inHand > 0) scheduler.takeInHand(name, -inHand)
+        addWork(name.flow, -inHand)
         break
       }
       case 'start':
@@ -288,6 +308,21 @@ describe('the scheduler', () => {
     expect(scheduler.next()).not.toBeNull()
     scheduler.drained(name.flow, scheduler.offers(name.flow))
     expect(scheduler.next()).toBeNull()
+  })
+
+  it('lets the next flow of a host start when the one before it has no work any more', () => {
+    const scheduler = createScheduler(settings)
+    const [busy, dry, waiting] = [nameOf(0, 0, 0), nameOf(0, 0, 1), nameOf(0, 0, 2)]
+    scheduler.offer(busy, 3)
+    scheduler.offer(dry, 2)
+    const started = Array.from({ length: settings.hostMax }, () => scheduler.next() as Request)
+    // Both wait for the ceiling.
+    scheduler.offer(dry, 1)
+    scheduler.offer(waiting, 1)
+    expect(scheduler.next()).toBeNull()
+    for (const request of started.slice(0, 1)) scheduler.free(request)
+    scheduler.drained(dry.flow, scheduler.offers(dry.flow))
+    expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
   it('keeps nothing of flows that were idle for long', () => {
