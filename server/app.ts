@@ -211,7 +211,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     keyring,
     clock,
     retentionMs: config.retentionMs,
-    wake: () => workers?.wakeDelivery(),
+    wake: (flow) => workers?.wakeDelivery(flow),
     tracer,
     webhookChanges,
   })

@@ -16,8 +16,8 @@ import { createRetention } from './retention.ts'
 export type Workers = {
   /** There may be events to fan out. */
   wakeFanOut(): void
-  /** There may be deliveries to make. */
-  wakeDelivery(): void
+  /** There may be deliveries to make, of this flow or of whatever flow. */
+  wakeDelivery(flow?: number): void
   /** Whether all of them have lately looked for work without an error. */
   alive(): boolean
   /** Ends them: nothing is claimed any more, what is in flight is finished or handed back. */
@@ -74,7 +74,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
   const { retentionMs } = options
-  const recovering = { db, queue, clock, retentionMs, wake: () => delivery.wake() }
+  const recovering = { db, queue, clock, retentionMs, wake: delivery.wake }
   await queue.onTask('recovery', (data) => continueRecovery(recovering, data))
   await queue.onTask('recover', (data) => takeOverRecovery(recovering, data))
   const deleteExpired = createRetention(options)
@@ -101,7 +101,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   starting.move()
   return {
     wakeFanOut: () => fanOut.wake(),
-    wakeDelivery: () => delivery.wake(),
+    wakeDelivery: delivery.wake,
     alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
     async stop(deadlineMs) {
       stopping.abort()

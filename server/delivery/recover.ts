@@ -31,8 +31,8 @@ const batchesPerTask = 10
 export type RecoverMeans = RetentionMeans & {
   db: Db
   queue: Queue
-  /** Called after deliveries were made due. */
-  wake: () => void
+  /** Called after deliveries of a flow were made due. */
+  wake: (flow: number) => void
 }
 
 /**
@@ -51,8 +51,9 @@ export async function continueRecovery(means: RecoverMeans, data: TaskData<'reco
     const recovery = await findTask(db, data)
     if (recovery === undefined) return
     const page = await nextEvents(db, spanOf(recovery, means), placeOf(recovery))
-    await inTransaction(db, (trx) => recoverPage(trx, means, { recovery, page, isLastBatch: batch === batchesPerTask }))
-    means.wake()
+    const one = { recovery, page, isLastBatch: batch === batchesPerTask }
+    const flow = await inTransaction(db, (trx) => recoverPage(trx, means, one))
+    if (flow !== null) means.wake(flow)
   }
 }
 
@@ -121,23 +122,31 @@ function placeOf({ at_position, at_id }: RecoveryRow): Place {
 
 type Batch = { recovery: RecoveryRow; page: PageOfEvents; isLastBatch: boolean }
 
-/** Sends what is to be sent of a page, and records that. Does nothing when the recovery has ended or gone on. */
-async function recoverPage(trx: Trx, means: RecoverMeans, { recovery, page, isLastBatch }: Batch): Promise<void> {
+/**
+ * Sends what is to be sent of a page, and records that. Returns the flow it is sent in. Does nothing and returns null
+ * when the recovery has ended or gone on.
+ */
+async function recoverPage(
+  trx: Trx,
+  means: RecoverMeans,
+  { recovery, page, isLastBatch }: Batch,
+): Promise<number | null> {
   const { account_id: accountId, id: recoveryId, webhook_id: webhookId } = recovery
   // The webhook first, as everywhere.
   const webhook = await findWebhook(trx, { scope: { accountId, mode: 'both' }, webhookId, lock: 'share' })
   const current = await findRecovery(trx, { accountId, recoveryId }, { lock: true })
-  if (current?.status !== 'running' || !isSamePlace(placeOf(current), placeOf(recovery))) return
+  if (current?.status !== 'running' || !isSamePlace(placeOf(current), placeOf(recovery))) return null
   // Processes of the version before disable a webhook and know of no recovery.
   if (webhook?.status !== 'enabled') {
     await endCanceled(trx, current)
-    return
+    return null
   }
   const made = await send(trx, means, { recovery, webhook, events: page.events })
   const needsTask = isLastBatch && !page.isLast
   const task = needsTask ? current.task + 1 : current.task
   await recordProgress(trx, current, { place: page.place, isLast: page.isLast, made, task })
   if (needsTask) await means.queue.addTask(trx, { name: 'recovery', data: { accountId, recoveryId, task } })
+  return webhook.flow
 }
 
 function isSamePlace(a: Place, b: Place): boolean {

@@ -68,8 +68,8 @@ export type DeliveryServiceOptions = RetentionMeans & {
   queue: Queue
   exchange: Exchange
   keyring: Keyring
-  /** Called after a commit that made deliveries due. */
-  wake: () => void
+  /** Called after a commit that made deliveries of a flow due. */
+  wake: (flow: number) => void
   /** Records the attempts of tests, within what is being done. Default: none are recorded. */
   tracer?: Tracer
   /** Asked before each test. */
@@ -132,7 +132,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         await queue.remove(trx, [deliveryId])
         const due = await makeDue(trx, { deliveryId, lastPosition: retryDelaysSeconds.length })
         await queue.flows.put(trx, [{ deliveryId, flow: webhook.flow, dueAt: null }])
-        afterCommit(trx, options.wake)
+        afterCommit(trx, () => options.wake(webhook.flow))
         return toDelivery(due)
       }),
 

@@ -5,8 +5,8 @@ import type { FlowName, Scheduler } from './scheduling/scheduler-types.ts'
 
 /** Looks through the flows of the queue, so that those are found that nobody told this process of. */
 export type Walk = {
-  /** Has it begin a round at once. */
-  wake(): void
+  /** Has it go on at once, and look at this flow first. */
+  wake(flow?: number): void
   /** Milliseconds since it last looked without an error. */
   idleMs(): number
   stop(): Promise<void>
@@ -30,18 +30,27 @@ const pageSize = 1_000
  * that finds it asks for more.
  */
 export function startWalk({ queue, scheduler, intervalMs, onError, onFound }: WalkOptions): Walk {
-  /** The last flow that was looked at in this round. */
+  /** The last flow that was looked at in this round. Nobody who wakes it begins another: it would come to no end. */
   let walkedTo = firstFlow - 1
+  const asked = new Set<number>()
+
+  function offer(heads: readonly FlowHead[]): void {
+    for (const head of heads) {
+      const name = nameOf(head)
+      if (head.isDue && (scheduler.view(name.flow)?.waiting ?? 0) <= 0) scheduler.offer(name, 1)
+    }
+  }
 
   const loop = startLoop({
     intervalMs,
     onError,
     async run() {
-      const heads = await queue.flows.heads(walkedTo, pageSize)
-      for (const head of heads) {
-        const name = nameOf(head)
-        if (head.isDue && (scheduler.view(name.flow)?.waiting ?? 0) <= 0) scheduler.offer(name, 1)
+      for (const flow of asked) {
+        offer(await queue.flows.heads(flow - 1, 1))
+        asked.delete(flow)
       }
+      const heads = await queue.flows.heads(walkedTo, pageSize)
+      offer(heads)
       walkedTo = heads.length < pageSize ? firstFlow - 1 : (heads.at(-1) as FlowHead).flow
       onFound()
       return false
@@ -49,8 +58,8 @@ export function startWalk({ queue, scheduler, intervalMs, onError, onFound }: Wa
   })
 
   return {
-    wake() {
-      walkedTo = firstFlow - 1
+    wake(flow) {
+      if (flow !== undefined) asked.add(flow)
       loop.wake()
     },
     idleMs: loop.idleMs,

@@ -51,8 +51,8 @@ export type DeliveryWorkerOptions = {
 }
 
 export type DeliveryWorker = {
-  /** There may be due deliveries in the queue, of whatever flow. */
-  wake(): void
+  /** There may be due deliveries in the queue, of this flow or of whatever flow. */
+  wake(flow?: number): void
   /** So many due deliveries were put into a flow. */
   offer(name: FlowName, count: number): void
   /** Has the fan-out of this process give deliveries in hand. */

@@ -94,6 +94,7 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
     )
     SELECT -h.priority AS flow, h.created_on <= p.now AS "isDue", f.account_id AS "accountId", f.host
     FROM (SELECT * FROM head LIMIT $2) h CROSS JOIN present p LEFT JOIN public.delivery_flows f ON f.number = -h.priority
+    ORDER BY h.priority DESC
   `
 
   return {

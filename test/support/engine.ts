@@ -137,7 +137,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     keyring,
     clock,
     retentionMs,
-    wake: () => workers.wakeDelivery(),
+    wake: (flow) => workers.wakeDelivery(flow),
     webhookChanges,
   })
 
@@ -221,7 +221,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     async recover(webhookId, since, mode = 'live') {
       const scope = { accountId, mode }
       const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })
-      const wake = () => workers.wakeDelivery()
+      const wake = (flow: number) => workers.wakeDelivery(flow)
       for (let task = 0; ; task++) {
         await continueRecovery({ db, queue, clock, retentionMs, wake }, { accountId, recoveryId: id, task })
         const recovery = await deliveries.getRecovery(db, scope, webhookId, id)
