@@ -18,6 +18,7 @@ import type { Claim, DueDelivery } from './load.ts'
 import { createScheduler, defaultSettings } from './scheduling/scheduler.ts'
 import type { FlowName, Request } from './scheduling/scheduler-types.ts'
 import { startSettling } from './settling.ts'
+import { watchSilences } from './silences.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import { startWalk } from './walk.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
@@ -107,7 +108,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       if (one !== undefined && scheduler.isToRefill(name)) claiming.refill(name)
     }
     intakes.wake()
-    watchSilence()
+    silences.watch()
   }
 
   function begin(one: Held, request: Request): void {
@@ -227,22 +228,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   })
 
-  let silence: NodeJS.Timeout | undefined
-
-  /** Has the scheduler note requests that are silent for too long, when the first of them is. */
-  function watchSilence(): void {
-    const at = scheduler.nextSilence()
-    if (at === undefined || silence !== undefined) return
-    silence = setTimeout(
-      () => {
-        silence = undefined
-        scheduler.elapse(performance.now())
-        pump()
-      },
-      Math.max(0, at - performance.now()),
-    )
-    silence.unref()
-  }
+  const silences = watchSilences({ scheduler, onNoted: pump })
 
   const tidying = startLoop({
     intervalMs: Math.min(intervalMs, handAgeMs),
@@ -291,7 +277,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
-    clearTimeout(silence)
+    silences.stop()
     // Where the database does not let all be settled by then, the claims lapse and the deliveries are made again.
     await settling.stop(deadline + 1_000)
     await keepingAlive.stop()
