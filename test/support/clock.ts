@@ -45,3 +45,18 @@ export function stopMonotonicClock(): () => void {
   onTestFinished(start)
   return start
 }
+
+/**
+ * Has the monotonic clock of this process move only as the test says, until the test ends: what takes how long is the
+ * test's to decide.
+ */
+export function holdMonotonicClock(): { advance(ms: number): void } {
+  let now = performance.now()
+  const held = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => held.mockRestore())
+  return {
+    advance(ms) {
+      now += ms
+    },
+  }
+}

@@ -10,6 +10,7 @@ import { continueRecovery } from '../../server/delivery/recover.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/delivery/service.ts'
 import { createWebhookChanges, type WebhookChanges, webhookChannel } from '../../server/delivery/webhook-changes.ts'
 import { newId } from '../../server/ids.ts'
+import type { Resolve } from '../../server/network/name-resolution.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
@@ -78,6 +79,8 @@ export type EngineOptions = {
   /** Default: a real exchange to loopback. */
   exchange?: Exchange
   exchangeTimeoutMs?: number
+  /** How the exchange resolves the names of hosts. Default: as the service does. */
+  resolve?: Resolve
   /** Default: 30 days. */
   retentionMs?: number
   /** How its connection for notifications reaches the database. Default: directly. */
@@ -104,6 +107,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       policy: { allowHttp: true, allowPrivateNetworks: true },
       clock,
       ...(options.exchangeTimeoutMs === undefined ? {} : { timeoutMs: options.exchangeTimeoutMs }),
+      ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
     })
   const webhookChanges = createWebhookChanges()
   const wakeUps = startWakeUps({

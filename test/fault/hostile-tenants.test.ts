@@ -1,0 +1,233 @@
+import type { ServerResponse } from 'node:http'
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
+import { holdMonotonicClock, stopMonotonicClock } from '../support/clock.ts'
+import { type Engine, startEngine } from '../support/engine.ts'
+import { answer, type Behaviour, silence } from '../support/receiver.ts'
+import { type Endpoint, startEndpoint } from './support/endpoint.ts'
+import { rounds, within } from './support/rounds.ts'
+
+/*
+ * Tenants whose endpoints never answer, and who do what they can to have more requests in flight, beside others. None
+ * of the hostile requests ever ends, so that whatever the others get they get beside all of them.
+ */
+
+/** An account holds fewer than four times those that are free. */
+const [places, mostOfOne] = [64, 52]
+const endpointMax = 16
+/** Requests of an account at one host. */
+const hostMax = 2 * endpointMax
+
+/** Events of a calm tenant, each of which is committed when the one before has arrived. */
+const calmEvents = rounds({ short: 15, long: 300 })
+
+type Tenant = AsyncDisposable & {
+  accountId: string
+  endpoint: Endpoint
+  /** Commits events, each for all of its webhooks. */
+  emit(count?: number): Promise<unknown>
+  /** Adds webhooks, each with a URL of its own: at one host, or at as many. */
+  addWebhooks(count: number, hosts?: 'one' | 'many'): Promise<void>
+  /** Adds webhooks with one and the same URL. */
+  addCopies(count: number): Promise<void>
+}
+
+/** A process that has every host be this machine, and gives up no request. */
+function start({ places: own = places } = {}): Promise<Engine> {
+  const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+  return startEngine({ places: own, endpointMax, exchangeTimeoutMs: 3_600_000, resolve })
+}
+
+async function addTenant(engine: Engine, behaviour: Behaviour): Promise<Tenant> {
+  const accountId = await engine.addAccount()
+  const endpoint = await startEndpoint(behaviour)
+  const addWebhook = (host: string, path: string | number) =>
+    engine.addWebhook(`http://${host}.test:${endpoint.port}/${path}`, ['contact.deleted'], accountId)
+  return {
+    accountId,
+    endpoint,
+    emit: (count = 1) => engine.emit(count, 'contact.deleted', accountId),
+    async addWebhooks(count, hosts = 'one') {
+      for (let number = 0; number < count; number++) await addWebhook(hosts === 'one' ? 'one' : `h${number}`, number)
+    },
+    async addCopies(count) {
+      for (let number = 0; number < count; number++) await addWebhook('one', 'copy')
+    },
+    [Symbol.asyncDispose]: () => endpoint.stop(),
+  }
+}
+
+/** Has all webhooks of a tenant lead to URLs that they never led to before. `host` is SQL. */
+async function changeUrls({ db }: Engine, { accountId, endpoint }: Tenant, step: number, host = `'one'`) {
+  const rest = `.test:${endpoint.port}/${step}/`
+  await sql`
+    UPDATE webhooks SET url = 'http://' || ${sql.raw(host)} || ${rest} || id WHERE account_id = ${accountId}
+  `.execute(db)
+}
+
+/** Has each of so many events arrive before the next is committed. Before each of them something else is done. */
+async function arriveOneByOne(tenant: Tenant, count: number, before: (number: number) => Promise<unknown>) {
+  for (let number = 1; number <= count; number++) {
+    await before(number)
+    const arrived = tenant.endpoint.requests.length
+    await tenant.emit()
+    await tenant.endpoint.received(arrived + 1)
+  }
+}
+
+describe('a tenant whose endpoints never answer', () => {
+  it.each([
+    { hosts: 'one host', host: `'one'`, most: hostMax },
+    { hosts: 'hosts of their own', host: 'lower(right(id, 20))', most: mostOfOne },
+  ])(
+    'starves nobody by changing the URLs of 30 webhooks all the time, at $hosts',
+    within(2),
+    async ({ host, most }) => {
+      await using engine = await start()
+      await using hostile = await addTenant(engine, silence)
+      await using calm = await addTenant(engine, answer(200))
+      await calm.addWebhooks(1)
+      await hostile.addWebhooks(30)
+      await arriveOneByOne(calm, calmEvents, async (step) => {
+        await changeUrls(engine, hostile, step, host)
+        await hostile.emit(2)
+      })
+      await hostile.endpoint.received(most)
+      await arriveOneByOne(calm, 5, () => hostile.emit())
+      expect(hostile.endpoint.requests).toHaveLength(most)
+      expect(calm.endpoint.requests).toHaveLength(calmEvents + 5)
+    },
+  )
+
+  it('has no more in flight at a URL for 200 webhooks than for one', within(2), async () => {
+    // No request is silent for too long.
+    stopMonotonicClock()
+    await using engine = await start()
+    await using hostile = await addTenant(engine, silence)
+    await using calm = await addTenant(engine, answer(200))
+    await calm.addWebhooks(1)
+    await hostile.addCopies(200)
+    await hostile.emit(2)
+    await hostile.endpoint.received(initialLimit)
+    await arriveOneByOne(calm, calmEvents, () => hostile.emit())
+    expect(hostile.endpoint.requests).toHaveLength(initialLimit)
+  })
+
+  it.each([
+    { failed: 'answered 500', failing: answer(500), hung: 0 },
+    { failed: 'did not answer', failing: silence, hung: initialLimit },
+  ])(
+    'does not keep another from recovering whose endpoint $failed for a while',
+    within(2),
+    async ({ failing, hung }) => {
+      await using engine = await start()
+      await using hostile = await addTenant(engine, silence)
+      await using calm = await addTenant(engine, failing)
+      await calm.addWebhooks(1)
+      await hostile.addWebhooks(24, 'many')
+      await hostile.emit(4)
+      await hostile.endpoint.received(mostOfOne)
+      const before = 20
+      await calm.emit(before)
+      await calm.endpoint.received(hung === 0 ? before : hung)
+      calm.endpoint.respond(answer(200))
+      await arriveOneByOne(calm, calmEvents, () => hostile.emit())
+      // What failed is tried again at its time, and what waited has come.
+      await engine.advance(61)
+      await calm.endpoint.received(calmEvents + before + (hung === 0 ? before : 0))
+      expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
+    },
+  )
+})
+
+/** How long a slow endpoint takes for each request, on a clock that the test moves. Milliseconds. */
+const slowMs = 1_100
+
+/**
+ * Has so many requests come and be answered after `slowMs`, the oldest first: whenever as many are in flight as may be,
+ * which is one more after each answer.
+ */
+async function answerSlowly({ endpoint }: Tenant, count: number, clock: { advance(ms: number): void }): Promise<void> {
+  const inFlight: ServerResponse[] = []
+  const before = endpoint.requests.length
+  endpoint.respond(({ response }) => void inFlight.push(response))
+  for (let answered = 0; answered < count; answered++) {
+    const limit = Math.min(endpointMax, initialLimit + answered)
+    await endpoint.received(before + Math.min(count, answered + limit))
+    clock.advance(slowMs / inFlight.length)
+    inFlight.shift()?.end()
+  }
+}
+
+/** Answers after 20 ms, and 503 to one in 8. */
+function refusesOneIn8(): Behaviour {
+  let count = 0
+  return (exchange) => {
+    count += 1
+    setTimeout(() => answer(count % 8 === 0 ? 503 : 200)(exchange), 20)
+  }
+}
+
+describe('an endpoint', () => {
+  it('that always takes 1.1 s has one request more in flight after each answer of a burst, up to the most', async () => {
+    const clock = holdMonotonicClock()
+    await using engine = await start()
+    await using slow = await addTenant(engine, silence)
+    await slow.addWebhooks(1)
+    for (let few = 0; few < 10; few++) await Promise.all([slow.emit(), answerSlowly(slow, 1, clock)])
+    await Promise.all([slow.emit(150), answerSlowly(slow, 150, clock)])
+    expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
+  })
+
+  it('that refuses 1 in 8 has several requests in flight again after an outage', async () => {
+    await using engine = await start()
+    await using odd = await addTenant(engine, answer(503))
+    await odd.addWebhooks(1)
+    await odd.emit(20)
+    await odd.endpoint.received(20)
+    odd.endpoint.respond(refusesOneIn8())
+    await odd.emit(150)
+    await odd.endpoint.received(170)
+    expect(odd.endpoint.mostAtOnce()).toBeGreaterThan(initialLimit)
+  })
+})
+
+it('all of these at once: everybody else gets theirs', within(2), async () => {
+  const clock = holdMonotonicClock()
+  await using engine = await start({ places: 256 })
+  await using changing = await addTenant(engine, silence)
+  await using hanging = await addTenant(engine, silence)
+  await using copies = await addTenant(engine, silence)
+  await using calm = await addTenant(engine, answer(200))
+  await using recovered = await addTenant(engine, answer(500))
+  await using slow = await addTenant(engine, silence)
+  await using odd = await addTenant(engine, answer(503))
+  await changing.addWebhooks(30)
+  await hanging.addWebhooks(24, 'many')
+  await copies.addCopies(200)
+  for (const tenant of [calm, recovered, slow, odd]) await tenant.addWebhooks(1)
+  await recovered.emit(20)
+  await recovered.endpoint.received(20)
+  recovered.endpoint.respond(answer(200))
+  await odd.emit(20)
+  await odd.endpoint.received(20)
+  odd.endpoint.respond(refusesOneIn8())
+
+  async function beHostile(step: number): Promise<void> {
+    await changeUrls(engine, changing, step)
+    await Promise.all([changing.emit(), hanging.emit(2), copies.emit()])
+  }
+  await beHostile(0)
+  await Promise.all([
+    arriveOneByOne(calm, calmEvents, beHostile),
+    arriveOneByOne(recovered, calmEvents, async () => undefined),
+    slow.emit(150),
+    answerSlowly(slow, 150, clock),
+    odd.emit(150),
+    odd.endpoint.received(170),
+  ])
+  expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
+  expect(odd.endpoint.mostAtOnce()).toBeGreaterThan(initialLimit)
+  expect(changing.endpoint.requests.length).toBeLessThanOrEqual(hostMax)
+})
