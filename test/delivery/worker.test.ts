@@ -7,20 +7,26 @@ import { answer, silence, startReceiver } from '../support/receiver.ts'
 const settledAs = (status: string, count: number) => (rows: { status: string }[]) =>
   rows.filter((row) => row.status === status).length === count
 
-it('claims however many places it has', async () => {
-  for (const places of [4, 10_000]) {
-    await using engine = await startEngine({ places, endpointMax: 2 })
-    await using receiver = await startReceiver()
-    const id = await engine.addWebhook(receiver.url)
-    await engine.emit(5)
-    await engine.deliveriesOf(id, settledAs('succeeded', 5))
-    receiver.respond(answer(500))
-    await engine.emit(2)
-    await engine.deliveriesOf(id, (rows) => rows.filter((row) => row.attempt_count === 1).length === 7)
-    receiver.respond(answer(200))
-    await engine.advance(61)
-    await engine.deliveriesOf(id, settledAs('succeeded', 7))
-  }
+it.each([
+  { places: 1, endpointMax: 1 },
+  { places: 1, endpointMax: 1_000 },
+  { places: 4, endpointMax: 2 },
+  { places: 10_000, endpointMax: 1 },
+  { places: 10_000, endpointMax: 1_000 },
+])('makes all with $places places, $endpointMax of them for one URL at most', async (settings) => {
+  await using engine = await startEngine(settings)
+  await using receiver = await startReceiver()
+  const ids = [await engine.addWebhook(receiver.url), await engine.addWebhook(`${receiver.url}/other`)]
+  const untilAll = (enough: Parameters<typeof engine.deliveriesOf>[1]) =>
+    Promise.all(ids.map((id) => engine.deliveriesOf(id, enough)))
+  await engine.emit(5)
+  await untilAll(settledAs('succeeded', 5))
+  receiver.respond(answer(503))
+  await engine.emit(5)
+  await untilAll((rows) => rows.filter((row) => row.attempt_count === 1).length === 10)
+  receiver.respond(answer(200))
+  await engine.advance(61)
+  await untilAll(settledAs('succeeded', 10))
 })
 
 describe('neighbours', () => {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
+import { newId } from '../../server/ids.ts'
 import { holdMonotonicClock, stopMonotonicClock } from '../support/clock.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour, silence } from '../support/receiver.ts'
@@ -112,6 +113,30 @@ describe('a tenant whose endpoints never answer', () => {
     await hostile.endpoint.received(initialLimit)
     await arriveOneByOne(calm, calmEvents, () => hostile.emit())
     expect(hostile.endpoint.requests).toHaveLength(initialLimit)
+  })
+
+  it('with a backlog for 3,000 URLs does not keep a process from finding what others wait for', async () => {
+    await using engine = await start()
+    await using hostile = await addTenant(engine, silence)
+    await using calm = await addTenant(engine, answer(200))
+    await hostile.addWebhooks(1)
+    const ids = Array.from({ length: 2_999 }, () => newId('webhook', new Date()))
+    await sql`
+      INSERT INTO webhooks (id, account_id, url, events, secret)
+      SELECT i.id, w.account_id, replace(w.url, 'one.test', lower(i.id) || '.test'), w.events, w.secret
+      FROM webhooks w, unnest(${ids}::text[]) AS i (id)
+    `.execute(engine.db)
+    // Its flow is the last.
+    await calm.addWebhooks(1)
+    await engine.workers.stop(1_000)
+    await hostile.emit()
+    await calm.emit()
+    await engine.fanOut()
+    await engine.startWorkers()
+    await calm.endpoint.received(1)
+    await hostile.endpoint.received(mostOfOne)
+    await arriveOneByOne(calm, 5, async () => undefined)
+    expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
   })
 
   it.each([
