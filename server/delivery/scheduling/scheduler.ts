@@ -56,6 +56,8 @@ type Account = TurnAccount & {
   flows: number
   /** What its flows have in hand, and expect. */
   inHand: number
+  /** Of its requests in flight, those that have been silent for too long. */
+  silent: number
 }
 
 type Flow = {
@@ -108,9 +110,12 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   /** Lets one flow start that waits for the ceiling of its host, where there is room. */
-  function admitNext({ waiting }: Host): void {
-    const next = waiting.first()
-    if (next !== undefined) placeFlow(next)
+  function admitNext({ held, waiting }: Host): void {
+    if (held >= hostMax) return
+    for (let next = waiting.first(); next !== undefined; next = waiting.first()) {
+      placeFlow(next)
+      if (next.state === 'ready') return
+    }
   }
 
   function stateOf(flow: Flow): Flow['state'] {
@@ -122,7 +127,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   function accountOf(id: string): Account {
     const known = accounts.get(id)
     if (known !== undefined) return known
-    const none = { held: 0, deficit: 0, flows: 0, inHand: 0 }
+    const none = { held: 0, deficit: 0, flows: 0, inHand: 0, silent: 0 }
     const account: Account = { id, ...none, ready: createRing(), hosts: new Map(), state: 'no_work' }
     accounts.set(id, account)
     return account
@@ -176,7 +181,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   /** A request is over, or was not made: it counts no more against its flow and its host. */
   function leaveFlow({ of: flow, state }: Held): void {
     flow.held -= 1
-    if (state !== 'silent') flow.counted -= 1
+    if (state === 'silent') flow.account.silent -= 1
+    else flow.counted -= 1
     if (state === 'running') flow.running -= 1
     flow.host.held -= 1
     flow.usedAt = latest
@@ -202,6 +208,13 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const ahead = latencyMs === null ? initialLimit : (limit * aheadMs) / Math.max(1, latencyMs)
     const own = flow === undefined ? 0 : flow.inHand + flow.expected
     return Math.max(0, Math.min(Math.floor(ahead) - own, roomFor(hand, held, inHand)))
+  }
+
+  /** Whether a flow waits for places that requests of its account hold which hang: that may take long. */
+  function waitsForSilent(flow: Flow): boolean {
+    const { held, silent } = flow.account
+    const reason = waitsFor(flow)
+    return (reason === 'account_share' || reason === 'host_limit') && 2 * silent >= held
   }
 
   function waitsFor(flow: Flow): WaitReason | null {
@@ -240,8 +253,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       const flow = flows.get(name.flow)
       // What waits in the queue goes first.
       if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
-      const latencyMs = flow?.limit.latencyMs ?? Number.POSITIVE_INFINITY
-      return flow?.limit.phase !== 'stalled' && latencyMs <= aheadMs ? 'later' : 'queue'
+      if (flow === undefined || flow.limit.phase === 'stalled' || waitsForSilent(flow)) return 'queue'
+      return (flow.limit.latencyMs ?? Number.POSITIVE_INFINITY) <= aheadMs ? 'later' : 'queue'
     },
     takeInHand(name, count) {
       const flow = flowOf(name)
@@ -299,6 +312,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
         held.state = 'silent'
         flow.counted -= 1
         flow.running -= 1
+        flow.account.silent += 1
         flow.limit = afterSign(flow.limit, { number, sign: 'silent', max: flowMax })
         placeFlow(flow)
       }

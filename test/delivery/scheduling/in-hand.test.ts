@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { initialLimit } from '../../../server/delivery/scheduling/flow-limit.ts'
 import { createScheduler, defaultSettings } from '../../../server/delivery/scheduling/scheduler.ts'
-import type { FlowName, RequestEnd, Scheduler } from '../../../server/delivery/scheduling/scheduler-types.ts'
+import type { FlowName, Request, RequestEnd, Scheduler } from '../../../server/delivery/scheduling/scheduler-types.ts'
 import { roomFor } from '../../../server/delivery/scheduling/threshold.ts'
 
 /*
@@ -77,6 +77,34 @@ describe('where a delivery is best off that is about to be made', () => {
     scheduler.drained(name.flow, scheduler.offers(name.flow))
     expect(scheduler.mayTakeInHand(name)).toBe(0)
     expect(scheduler.destinationOf(name)).toBe('queue')
+  })
+
+  it('is in the queue while its account has no place left but those that hang, and not while they are quick', () => {
+    const scheduler = createScheduler(defaultSettings)
+    end(scheduler, name, quick)
+    /** Has the account hold all the places it may. Returns the requests that this began. */
+    function fill(host: string): Request[] {
+      const started: Request[] = []
+      for (let count = 0; count < 205; count++) {
+        scheduler.offer({ flow: `a/${host}/${count}`, account: 'a', host: `${host}${count}` }, initialLimit)
+      }
+      for (let request = scheduler.next(); request !== null; request = scheduler.next()) started.push(request)
+      for (const request of started) scheduler.begin(request, 60_000)
+      scheduler.offer(name, 1)
+      expect(scheduler.view(name.flow)?.waitsFor).toBe('account_share')
+      return started
+    }
+    const started = fill('hangs')
+    expect(scheduler.destinationOf(name)).toBe('later')
+    scheduler.elapse(120_000)
+    expect(scheduler.destinationOf(name)).toBe('queue')
+    // Half of them are answered after all.
+    for (const request of started.slice(0, started.length / 2 + 1)) {
+      scheduler.end(request, quick)
+      scheduler.free(request)
+    }
+    fill('works')
+    expect(scheduler.destinationOf(name)).toBe('later')
   })
 
   it('is in the queue when its account has all that it may have in hand, and of others in hand all the same', () => {

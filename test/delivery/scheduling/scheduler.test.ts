@@ -325,6 +325,23 @@ describe('the scheduler', () => {
     expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
+  it('lets the next flow of a host start when the limit of the one before it has become smaller', () => {
+    const scheduler = createScheduler(settings)
+    const [busy, shrinking, waiting] = [nameOf(0, 0, 0), nameOf(0, 0, 1), nameOf(0, 0, 2)]
+    scheduler.offer(busy, 2)
+    scheduler.offer(shrinking, 3)
+    const started = Array.from({ length: settings.hostMax }, () => scheduler.next() as Request)
+    for (const request of started) scheduler.begin(request, 0)
+    // Both wait for the ceiling.
+    scheduler.offer(shrinking, 1)
+    scheduler.offer(waiting, 1)
+    expect(scheduler.next()).toBeNull()
+    // Two are left in flight, and no more than two may be.
+    const one = started.find(({ flow }) => flow === shrinking.flow) as Request
+    scheduler.end(one, { kind: 'congested', sign: 'timed_out' })
+    expect(scheduler.next()?.flow).toBe(waiting.flow)
+  })
+
   it('keeps nothing of flows that were idle for long', () => {
     const scheduler = createScheduler(settings)
     for (let path = 0; path < 1_000; path++) scheduler.offer(nameOf(0, path % 5, path), 1)
