@@ -204,6 +204,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     clock,
     wake: () => (workers === null ? wakeUps.notify(outboxChannel) : workers.wakeFanOut()),
     trace: (events) => traceEvents(tracer, events),
+    ...(workers !== null && { leasing: workers.leasing, tracer }),
   })
   const deliveries = createDeliveryService({
     queue,

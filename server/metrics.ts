@@ -90,7 +90,7 @@ const countLimit = 100_000
 
 async function countOutbox(db: Db): Promise<number> {
   const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM (SELECT 1 FROM outbox LIMIT ${countLimit}) waiting
+    SELECT count(*) AS count FROM (SELECT 1 FROM outbox_rows LIMIT ${countLimit}) waiting
   `.execute(db)
   return Number(rows[0]?.count ?? 0)
 }
@@ -98,7 +98,7 @@ async function countOutbox(db: Db): Promise<number> {
 async function oldestUndeliveredAge(db: Db): Promise<number> {
   const { rows } = await sql<{ age: number }>`
     SELECT COALESCE(EXTRACT(EPOCH FROM now() - min(e.created_at)), 0)::float8 AS age FROM events e WHERE e.id IN (
-      (SELECT event_id FROM outbox ORDER BY event_id LIMIT 1)
+      (SELECT event_id FROM outbox_rows ORDER BY event_id LIMIT 1)
       UNION ALL
       (SELECT event_id FROM deliveries WHERE status = 'pending' ORDER BY id LIMIT 1)
     )

@@ -137,7 +137,7 @@ async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<numb
       WITH gone AS (
         DELETE FROM events WHERE id = ANY(ARRAY(
           SELECT unnest(${ids}::text[])
-          EXCEPT SELECT event_id FROM outbox WHERE event_id = ANY(${eventIds}::text[])
+          EXCEPT SELECT event_id FROM outbox_rows WHERE event_id = ANY(${eventIds}::text[])
           EXCEPT SELECT event_id FROM deliveries
             WHERE id >= 'dlv_' || substr(${first}, 5, 7) AND id < 'dlv_' || substr(${last}, 5, 7) || '~'
           EXCEPT SELECT event_id FROM deliveries

@@ -5,7 +5,12 @@ import { startAdopting } from './delivery/adopt.ts'
 import { cancelRest } from './delivery/cancel.ts'
 import { reconcile, takeOverKept } from './delivery/reconcile.ts'
 import { continueRecovery, takeOverRecovery } from './delivery/recover.ts'
-import { type DeliveryWorker, type DeliveryWorkerOptions, startDeliveryWorker } from './delivery/worker.ts'
+import {
+  type DeliveryWorker,
+  type DeliveryWorkerOptions,
+  type Leasing,
+  startDeliveryWorker,
+} from './delivery/worker.ts'
 import type { Loop } from './loop.ts'
 import { reconcileEmails } from './mail/reconcile.ts'
 import { createOutbox, type Outbox } from './outbox/append.ts'
@@ -18,13 +23,15 @@ export type Workers = {
   wakeFanOut(): void
   /** There may be deliveries to make, of this flow or of whatever flow. */
   wakeDelivery(flow?: number): void
+  /** Has events taken in hand as they are appended. */
+  readonly leasing: Leasing
   /** Whether all of them have lately looked for work without an error. */
   alive(): boolean
   /** Ends them: nothing is claimed any more, what is in flight is finished or handed back. */
   stop(deadlineMs: number): Promise<void>
 }
 
-export type WorkersOptions = DeliveryWorkerOptions & {
+export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   queue: Queue
   db: Db
   clock: Clock
@@ -49,7 +56,7 @@ export const silenceLimitMs = 30_000
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
-  const delivery: DeliveryWorker = startDeliveryWorker(options)
+  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, wakeFanOut: () => fanOut.wake() })
   starting.defer(() => delivery.stop(0))
   const fanOut: Loop = startFanOutWorker({
     ...options,
@@ -86,7 +93,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())
-  const outbox = createOutbox({ clock, wake: () => fanOut.wake() })
+  const outbox = createOutbox({ clock, wake: () => fanOut.wake(), leasing: delivery.leasing })
   await queue.onSchedule('domain-checks', everyMinute, async () => {
     await options.checkDomains({ outbox, signal: stopping.signal })
   })
@@ -102,6 +109,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   return {
     wakeFanOut: () => fanOut.wake(),
     wakeDelivery: delivery.wake,
+    leasing: delivery.leasing,
     alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
     async stop(deadlineMs) {
       stopping.abort()

@@ -143,12 +143,12 @@ describe('an event past its retention is kept', () => {
   it('while it awaits its fan-out', async () => {
     const [event = ''] = await insertEvents([now.getTime() - 45 * day])
     await database.db
-      .insertInto('outbox')
+      .insertInto('outbox_rows')
       .values({ event_id: event, account_id: accountId, type: 'contact.deleted' })
       .execute()
     await expire()
     expect((await left()).events).toEqual([event])
-    await database.db.deleteFrom('outbox').execute()
+    await database.db.deleteFrom('outbox_rows').execute()
     await expire()
     expect((await left()).events).toEqual([])
   })

@@ -133,7 +133,7 @@ export async function untilSettled({ db }: World, since: Date): Promise<void> {
   const deadline = performance.now() + settledLimitMs
   while (performance.now() < deadline) {
     const { rows } = await sql<{ open: boolean }>`
-      SELECT EXISTS (SELECT FROM outbox WHERE event_id >= ${events})
+      SELECT EXISTS (SELECT FROM outbox_rows WHERE event_id >= ${events})
         OR EXISTS (SELECT FROM deliveries WHERE status = 'pending' AND id >= ${deliveries}) AS open
     `.execute(db)
     if (rows[0]?.open === false) return

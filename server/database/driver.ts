@@ -10,7 +10,7 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import type pg from 'pg'
-import { type Preparation, PreparedQuery } from './prepared.ts'
+import { type Preparation, PreparedQuery, QueryBehindCommit } from './prepared.ts'
 
 /*
  * Kysely on `pg`, for transactions that wait little: each round trip costs both sides more than the work
@@ -74,6 +74,8 @@ class Connection implements DatabaseConnection {
   #transaction: 'none' | 'waiting' | 'begun' = 'none'
   /** What is sent with the next statement. */
   #waiting: Statement[] = []
+  /** What is sent behind the `COMMIT`. */
+  #behind: QueryBehindCommit<never>[] = []
 
   constructor(client: pg.PoolClient) {
     this.#client = client
@@ -83,13 +85,19 @@ class Connection implements DatabaseConnection {
     const level = isolationLevel === undefined ? [] : [`ISOLATION LEVEL ${isolationLevel}`]
     const text = ['BEGIN', ...level, ...(accessMode === undefined ? [] : [accessMode])].join(' ')
     this.#waiting = [{ text }]
+    this.#behind = []
     this.#transaction = 'waiting'
   }
 
   async commit(): Promise<void> {
-    const command = await this.#end('COMMIT')
+    const { stream } = this.#client.connection
+    stream.cork()
+    const ending = Promise.all([this.#end('COMMIT'), this.#sendBehind()])
+    stream.uncork()
+    const [command, behind] = await ending
     // As PostgreSQL ends a transaction in which a statement failed.
     if (command === 'ROLLBACK') throw new Error('nothing was committed, since a statement of the transaction failed')
+    for (const { query, rows } of behind) query.onRows(rows)
   }
 
   async rollback(): Promise<void> {
@@ -102,6 +110,10 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (query instanceof QueryBehindCommit) {
+      this.#behind.push(query)
+      return { rows: [] }
+    }
     const { name, sendsWithNext = false } = query instanceof PreparedQuery ? query.preparation : notPrepared
     const statement = { text: query.sql, values: [...query.parameters], name }
     if (sendsWithNext && this.#transaction !== 'none') {
@@ -126,6 +138,17 @@ class Connection implements DatabaseConnection {
     }
     const answer = await this.#send([{ text }])
     return answer?.command
+  }
+
+  /** To be called right behind the `COMMIT`, before its answer has come. */
+  #sendBehind(): Promise<{ query: QueryBehindCommit<never>; rows: never[] | null }[]> {
+    return Promise.all(
+      this.#behind.splice(0).map(async (query) => {
+        const { sql: text, name } = query
+        const answer = await this.#client.query<never>({ name, text, values: [...query.parameters] }).catch(() => null)
+        return { query, rows: answer?.rows ?? null }
+      }),
+    )
   }
 
   /** Sends what waits and `statements`, at once, and answers the answer of the last. Rejects when any of them fails. */

@@ -16,6 +16,7 @@ import * as metadata from './migrations/0008-metadata.ts'
 import * as repostedAttempts from './migrations/0009-reposted-attempts.ts'
 import * as webhookVersions from './migrations/0010-webhook-versions.ts'
 import * as deliveryFlows from './migrations/0011-delivery-flows.ts'
+import * as outboxLeases from './migrations/0012-outbox-leases.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -33,6 +34,7 @@ export const migrations: Migrations = {
   '0009-reposted-attempts': repostedAttempts,
   '0010-webhook-versions': webhookVersions,
   '0011-delivery-flows': deliveryFlows,
+  '0012-outbox-leases': outboxLeases,
 }
 
 /** How a migration treats the sessions that hold locks it needs. */

@@ -27,6 +27,41 @@ export class PreparedQuery<Row> implements CompiledQuery<Row> {
   }
 }
 
+/**
+ * A statement that is sent behind the `COMMIT` of its transaction, in the same flush: it sees what others had committed
+ * by then. Within the transaction it is answered at once, without rows.
+ */
+export class QueryBehindCommit<Row> implements CompiledQuery<Row> {
+  readonly query: CompiledQuery['query']
+  readonly queryId: CompiledQuery['queryId']
+  readonly sql: string
+  readonly name: string
+  readonly #parametersNow: () => readonly unknown[]
+  /** Told of the rows once the transaction has committed; null: they could not be read. */
+  readonly onRows: (rows: readonly Row[] | null) => void
+
+  constructor(
+    { query, queryId, sql }: CompiledQuery,
+    options: {
+      name: string
+      /** Asked at the `COMMIT`. */
+      parameters: () => readonly unknown[]
+      onRows: (rows: readonly Row[] | null) => void
+    },
+  ) {
+    this.query = query
+    this.queryId = queryId
+    this.sql = sql
+    this.name = options.name
+    this.#parametersNow = options.parameters
+    this.onRows = options.onRows
+  }
+
+  get parameters(): readonly unknown[] {
+    return this.#parametersNow()
+  }
+}
+
 type Executor = Pick<Kysely<unknown>, 'executeQuery'>
 
 /**

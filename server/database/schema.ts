@@ -11,7 +11,13 @@ import type {
   EmailTimelineTable,
   SuppressionsTable,
 } from './tables/emails.ts'
-import type { EventCountersTable, EventPositionsTable, EventsTable, OutboxTable } from './tables/events.ts'
+import type {
+  EventCountersTable,
+  EventPositionsTable,
+  EventsTable,
+  OutboxRowsTable,
+  OutboxView,
+} from './tables/events.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
@@ -26,7 +32,8 @@ export type Database = {
   events: EventsTable
   event_counters: EventCountersTable
   event_positions: EventPositionsTable
-  outbox: OutboxTable
+  outbox_rows: OutboxRowsTable
+  outbox: OutboxView
   deliveries: DeliveriesTable
   attempts: AttemptsTable
   webhook_recoveries: WebhookRecoveriesTable

@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
-import { type Db, inTransaction } from '../database/connection.ts'
+import type { Db } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
-import { noFlow } from '../queue/flow-jobs.ts'
-import type { ClaimedDelivery, Queue } from '../queue/queue.ts'
-import type { KeptBook } from './kept-book.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './load.ts'
 
 /** Deliveries handed back by one statement. */
@@ -13,33 +11,13 @@ const batchSize = 500
  * Puts deliveries that were not attempted back into the queue, due at once, each first in the flow of its webhook. One
  * that another worker has claimed or carried on meanwhile is left as it is.
  */
-export async function handBack({ db, queue, kept }: HandBackMeans, claims: readonly Claim[]): Promise<void> {
+export async function handBack(means: { db: Db; queue: Queue }, claims: readonly Claim[]): Promise<void> {
   for (let from = 0; from < claims.length; from += batchSize) {
-    const batch = claims.slice(from, from + batchSize)
-    await endClaims({ db, queue }, batch.filter(isClaimed))
-    await giveJobs(
-      { db, queue },
-      batch.filter((claim) => !isClaimed(claim)),
-    )
-    kept?.done(batch)
+    await endClaims(means, claims.slice(from, from + batchSize))
   }
 }
 
-export type HandBackMeans = {
-  db: Db
-  queue: Queue
-  /** Told what is not kept any more. */
-  kept?: Pick<KeptBook, 'done'>
-}
-
-type Claimed = Claim & { claimed: ClaimedDelivery }
-
-function isClaimed(claim: Claim): claim is Claimed {
-  return 'claim' in claim.claimed
-}
-
-async function endClaims({ db, queue }: Omit<HandBackMeans, 'kept'>, batch: readonly Claimed[]): Promise<void> {
-  if (batch.length === 0) return
+async function endClaims({ db, queue }: { db: Db; queue: Queue }, batch: readonly Claim[]): Promise<void> {
   const ids = batch.map(({ delivery }) => delivery.id)
   const uuids = ids.map(uuidOf)
   const unchanged = sql`
@@ -57,29 +35,4 @@ async function endClaims({ db, queue }: Omit<HandBackMeans, 'kept'>, batch: read
     WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
   `
   await queue.handingBack(uuids, unchanged).execute(db)
-}
-
-/** Gives those that are kept jobs of their own. */
-async function giveJobs({ db, queue }: Omit<HandBackMeans, 'kept'>, batch: readonly Claim[]): Promise<void> {
-  if (batch.length === 0) return
-  const byId = new Map(batch.map((claim) => [claim.delivery.id, claim]))
-  await inTransaction(db, async (trx) => {
-    const { rows } = await sql<{ id: string }>`
-      SELECT id FROM deliveries
-      WHERE id = ANY(${[...byId.keys()]}::text[]) AND status = 'pending' AND run = 0 AND schedule_position = 0
-      ORDER BY id FOR UPDATE
-    `.execute(trx)
-    const ids = await queue.withoutJob(
-      trx,
-      rows.map(({ id }) => id),
-    )
-    await queue.flows.put(
-      trx,
-      ids.map((deliveryId) => ({
-        deliveryId,
-        flow: byId.get(deliveryId)?.delivery.webhook.flow ?? noFlow,
-        dueAt: null,
-      })),
-    )
-  })
 }

@@ -1,15 +1,19 @@
-import type { Claim } from './load.ts'
+import type { ClaimedDelivery } from '../queue/queue.ts'
+import type { DueDelivery } from './load.ts'
 import type { Request } from './scheduling/scheduler-types.ts'
 
-/** A delivery that this process has, from its claim until it is settled or handed back. */
-export type Held = Claim & {
+/** A delivery that this process has, until it is settled or handed back. */
+export type Held = {
+  delivery: DueDelivery
+  /** Null: it is not written down yet, and its event is leased. */
+  claimed: ClaimedDelivery | null
   /** Milliseconds, monotonic. */
   since: number
   /** Null: it is not attempted yet. */
   request: Request | null
 }
 
-/** What this process has and has not begun, by flow: claimed, or kept since it was fanned out. */
+/** What this process has and has not begun, by flow. */
 export type Hand = {
   add(flow: string, held: readonly Held[]): void
   /** Takes out the first of a flow. Undefined: there is none. */

@@ -1,47 +1,73 @@
-import type { Claim, WebhookFlow } from './load.ts'
+import type { LeasedEvent } from './leased-event.ts'
+import type { WebhookFlow } from './load.ts'
 import type { Destination, FlowName, Scheduler } from './scheduling/scheduler-types.ts'
 
 /** What one fan-out may give this process in hand. What was reserved and not filled is free again when it is disposed of. */
 export type Intake = Disposable & {
   /** Events that are worth reading. */
   readonly size: number
-  /** Where a delivery is best off. Never `later` when that was waited for in vain. */
-  destinationOf(name: FlowName): Destination
-  /** Reserves what `destinationOf` called `hand`. */
-  reserve(name: FlowName): void
-  /** Takes over the deliveries that were reserved for, once that is committed. */
-  fill(claims: readonly Claim[]): Promise<void>
+  /** Only events with higher ids are to be read. */
+  readonly after: string
+  /** Where the deliveries of an event are best off. With `hand` they all are, and it is reserved for them. */
+  destinationOf(names: readonly FlowName[]): Destination
+  /** Takes over the events that were reserved for, once their lease is committed. */
+  fill(taken: Taken): void
 }
 
-/** Has the fan-out of the same process give deliveries in hand. */
+export type Taken = {
+  leased: readonly LeasedEvent[]
+  /** The last event that was read. Null: there is none after it. */
+  last: string | null
+  /** Whether there may be more that can be taken. */
+  isFull: boolean
+}
+
+/** Has events come into hand: from the fan-out of the same process, and from its own requests. */
 export type Intakes = {
-  /** With `waits` it answers when what was called `later` may be in hand, and at the latest after a tenth of a second. */
-  open(waits: boolean): Promise<Intake>
+  /** For a batch of the fan-out. Where the last left events for later, it resolves when they may be in hand, or soon. */
+  open(): Promise<Intake>
+  /** Whether an event of the account that is appended now is likely to be the next of it. */
+  isCaughtUp(accountId: string): boolean
+  /** Takes over an event that was leased when it was appended. False: its deliveries are not all best off in hand. */
+  takeNow(event: LeasedEvent): boolean
   /** There may be room now. */
   wake(): void
-  /** Everything goes into the queue from now on. What fills an intake is handed back. */
+  /** Everything goes into the queue from now on. */
   close(): void
 }
 
 export type IntakesOptions = {
   scheduler: Pick<Scheduler, 'destinationOf' | 'mayTakeInHand' | 'expectInHand' | 'view'>
-  /** Has deliveries made. */
-  take: (claims: readonly Claim[]) => void
-  handBack: (claims: readonly Claim[]) => Promise<void>
+  /** Has the deliveries of events made. */
+  take: (events: readonly LeasedEvent[]) => void
 }
 
 /** Events in a batch at most: each fan-out waits for a few round trips, however many they are. */
 const batchSize = 1_000
 /** A batch of a handful costs as much as one of hundreds: a flow is waited for until it takes so many, or half of what it can. */
 const goodRoom = 250
-/** Milliseconds. It is also what has so many events leave the outbox whatever stands in the way: a batch in each. */
+/** For so long events are left for later, until others behind them are looked at. Milliseconds. */
 const patienceMs = 100
+/** For so long after one of its events was left for later, an account's events go through the outbox. Milliseconds. */
+const behindMs = 1_000
 
-export function createIntakes({ scheduler, take, handBack }: IntakesOptions): Intakes {
-  /** The flow that the last batch ended at, because it was for later. */
+export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
+  /** A flow of which the last batch left an event for later. */
   let awaited: FlowName | null = null
   let endWait: (() => void) | null = null
   let isClosed = false
+  /** Whether there was an end of the outbox since this process has started. */
+  let hasSeenEnd = false
+  /** Up to where events were looked at that stand behind those left for later. Empty: from the beginning. */
+  let passedTo = ''
+  let passedAt = performance.now()
+  /** When an event of an account was last left for later. Milliseconds, monotonic. */
+  const leftAt = new Map<string, number>()
+
+  function leave(name: FlowName): void {
+    awaited = name
+    leftAt.set(name.account, performance.now())
+  }
 
   /** Whether what was waited for can be in hand. */
   function hasRoom(): boolean {
@@ -51,11 +77,11 @@ export function createIntakes({ scheduler, take, handBack }: IntakesOptions): In
     return scheduler.destinationOf(awaited) !== 'later' && room >= Math.min(goodRoom, inHand)
   }
 
-  async function roomComes(): Promise<void> {
-    if (hasRoom()) return
+  async function roomComes(waitMs: number): Promise<void> {
+    if (hasRoom() || waitMs <= 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     endWait = resolve
-    const timer = setTimeout(resolve, patienceMs)
+    const timer = setTimeout(resolve, waitMs)
     await promise
     clearTimeout(timer)
     endWait = null
@@ -66,42 +92,77 @@ export function createIntakes({ scheduler, take, handBack }: IntakesOptions): In
     return Math.min(batchSize, Math.max(goodRoom, room))
   }
 
+  /** Reserves for all of them in hand, or for none. Returns the first that is not best off there. */
+  function reserve(names: readonly FlowName[]): FlowName | null {
+    for (const [index, name] of names.entries()) {
+      if (scheduler.destinationOf(name) !== 'hand') {
+        for (const reserved of names.slice(0, index)) scheduler.expectInHand(reserved, -1)
+        return name
+      }
+      scheduler.expectInHand(name, 1)
+    }
+    return null
+  }
+
+  function forgetLeft(): void {
+    const before = performance.now() - behindMs
+    for (const [account, at] of leftAt) if (at < before) leftAt.delete(account)
+  }
+
   return {
-    async open(waits) {
-      if (waits) await roomComes()
-      const mayBeLater = !waits || hasRoom()
-      const size = awaited === null || !mayBeLater ? batchSize : sizeFor(scheduler.mayTakeInHand(awaited))
-      awaited = null
-      const reserved = new Map<string, { name: FlowName; count: number }>()
+    async open() {
+      const isWaiting = awaited !== null
+      if (isWaiting) await roomComes(passedAt + patienceMs - performance.now())
+      // Others behind what is left for later have their turn, however quickly that goes on.
+      const passes = isWaiting && performance.now() >= passedAt + patienceMs
+      const size = awaited === null || passes ? batchSize : sizeFor(scheduler.mayTakeInHand(awaited))
+      if (!passes) awaited = null
+      let reserved: FlowName[] = []
 
       function endReservations(): void {
-        for (const { name, count } of reserved.values()) scheduler.expectInHand(name, -count)
-        reserved.clear()
+        for (const name of reserved) scheduler.expectInHand(name, -1)
+        reserved = []
       }
 
       return {
         size,
-        destinationOf(name) {
+        after: passes ? passedTo : '',
+        destinationOf(names) {
           if (isClosed) return 'queue'
-          const destination = scheduler.destinationOf(name)
-          if (destination !== 'later') return destination
-          if (!mayBeLater) return 'queue'
-          awaited = name
-          return 'later'
+          const other = reserve(names)
+          if (other === null) {
+            reserved.push(...names)
+            return 'hand'
+          }
+          const destination = scheduler.destinationOf(other)
+          if (destination === 'later') leave(other)
+          return destination === 'hand' ? 'queue' : destination
         },
-        reserve(name) {
-          const own = reserved.get(name.flow) ?? { name, count: 0 }
-          own.count += 1
-          reserved.set(name.flow, own)
-          scheduler.expectInHand(name, 1)
-        },
-        async fill(claims) {
+        fill({ leased, last }) {
+          if (last === null) hasSeenEnd = true
+          if (passes) {
+            passedTo = last ?? ''
+            passedAt = performance.now()
+          }
+          forgetLeft()
           endReservations()
-          if (isClosed) await handBack(claims)
-          else take(claims)
+          take(leased)
         },
         [Symbol.dispose]: endReservations,
       }
+    },
+    isCaughtUp: (accountId) => !isClosed && hasSeenEnd && !leftAt.has(accountId),
+    takeNow(event) {
+      const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
+      if (isClosed) return false
+      const other = reserve(names)
+      if (other !== null) {
+        leave(other)
+        return false
+      }
+      for (const name of names) scheduler.expectInHand(name, -1)
+      take([event])
+      return true
     },
     wake() {
       if (endWait !== null && hasRoom()) endWait()

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { nextMoment } from '../moments.ts'
-import { type ClaimedDelivery, type KeptDelivery, queueNow } from '../queue/queue.ts'
+import { type ClaimedDelivery, queueNow } from '../queue/queue.ts'
 import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
 
 /** Where the deliveries of a webhook wait. */
@@ -34,8 +34,8 @@ export type DueDelivery = {
   webhook: SealedSecrets & WebhookFlow & { url: string; version: number; readAt: number }
 }
 
-/** A delivery this process has claimed, or keeps since it was fanned out. */
-export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery | KeptDelivery }
+/** A delivery this process has claimed. */
+export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery }
 
 /** A pending delivery that is not to be made now. */
 export type PassedDelivery = {

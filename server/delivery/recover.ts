@@ -44,7 +44,7 @@ export async function continueRecovery(means: RecoverMeans, data: TaskData<'reco
   const { db } = means
   const begun = await findTask(db, data)
   if (begun?.last_position === null) {
-    await awaitFanOuts(db)
+    await awaitFanOuts(db, data.accountId)
     await setLastPosition(db, data, await lastPositionOf(db, data.accountId))
   }
   for (let batch = 1; batch <= batchesPerTask; batch++) {

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Handle } from '../database/connection.ts'
 import { firstIdAt } from '../ids.ts'
 import { lastPositionBefore, lastUnpositioned, type Place, positionsOf } from '../outbox/positions.ts'
+import { queueNow } from '../queue/queue.ts'
 import { receives } from './subscription.ts'
 
 /*
@@ -97,7 +98,7 @@ async function unpositioned(handle: Handle, { accountId, since }: Span, after: s
       AND (account_id, id) <= (${accountId}, ${lastUnpositioned})
       AND NOT sample
       -- OFFSET: one by one along the keys, whatever the statistics say.
-      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)
+      AND NOT EXISTS (SELECT FROM outbox_rows WHERE event_id = events.id OFFSET 0)
       AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
     ORDER BY account_id, id LIMIT ${pageSize}
   `.execute(handle)
@@ -129,25 +130,42 @@ export async function lastPositionOf(handle: Handle, accountId: string): Promise
 const fanOutLookMs = 20
 
 /**
- * Resolves once the fan-outs that are at work now have ended, those of other accounts too: one that began before its
- * webhook was enabled leaves the webhook out. A fan-out locks rows of the outbox before it looks for webhooks, and
- * PostgreSQL lists the tables in which a transaction has locked rows. So the size of the outbox does not matter.
+ * Resolves once no event of the account is on its way that was matched with webhooks before now: one that was matched
+ * before its webhook was enabled leaves the webhook out. That is the end of the fan-outs at work, those of other
+ * accounts too, and of the leases of the account's events, which end soon or lapse.
  */
-export async function awaitFanOuts(handle: Handle): Promise<void> {
-  let left = await fanOutsAtWork(handle)
+export async function awaitFanOuts(handle: Handle, accountId: string): Promise<void> {
+  await awaitAll(() => fanOutsAtWork(handle))
+  await awaitAll(() => leasedEvents(handle, accountId))
+}
+
+/** Resolves once none of those is left that there are now. */
+async function awaitAll(find: () => Promise<string[]>): Promise<void> {
+  let left = await find()
   while (left.length > 0) {
     await pause(fanOutLookMs)
-    const atWork = new Set(await fanOutsAtWork(handle))
-    left = left.filter((id) => atWork.has(id))
+    const found = new Set(await find())
+    left = left.filter((id) => found.has(id))
   }
 }
 
-/** The transactions of others that have locked rows of the outbox. */
+/**
+ * The transactions of others that have locked rows of the outbox. A fan-out locks rows before it looks for webhooks, and
+ * PostgreSQL lists the tables in which a transaction has locked rows. So the size of the outbox does not matter.
+ */
 async function fanOutsAtWork(handle: Handle): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     SELECT virtualtransaction AS id FROM pg_locks
-    WHERE locktype = 'relation' AND relation = 'outbox'::regclass AND mode = 'RowShareLock' AND granted
+    WHERE locktype = 'relation' AND relation = 'outbox_rows'::regclass AND mode = 'RowShareLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()
+  `.execute(handle)
+  return rows.map(({ id }) => id)
+}
+
+async function leasedEvents(handle: Handle, accountId: string): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT event_id AS id FROM outbox_rows
+    WHERE account_id = ${accountId} AND lease IS NOT NULL AND leased_until > ${queueNow}
   `.execute(handle)
   return rows.map(({ id }) => id)
 }
@@ -207,7 +225,7 @@ export async function recoverableOf(
     SELECT event_id, id, status FROM deliveries
     WHERE event_id = ANY(${ids}::text[]) AND substr(id, 5, 7) <> substr(event_id, 5, 7) AND webhook_id = ${webhook.id}
     UNION ALL
-    SELECT event_id, NULL, 'waiting' FROM outbox WHERE event_id = ANY(${ids}::text[])
+    SELECT event_id, NULL, 'waiting' FROM outbox_rows WHERE event_id = ANY(${ids}::text[])
   `.execute(handle)
   const known = new Set(rows.map((row) => row.event_id))
   return {

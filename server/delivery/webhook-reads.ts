@@ -16,7 +16,7 @@ const batchSize = 1_000
 const patienceMs = 1_000
 
 /** Those that are enabled, by id, as they are now. */
-export async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map<string, Webhook>> {
+async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map<string, Webhook>> {
   const readAt = nextMoment()
   const rows = await executePrepared(
     handle,

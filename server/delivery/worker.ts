@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../loop.ts'
+import { createLoopLoad } from '../loop-load.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
 import { attempt } from './attempt.ts'
@@ -12,11 +14,13 @@ import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import { createHand, type Held } from './hand.ts'
 import { handBack } from './hand-back.ts'
 import { createIntakes, flowName, type Intakes } from './intake.ts'
-import { createKeptBook } from './kept-book.ts'
 import type { Keyring } from './keyring.ts'
+import type { LeasedEvent } from './leased-event.ts'
+import { startLeasedEvents } from './leased-events.ts'
 import type { Claim, DueDelivery } from './load.ts'
 import { createScheduler, defaultSettings } from './scheduling/scheduler.ts'
 import type { FlowName, Request } from './scheduling/scheduler-types.ts'
+import type { Settlement } from './settlement.ts'
 import { startSettling } from './settling.ts'
 import { watchSilences } from './silences.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
@@ -49,6 +53,8 @@ export type DeliveryWorkerOptions = {
   tracer?: Tracer
   /** Asked before each attempt. */
   webhookChanges: WebhookChanges
+  /** Told when events that were leased wait in the outbox after all. */
+  wakeFanOut: () => void
 }
 
 export type DeliveryWorker = {
@@ -56,8 +62,14 @@ export type DeliveryWorker = {
   wake(flow?: number): void
   /** So many due deliveries were put into a flow. */
   offer(name: FlowName, count: number): void
-  /** Has the fan-out of this process give deliveries in hand. */
+  /** Has the fan-out of this process give events in hand. */
   readonly intakes: Pick<Intakes, 'open'>
+  /** What names this process in the outbox. */
+  readonly lease: string
+  /** Whether an event is leased to this process and in its hand. */
+  isOpen(eventId: string): boolean
+  /** Has its requests give events in hand as they are appended. */
+  readonly leasing: Leasing
   /** Milliseconds since it last looked at the queue and settled without an error. */
   idleMs(): number
   /**
@@ -65,6 +77,16 @@ export type DeliveryWorker = {
    * then breaks it off and hands it back too.
    */
   stop(deadlineMs: number): Promise<void>
+}
+
+/** Has events leased as they are appended, where their deliveries are likely to begin at once. */
+export type Leasing = {
+  /** What to lease the next event of an account to. Null: it is left to the fan-out. */
+  lease(accountId: string): string | null
+  /** Takes over events that were so leased and are committed; what is better made otherwise goes to the fan-out. */
+  take(events: readonly LeasedEvent[]): void
+  /** Leaves events that were so leased to the fan-out. */
+  release(eventIds: readonly string[]): void
 }
 
 /**
@@ -83,10 +105,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     handMax: 2 * places,
   })
   const hand = createHand()
+  const isBusy = createLoopLoad()
   /** By the ids of the deliveries. */
   const held = new Map<string, Held>()
   const running = new Set<Promise<void>>()
-  const kept = createKeptBook({ queue, intervalMs, onError: report('ending what is kept no more') })
+  const lease = randomUUID()
   const breakOff = new AbortController()
   const webhooks = createWebhookReads({
     ...options,
@@ -135,21 +158,24 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       report('an attempt')(error)
       return { ...faultOfOurs, startedAt }
     })
-    scheduler.end(request, endOf(outcome))
+    scheduler.end(request, endOf(outcome, isBusy()))
     // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
-    settling.add(one, { delivery, outcome, verdict })
+    record(one, { delivery, outcome, verdict })
     options.onAttempt?.(outcome, verdict)
     pump()
+  }
+
+  function record(one: Held, settlement: Settlement): void {
+    if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
   /** Hands back what is not attempted after all. Where its webhook is gone it is canceled when it is claimed. */
   async function putBack(one: Held, request: Request): Promise<void> {
     scheduler.free(request)
+    one.request = null
     await handBackHeld([one])
-    scheduler.offer(flowName(one.delivery.accountId, one.delivery.webhook), 1)
-    pump()
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
@@ -165,7 +191,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on. What was
     // canceled while it was in flight and sent again is another run, and is attempted beside it.
     if (own !== undefined && own.delivery.run === claim.delivery.run) {
-      kept.done([own])
       own.claimed = claim.claimed
       return null
     }
@@ -179,22 +204,62 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   function takeInHand(name: FlowName, claims: readonly Claim[]): void {
-    const taken = claims.flatMap((claim) => hold(claim) ?? [])
-    hand.add(name.flow, taken)
-    scheduler.takeInHand(name, taken.length)
+    putInHand(
+      name,
+      claims.flatMap((claim) => hold(claim) ?? []),
+    )
+  }
+
+  function putInHand(name: FlowName, ones: readonly Held[]): void {
+    hand.add(name.flow, ones)
+    scheduler.takeInHand(name, ones.length)
+  }
+
+  function takeLeased(events: readonly LeasedEvent[]): void {
+    const taken = events.flatMap((event) => leased.take(event))
+    for (const one of taken) held.set(one.delivery.id, one)
+    for (const own of Map.groupBy(taken, ({ delivery }) => delivery.webhook.flow).values()) {
+      const [first] = own
+      if (first !== undefined) putInHand(flowName(first.delivery.accountId, first.delivery.webhook), own)
+    }
+    // What was on its way as the worker was told to stop.
+    if (isStopping) void handBackWaiting()
+    else pump()
   }
 
   const settling = startSettling({
     ...options,
     intervalMs,
     onError: report('settling attempts'),
-    onSettled(settled) {
-      kept.done(settled)
-      letGo(settled)
-      for (const { request } of settled) if (request !== null) scheduler.free(request)
-      pump()
-    },
+    onSettled: endOfAll,
   })
+
+  function endOfAll(settled: readonly Held[]): void {
+    letGo(settled)
+    for (const { request } of settled) if (request !== null) scheduler.free(request)
+    pump()
+  }
+
+  const leased = startLeasedEvents({
+    ...options,
+    lease,
+    intervalMs,
+    onError: report('writing deliveries down'),
+    onSettled: endOfAll,
+    onQueued: offerAgain,
+    onLate(one, end) {
+      if (end === 'queued') void handBackHeld([one])
+      else settling.add(one, end)
+    },
+    onReleased: options.wakeFanOut,
+  })
+
+  /** They wait in the queue now. */
+  function offerAgain(ones: readonly Held[]): void {
+    letGo(ones)
+    for (const { delivery } of ones) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
+    pump()
+  }
 
   const claiming = startClaiming({
     ...options,
@@ -212,21 +277,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const walk = startWalk({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
 
-  const intakes = createIntakes({
-    scheduler,
-    take(claims) {
-      kept.note(claims)
-      for (const [, own] of Map.groupBy(claims, ({ delivery }) => delivery.webhook.flow)) {
-        const first = own[0]?.delivery
-        if (first !== undefined) takeInHand(flowName(first.accountId, first.webhook), own)
-      }
-      pump()
-    },
-    handBack(claims) {
-      kept.note(claims)
-      return handBack({ ...options, kept }, claims)
-    },
-  })
+  const intakes = createIntakes({ scheduler, take: takeLeased })
 
   const silences = watchSilences({ scheduler, onNoted: pump })
 
@@ -246,8 +297,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (old.length === 0) return
     for (const { delivery } of old) scheduler.takeInHand(flowName(delivery.accountId, delivery.webhook), -1)
     await handBackHeld(old)
-    for (const { delivery } of old) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
-    pump()
   }
 
   let keptAliveAt = performance.now()
@@ -256,10 +305,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onError: report('keeping claims alive'),
     async run() {
       // What was claimed since the last time needs nothing yet.
-      const older = [...held.values()].filter(({ since }) => since < keptAliveAt).map(({ claimed }) => claimed)
+      const older = [...held.values()].filter(({ since }) => since < keptAliveAt)
       keptAliveAt = performance.now()
-      await queue.keepAlive(older.filter((one) => 'claim' in one))
-      await queue.kept.keepAlive([...new Set(older.flatMap((one) => ('keptBy' in one ? [one.keptBy] : [])))])
+      await queue.keepAlive(older.flatMap(({ claimed }) => claimed ?? []))
       return false
     },
   })
@@ -278,18 +326,21 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     breakOff.abort()
     await Promise.all(running)
     silences.stop()
-    // Where the database does not let all be settled by then, the claims lapse and the deliveries are made again.
+    await handBackHeld([...held.values()].filter((one) => !settling.holds(one) && !leased.hasEnd(one)))
+    // Where the database does not let all be written by then, claims and leases lapse and the deliveries are made again.
+    await leased.stop(deadline + 1_000)
     await settling.stop(deadline + 1_000)
     await keepingAlive.stop()
-    await handBackHeld([...held.values()].filter((one) => !settling.holds(one)))
-    await kept.stop(performance.now())
   }
 
   async function handBackHeld(ones: readonly Held[]): Promise<void> {
-    letGo(ones)
-    await handBack({ ...options, kept }, ones).catch((error) => {
+    const written = ones.filter((one) => !leased.putBack(one))
+    letGo(written)
+    const claims = written.flatMap(({ delivery, claimed }) => (claimed === null ? [] : [{ delivery, claimed }]))
+    await handBack(options, claims).catch((error) => {
       logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
     })
+    offerAgain(written)
   }
 
   return {
@@ -299,7 +350,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       pump()
     },
     intakes,
-    idleMs: () => Math.max(claiming.idleMs(), walk.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
+    lease,
+    isOpen: leased.isOpen,
+    leasing: {
+      lease: (accountId) => (intakes.isCaughtUp(accountId) && leased.size() < 2 * places ? lease : null),
+      take(events) {
+        leased.release(events.filter((event) => !intakes.takeNow(event)).map(({ id }) => id))
+      },
+      release: leased.release,
+    },
+    idleMs: () => Math.max(claiming.idleMs(), walk.idleMs(), settling.idleMs(), leased.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped

@@ -43,7 +43,7 @@ export async function selectUnpositioned(
       ${since === undefined ? sql`` : sql`AND created_at >= ${since}`}
       ${until === undefined ? sql`` : sql`AND created_at < ${until}`}
       -- OFFSET: one by one along the keys.
-      AND NOT EXISTS (SELECT FROM outbox WHERE event_id = events.id OFFSET 0)
+      AND NOT EXISTS (SELECT FROM outbox_rows WHERE event_id = events.id OFFSET 0)
       AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
     ORDER BY account_id ${direction}, id ${direction} LIMIT ${limit}
   `.execute(handle)

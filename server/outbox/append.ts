@@ -2,8 +2,12 @@ import { type EventData, type EventTypeName, eventType } from '../../contract/ev
 import type { Clock } from '../clock.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
+import { leaseSeconds } from '../delivery/leased-event.ts'
+import type { Leasing } from '../delivery/worker.ts'
 import { newId } from '../ids.ts'
 import type { Scope } from '../scope.ts'
+import type { Tracer } from '../tracing/tracer.ts'
+import { createLoneEvents } from './lone-events.ts'
 
 /** An event about to be appended, of any type. */
 export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]
@@ -35,7 +39,10 @@ function eventBody(id: string, event: NewEvent, at: Date): string {
 
 type EventRows = Scope & {
   at: Date
+  /** Null: none. */
+  lease: string | null
   traceparent: string | null
+  leaseSeconds: number
   ids: readonly string[]
   types: readonly string[]
   bodies: readonly string[]
@@ -48,7 +55,10 @@ const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: 
     FROM unnest(${'ids'}::text[], ${'types'}::text[], ${'bodies'}::text[]) AS e (id, type, body)
     RETURNING id, account_id, mode, type
   )
-  INSERT INTO outbox (event_id, account_id, mode, type) SELECT id, account_id, mode, type FROM event
+  INSERT INTO outbox_rows (event_id, account_id, mode, type, lease, leased_until)
+  SELECT id, account_id, mode, type, ${'lease'}::uuid, CASE WHEN ${'lease'}::uuid IS NULL THEN '-infinity'
+    ELSE lease_time() + make_interval(secs => ${'leaseSeconds'}) END
+  FROM event
 `
 
 export type OutboxOptions = {
@@ -57,9 +67,15 @@ export type OutboxOptions = {
   wake: () => void
   /** Called with what is appended; returns the `traceparent` to keep with it. Default: none is kept. */
   trace?: (events: readonly { id: string; type: string }[]) => string | null
+  /** Has events delivered from here, without the fan-out, where that is likely to be at once. Default: none are. */
+  leasing?: Leasing
+  /** Records what becomes of events that are delivered so. Default: nothing is recorded. */
+  tracer?: Tracer
 }
 
-export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions): Outbox {
+export function createOutbox({ clock, wake, trace = () => null, leasing, tracer }: OutboxOptions): Outbox {
+  const lone = leasing === undefined ? null : createLoneEvents({ clock, leasing, tracer })
+
   return {
     async append(trx, { accountId, mode }, events) {
       if (events.length === 0) return []
@@ -71,8 +87,15 @@ export function createOutbox({ clock, wake, trace = () => null }: OutboxOptions)
       const ids = rows.map((row) => row.id)
       const types = rows.map((row) => row.type)
       const bodies = rows.map((row) => row.body)
-      await insertEvents(trx, { accountId, mode, at, traceparent: trace(rows), ids, types, bodies })
-      afterCommit(trx, wake)
+      const traceparent = trace(rows)
+      const lease = lone?.lease(trx, { accountId, count: rows.length }) ?? null
+      await insertEvents(trx, { accountId, mode, at, traceparent, lease, leaseSeconds, ids, types, bodies })
+      if (lease === null) afterCommit(trx, wake)
+      else
+        await lone?.add(
+          trx,
+          rows.map((row) => ({ ...row, accountId, mode, traceparent })),
+        )
       return ids
     },
   }

@@ -18,13 +18,21 @@ export async function traceFanOut(
   if (tracer === noTracer || eventIds.length === 0) return
   const endedAt = clock.now()
   try {
-    for (const { id, type, traceparent } of await findTraced(db, eventIds)) {
-      const attributes = { 'postern.event.id': id, 'postern.event.type': type }
-      tracer.start({ name: 'fan-out', kind: 'internal', parent: traceparent, attributes, startedAt }).end({ endedAt })
-    }
+    for (const event of await findTraced(db, eventIds)) recordFanOut(tracer, event, { startedAt, endedAt })
   } catch (error) {
     logger.warn({ err: error }, 'a fan-out is missing in the traces of its events')
   }
+}
+
+/** Records when an event was matched with webhooks, in its trace if it is in one. */
+export function recordFanOut(
+  tracer: Tracer,
+  { id, type, traceparent }: { id: string; type: string; traceparent: string | null },
+  { startedAt, endedAt }: { startedAt: Date; endedAt: Date },
+): void {
+  if (traceparent === null) return
+  const attributes = { 'postern.event.id': id, 'postern.event.type': type }
+  tracer.start({ name: 'fan-out', kind: 'internal', parent: traceparent, attributes, startedAt }).end({ endedAt })
 }
 
 async function findTraced(db: Db, eventIds: readonly string[]) {

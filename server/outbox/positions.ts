@@ -37,7 +37,7 @@ type PlaceRow = { type: string; mode: Mode; position: number | null; waits: bool
 
 const placeOf = prepare<{ accountId: string; eventId: string }, PlaceRow>({ name: 'place_of_event' })`
   SELECT coalesce(p.type, e.type) AS type, coalesce(p.mode, e.mode) AS mode, p.position::float8 AS position,
-    EXISTS (SELECT FROM outbox WHERE event_id = ${'eventId'}) AS waits
+    EXISTS (SELECT FROM outbox_rows WHERE event_id = ${'eventId'}) AS waits
   FROM (VALUES (1)) AS one
   -- By their keys alone, whatever the statistics say.
   LEFT JOIN LATERAL (SELECT * FROM event_positions WHERE event_id = ${'eventId'} OFFSET 0) p ON true

@@ -13,8 +13,8 @@ export type FanOutWorkerOptions = {
   queue: Queue
   clock: Clock
   logger: Logger
-  /** Who makes the deliveries that are kept, and claims those that are not. */
-  delivery: Pick<DeliveryWorker, 'intakes' | 'offer'>
+  /** Who makes the deliveries of what is leased, and claims those that are not. */
+  delivery: Pick<DeliveryWorker, 'intakes' | 'lease' | 'isOpen' | 'offer'>
   /** Milliseconds between polls when nothing wakes the worker. */
   intervalMs: number
   /** Records fan-outs in the traces of their events. Default: none are recorded. */
@@ -27,21 +27,19 @@ export type FanOutWorkerOptions = {
  */
 export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
   const { clock, logger, delivery, intervalMs } = options
-  /** Whether the last batch was full, so that more waits. */
-  let isBehind = false
 
   return startLoop({
     intervalMs,
     onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
     async run() {
       const startedAt = clock.now()
-      using intake = await delivery.intakes.open(isBehind)
-      const { kept, queued, eventIds, isFull } = await fanOutBatch({ ...options, intake })
-      await intake.fill(kept)
+      using intake = await delivery.intakes.open()
+      const done = await fanOutBatch({ ...options, taking: { intake, lease: delivery.lease, isOpen: delivery.isOpen } })
+      intake.fill(done)
+      const { queued, eventIds, isFull } = done
       for (const { name, count } of queued) delivery.offer(name, count)
       // Nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
-      isBehind = isFull
       return isFull
     },
   })

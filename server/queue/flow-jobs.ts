@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { plainArray } from '../database/arrays.ts'
 import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -40,6 +40,12 @@ export type FlowJob = { deliveryId: string; flow: number; dueAt: Date | null }
 export type FlowClaim = { deliveryId: string; flow: number; claim: JobClaim }
 
 export type FlowJobs = {
+  /**
+   * A statement that puts jobs in, for one with a `WITH` before it. `rows` yields `id`, the UUID in the id of a
+   * delivery, its `flow`, when it is due (`due_at`; null: now), and whether it is claimed from the start
+   * (`is_claimed`): then its claim has the `retryCount` 0.
+   */
+  insertion(rows: RawBuilder<unknown>): RawBuilder<unknown>
   /** Puts jobs in. Fails if one is in already. */
   put(trx: Trx, jobs: readonly FlowJob[]): Promise<void>
   /** Claims due jobs of these flows, the first of each. */
@@ -97,26 +103,34 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
     ORDER BY h.priority DESC
   `
 
+  // What pg-boss's insert and fetch would leave, but for `created_on`: see test/queue/flow-jobs.test.ts.
+  const insertion = (rows: RawBuilder<unknown>) => sql`
+    INSERT INTO ${table} (
+      id, name, priority, start_after, created_on, keep_until, state, started_on, heartbeat_on, expire_seconds,
+      deletion_seconds, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds
+    )
+    SELECT j.id, q.name, -j.flow, coalesce(j.due_at, n.now), coalesce(j.due_at, n.now),
+      coalesce(j.due_at, n.now) + make_interval(secs => q.retention_seconds),
+      CASE WHEN j.is_claimed THEN 'active' ELSE 'created' END::pgboss.job_state,
+      CASE WHEN j.is_claimed THEN n.now END, CASE WHEN j.is_claimed THEN n.now END, q.expire_seconds,
+      q.deletion_seconds, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy, q.dead_letter,
+      q.heartbeat_seconds
+    FROM (SELECT pgboss.job_now() AS now OFFSET 0) n, pgboss.queue q, (${rows}) j
+    WHERE q.name = ${name}
+  `
+
   return {
+    insertion,
     async put(trx, jobs) {
       if (jobs.length === 0) return
-      // What pg-boss's insert would leave, but for `created_on`: see test/queue/flow-jobs.test.ts.
-      const insertion = sql`
-        INSERT INTO ${table} (
-          id, name, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
-          retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds
-        )
-        SELECT j.id, q.name, -j.flow, coalesce(j.due_at, n.now), coalesce(j.due_at, n.now),
-          coalesce(j.due_at, n.now) + make_interval(secs => q.retention_seconds), q.expire_seconds, q.deletion_seconds,
-          q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds
-        FROM (SELECT pgboss.job_now() AS now OFFSET 0) n, pgboss.queue q, unnest(
+      const rows = sql`
+        SELECT id, flow, due_at, false AS is_claimed FROM unnest(
           ${plainArray(jobs.map(({ deliveryId }) => uuidOf(deliveryId)))}::uuid[],
           ${plainArray(jobs.map(({ flow }) => flow))}::int[],
           ${plainArray(jobs.map(({ dueAt }) => dueAt?.toISOString() ?? null))}::timestamptz[]
         ) AS j (id, flow, due_at)
-        WHERE q.name = ${name}
       `
-      await executePrepared(trx, { name: 'put_deliveries', sendsWithNext: true }, insertion)
+      await executePrepared(trx, { name: 'put_deliveries', sendsWithNext: true }, insertion(rows))
     },
     async claim(wanted) {
       const { rows } = await boss

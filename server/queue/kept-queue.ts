@@ -1,21 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
-import type { Handle, Trx } from '../database/connection.ts'
-import { executePrepared } from '../database/prepared.ts'
+import type { Handle } from '../database/connection.ts'
 
 /**
- * What processes keep of what they fan out: deliveries that share one job, which their process has claimed from
- * the start and ends when it has settled the last of them. When the process is gone the claim lapses, and whoever
- * claims the job then gives each of them that is still pending a job of its own.
+ * What processes of the version before keep of what they fan out: deliveries that share one job, which their process
+ * has claimed from the start and ends when it has settled the last of them. When the process is gone the claim lapses,
+ * and each of them that is still pending gets a job of its own. For as long as such processes may run beside this one.
  */
 export type KeptQueue = {
-  /** Puts deliveries in that `trx` has made, and answers the id of their job. Until `trx` commits nobody has them. */
-  keep(trx: Trx, deliveryIds: readonly string[]): Promise<string>
-  /** Says that these are still being worked on; needed every few seconds. */
-  keepAlive(jobIds: readonly string[]): Promise<void>
-  /** Takes jobs out: each of their deliveries is settled, or has a job of its own. */
-  end(jobIds: readonly string[]): Promise<void>
   /** Of `deliveryIds`, those that are kept by a process which still reports. */
   kept(handle: Handle, deliveryIds: readonly string[]): Promise<Set<string>>
   /** Works on deliveries whose process is gone; what throws is tried again. */
@@ -40,33 +32,6 @@ export async function openKeptQueue(
   const jobs = sql.table(`pgboss.${found}`)
 
   return {
-    async keep(trx, deliveryIds) {
-      const id = randomUUID()
-      const data: Data = { deliveryIds: [...deliveryIds] }
-      // What pg-boss's insert and fetch would leave, in one: see test/queue/kept.test.ts.
-      const insertion = sql`
-        INSERT INTO ${jobs} (
-          id, name, data, state, start_after, created_on, started_on, heartbeat_on, keep_until,
-          expire_seconds, deletion_seconds, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy,
-          dead_letter, heartbeat_seconds
-        )
-        SELECT ${id}::uuid, q.name, ${JSON.stringify(data)}::jsonb, 'active', n.now, n.now, n.now, n.now,
-          n.now + make_interval(secs => q.retention_seconds),
-          q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, q.retry_backoff, q.retry_delay_max, q.policy,
-          q.dead_letter, q.heartbeat_seconds
-        FROM (SELECT pgboss.job_now() AS now OFFSET 0) n, pgboss.queue q
-        WHERE q.name = ${keptQueue}
-      `
-      await executePrepared(trx, { name: 'keep', sendsWithNext: true }, insertion)
-      return id
-    },
-    async keepAlive(jobIds) {
-      const firstClaims = jobIds.map((id) => ({ id, retryCount: 0 }))
-      if (firstClaims.length > 0) await boss.touch(keptQueue, firstClaims)
-    },
-    async end(jobIds) {
-      if (jobIds.length > 0) await boss.deleteJob(keptQueue, [...jobIds])
-    },
     async kept(handle, deliveryIds) {
       if (deliveryIds.length === 0) return new Set()
       // One that was claimed again has lapsed before.
@@ -77,7 +42,7 @@ export async function openKeptQueue(
       return new Set(rows.map(({ id }) => id))
     },
     async onLapse(work) {
-      await boss.work<Data>(keptQueue, { pollingIntervalSeconds: 1, batchSize: lapsedAtOnce }, async (lapsed) => {
+      await boss.work<Data>(keptQueue, { pollingIntervalSeconds: 5, batchSize: lapsedAtOnce }, async (lapsed) => {
         await work(lapsed.flatMap(({ data }) => data.deliveryIds))
       })
     },

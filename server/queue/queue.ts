@@ -14,16 +14,6 @@ export type ClaimedDelivery = {
   claim: JobClaim
 }
 
-/**
- * A delivery that this process keeps since it was fanned out: until it is attempted or handed back, it has no job of
- * its own but shares one.
- */
-export type KeptDelivery = {
-  deliveryId: string
-  /** The id of that job. */
-  keptBy: string
-}
-
 /** Work in the background that is not a delivery. `data` is JSON. */
 export type Task =
   | { name: 'recovery'; data: { accountId: string; recoveryId: string; task: number } }
@@ -74,7 +64,7 @@ export type Queue = {
   onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
   /** The emails that wait to be sent. */
   emails: EmailQueue
-  /** The deliveries that processes keep. */
+  /** The deliveries that processes of the version before keep. */
   kept: KeptQueue
   stop(): Promise<void>
 }

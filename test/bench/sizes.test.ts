@@ -23,7 +23,7 @@ test('people may grow for ever, with their indexes; what retention is for may no
   const sizes = await sizesOf(database.db)
   const keptOf = (table: string) => sizes.filter(({ name }) => name.split(',')[0] === table).map(({ isKept }) => isKept)
   for (const table of ['subscribers', 'contacts']) expect(keptOf(table)).toEqual([true, true])
-  for (const table of ['events', 'deliveries', 'attempts', 'outbox', 'jobs']) {
+  for (const table of ['events', 'deliveries', 'attempts', 'outbox_rows', 'jobs']) {
     expect(keptOf(table)).toEqual([false, false])
   }
 })

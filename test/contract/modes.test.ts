@@ -163,7 +163,7 @@ describe('with a key of each mode', () => {
     const row = { id, account_id: service.accountId, mode, type, body, created_at: new Date(), traceparent: null }
     const { db } = service.database
     await db.insertInto('events').values(row).execute()
-    await db.insertInto('outbox').values({ event_id: id, account_id: service.accountId, mode, type }).execute()
+    await db.insertInto('outbox_rows').values({ event_id: id, account_id: service.accountId, mode, type }).execute()
     return { id }
   }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
-import { prepare } from '../../server/database/prepared.ts'
+import { prepare, QueryBehindCommit } from '../../server/database/prepared.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -123,5 +123,60 @@ describe('a prepared statement', () => {
       `.execute(trx)
       expect(rows).toEqual([{ name: 'add', uses: 2 }])
     })
+  })
+})
+
+describe('a statement behind the COMMIT', () => {
+  /** Reads names that are noted, behind the COMMIT. Returns what it is told. */
+  async function readBehind(trx: Trx, told: (string[] | null)[], name: string, text = sql`name`): Promise<void> {
+    const compiled = sql<{
+      name: string
+    }>`SELECT ${text} AS name FROM settings WHERE name = ANY(${''}::text[])`.compile(trx)
+    await trx.executeQuery(
+      new QueryBehindCommit<{ name: string }>(compiled, {
+        name: `behind ${name}`,
+        parameters: () => [[name, `${name} of another`]],
+        onRows: (rows) => told.push(rows?.map((row) => row.name).toSorted() ?? null),
+      }),
+    )
+  }
+
+  it('sees what is committed by then, by this transaction and by others', async () => {
+    const told: (string[] | null)[] = []
+    await inTransaction(db, async (trx) => {
+      await readBehind(trx, told, 'behind')
+      await note(trx, 'behind')
+      expect(told).toEqual([])
+      await inTransaction(db, (other) => note(other, 'behind of another'))
+    })
+    expect(told).toEqual([['behind', 'behind of another']])
+  })
+
+  it('is not told of anything when the transaction is undone', async () => {
+    const told: (string[] | null)[] = []
+    const undone = inTransaction(db, async (trx) => {
+      await readBehind(trx, told, 'undone')
+      await note(trx, 'undone')
+      throw new Error('no')
+    })
+    await expect(undone).rejects.toThrow('no')
+    const failing = inTransaction(db, async (trx) => {
+      await readBehind(trx, told, 'failed')
+      await note(trx, 'failed')
+      await note(trx, 'failed')
+    })
+    await expect(failing).rejects.toThrow()
+    expect(await isNoted(db, 'failed')).toBe(false)
+    expect(told).toEqual([])
+  })
+
+  it('does not undo what was committed when it fails', async () => {
+    const told: (string[] | null)[] = []
+    await inTransaction(db, async (trx) => {
+      await readBehind(trx, told, 'kept', sql`(1 / 0)::text`)
+      await note(trx, 'kept')
+    })
+    expect(told).toEqual([null])
+    expect(await isNoted(db, 'kept')).toBe(true)
   })
 })

@@ -23,11 +23,11 @@ const failed = (reason: FailureReason): ExchangeOutcome => ({
 })
 
 test.each([200, 204, 302, 400, 404, 410, 500, 502])('a quick %i is an answer', (status) => {
-  expect(endOf(answered(status))).toEqual({ kind: 'answered', latencyMs: 7 })
+  expect(endOf(answered(status), true)).toEqual({ kind: 'answered', latencyMs: 7, isBusy: true })
 })
 
 test.each([429, 503])('%i asks for less', (status) => {
-  expect(endOf(answered(status))).toEqual({ kind: 'congested', sign: 'refused' })
+  expect(endOf(answered(status), false)).toEqual({ kind: 'congested', sign: 'refused' })
 })
 
 test.each<[FailureReason, unknown]>([
@@ -36,8 +36,8 @@ test.each<[FailureReason, unknown]>([
   ['connection-lost', { kind: 'congested', sign: 'connection_failed' }],
   ['name-not-found', { kind: 'congested', sign: 'connection_failed' }],
   ['tls', { kind: 'congested', sign: 'connection_failed' }],
-  ['invalid-answer', { kind: 'answered', latencyMs: 7 }],
-  ['invalid-url', { kind: 'answered', latencyMs: 7 }],
+  ['invalid-answer', { kind: 'answered', latencyMs: 7, isBusy: false }],
+  ['invalid-url', { kind: 'answered', latencyMs: 7, isBusy: false }],
 ])('a failure of the kind %s is judged', (reason, end) => {
-  expect(endOf(failed(reason))).toEqual(end)
+  expect(endOf(failed(reason), false)).toEqual(end)
 })

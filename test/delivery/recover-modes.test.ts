@@ -65,7 +65,7 @@ const received = (mode: Mode) =>
 
 test('a webhook gets the email events of its own mode, and shared events of both, with their modes', async () => {
   const missed = await forBoth(miss)
-  await expect.poll(() => service.database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  await expect.poll(() => service.database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   await setStatus('enabled')
   expect(await recover('test')).toMatchObject({ count: 3, countIsExact: true })
   const shared = modes.map((mode) => `${missed[mode].shared} ${mode}`)

@@ -36,7 +36,7 @@ const ask = (more: { until?: string; types?: ('contact.deleted' | 'contact.creat
 async function miss(count: number, type: 'contact.deleted' | 'contact.created' = 'contact.deleted') {
   await set('disabled')
   const ids = await engine.emit(count, type)
-  await expect.poll(() => engine.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  await expect.poll(() => engine.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   await set('enabled')
   return ids
 }

@@ -61,7 +61,7 @@ let late: string[]
 beforeAll(async () => {
   database = await createTestDatabase()
   db = database.db
-  for (const table of ['events', 'event_positions', 'outbox']) {
+  for (const table of ['events', 'event_positions', 'outbox_rows']) {
     await sql`ALTER TABLE ${sql.table(table)} SET (autovacuum_enabled = off)`.execute(db)
   }
   early = await add(2, 'test', 'email.sent')

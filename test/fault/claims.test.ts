@@ -1,15 +1,16 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
-import { cancelDeliveries } from '../../server/delivery/cancel.ts'
 import { claimDue } from '../../server/delivery/claim.ts'
+import { finishEvents } from '../../server/delivery/finish-events.ts'
 import { handBack } from '../../server/delivery/hand-back.ts'
 import { takeOverKept } from '../../server/delivery/reconcile.ts'
 import { settle } from '../../server/delivery/settle.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
-import { dueFlows, intakeFor, someFlow } from '../support/flows.ts'
+import { asQueued, dueFlows, takingFor } from '../support/flows.ts'
+import { keepAsBefore } from '../support/kept.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
 
@@ -225,66 +226,62 @@ describe('a claim that lapses while its own process still has the delivery in ha
   })
 })
 
-describe('deliveries whose process is gone since it fanned them out', () => {
-  it('are made by another, each once, but for those that are not to be made any more', async () => {
-    await engine.emit(5)
-    const { kept } = await fanOutBatch({ ...engine, intake: intakeFor(10) })
-    const [canceled, handedBack] = kept
-    if (canceled === undefined || handedBack === undefined) return expect.fail('nothing was kept')
-    await inTransaction(engine.db, (trx) => cancelDeliveries(trx, engine.queue, [canceled.delivery.id]))
-    // It had begun to stop.
-    await handBack(engine, [handedBack])
-    expect((await claim()).map(({ delivery }) => delivery.id)).toEqual([handedBack.delivery.id])
-    await engine.startWorkers()
+describe('events whose process is gone since it leased them', () => {
+  it('are delivered by another when the lease has lapsed, each once, and a late end of the first changes nothing', async () => {
+    const emitted = await engine.emit(5)
+    const taking = takingFor(10)
+    const { leased } = await fanOutBatch({ ...engine, taking })
+    expect(leased.map(({ id }) => id)).toEqual(emitted)
+    await engine.fanOut()
+    expect(await engine.deliveriesOf(webhookId, () => true)).toEqual([])
     await lapse()
-    await engine.deliveriesOf(webhookId, (rows) => rows.filter(({ status }) => status === 'succeeded').length === 4)
-    const told = receiver.requests.map(({ headers }) => headers['webhook-id'])
-    expect(told.toSorted()).toEqual(
-      kept
-        .slice(1)
-        .map(({ delivery }) => delivery.eventId)
-        .toSorted(),
-    )
-    expect(await engine.queue.withoutJob(engine.db, [canceled.delivery.id])).toEqual([canceled.delivery.id])
+    await engine.startWorkers()
+    await engine.deliveriesOf(webhookId, (rows) => rows.filter(({ status }) => status === 'succeeded').length === 5)
+    expect(receiver.requests.map(({ headers }) => headers['webhook-id']).toSorted()).toEqual(emitted.toSorted())
+    expect(await finishEvents(engine, taking.lease, leased.map(asQueued))).toEqual(new Set())
+    expect(await engine.deliveriesOf(webhookId, () => true)).toHaveLength(5)
   })
 
+  it('are leased anew, and not made again, where they are still in hand', async () => {
+    await engine.emit(2)
+    const taking = takingFor(10)
+    expect((await fanOutBatch({ ...engine, taking })).leased).toHaveLength(2)
+    await lapse()
+    const renewing = await fanOutBatch({ ...engine, taking: { ...taking, isOpen: () => true } })
+    expect(renewing).toMatchObject({ leased: [], queued: [], isFull: false })
+    // Nobody else has them, and they are this process's.
+    await engine.fanOut()
+    expect(await engine.deliveriesOf(webhookId, () => true)).toEqual([])
+    const { rows } = await sql<{ lease: string }>`SELECT lease FROM outbox_rows`.execute(engine.db)
+    expect(rows).toEqual([{ lease: taking.lease }, { lease: taking.lease }])
+  })
+
+  it('leave the outbox with their deliveries, or not at all', async () => {
+    const [first, second] = await engine.emit(2)
+    const taking = takingFor(10)
+    const { leased } = await fanOutBatch({ ...engine, taking })
+    await sql`UPDATE outbox_rows SET lease = gen_random_uuid() WHERE event_id = ${second}`.execute(engine.db)
+    expect(await finishEvents(engine, taking.lease, leased.map(asQueued))).toEqual(new Set([first]))
+    expect((await engine.deliveriesOf(webhookId, () => true)).map((row) => row.event_id)).toEqual([first])
+    expect(await claim()).toHaveLength(1)
+  })
+})
+
+describe('deliveries that a process of the version before kept and that is gone', () => {
   it('are due as if they had just come', async () => {
     await engine.emit(2)
-    await fanOutBatch({ ...engine, intake: intakeFor(10) })
+    await engine.fanOut()
+    const ids = (await engine.deliveriesOf(webhookId, () => true)).map(({ id }) => id)
+    await inTransaction(engine.db, (trx) => engine.queue.remove(trx, ids))
+    const keptBy = await keepAsBefore(engine.db, ids)
+    expect(await takeOverKept(engine, ids)).toBe(0)
     expect(await claim()).toEqual([])
-    await takeOverKept(engine, await idsOfKept())
-    expect(await claim()).toEqual([])
-    await sql`UPDATE pgboss.job SET state = 'retry' WHERE name = 'kept'`.execute(engine.db)
-    expect(await takeOverKept(engine, await idsOfKept())).toBe(2)
-    expect(await takeOverKept(engine, await idsOfKept())).toBe(0)
+    await sql`UPDATE pgboss.job SET state = 'retry' WHERE id = ${keptBy}`.execute(engine.db)
+    expect(await takeOverKept(engine, ids)).toBe(2)
+    expect(await takeOverKept(engine, ids)).toBe(0)
     expect(await claim()).toHaveLength(2)
   })
 })
-
-describe('a delivery that is still in hand when others take it over', () => {
-  it('leaves no job behind when it is settled before that is claimed', async () => {
-    const held: (() => void)[] = []
-    receiver.respond((exchange) => held.push(() => answer(200)(exchange)))
-    await engine.startWorkers()
-    await engine.emit()
-    await receiver.received(1)
-    const id = await onlyId()
-    // As when it has been taken over, but one that nobody claims yet.
-    await inTransaction(engine.db, (trx) =>
-      engine.queue.flows.put(trx, [{ deliveryId: id, flow: someFlow, dueAt: new Date('2100-01-01') }]),
-    )
-    for (const release of held) release()
-    await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')
-    expect(await engine.queue.withoutJob(engine.db, [id])).toEqual([id])
-  })
-})
-
-async function idsOfKept(): Promise<string[]> {
-  const { rows } = await sql<{ ids: string[] }>`
-    SELECT data -> 'deliveryIds' AS ids FROM pgboss.job WHERE name = 'kept'
-  `.execute(engine.db)
-  return rows.flatMap(({ ids }) => ids)
-}
 
 /** Has the claims lapse until the worker has made one anew. */
 async function claimedAgain(lapseOnce: () => Promise<void>) {

@@ -271,7 +271,7 @@ describe('a restart after the clock was set back', () => {
     const poller = createPoller(service)
     const id = await insertEvent(service, new Date(time.clock.now().getTime() + 2 * day))
     await service.database.db
-      .insertInto('outbox')
+      .insertInto('outbox_rows')
       .values({ event_id: id, account_id: service.accountId, type: 'subscriber.removed' })
       .execute()
     await expect.poll(() => poller.look()).toBe(1)

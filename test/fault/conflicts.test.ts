@@ -70,22 +70,27 @@ test(`${manyWrites} writes and their deliveries on a database whose default is s
   expect(await judged()).toEqual([])
 })
 
+const findPending = () => tester.selectFrom('deliveries').select('id').where('status', '=', 'pending')
+
 const conflicts = rounds({ short: 1, long: 20 })
 
-/** Has a write delivered to both webhooks, and leaves them unanswered. Answers what answers them. */
+/** Has a write delivered to both webhooks, and leaves them unanswered until it is told to answer them. */
 async function deliverBoth(): Promise<() => void> {
+  const pending = findPending()
   const before = recorder.arrivals.length
   const release = keepWaiting()
   const writing = load(1)
   await writing.acknowledged(1)
   await writing.stop()
   await expect.poll(() => recorder.arrivals.length).toBeGreaterThanOrEqual(before + 2)
+  // What takes long is written down before it is over.
+  await expect.poll(async () => (await pending.execute()).length).toBe(2)
   return release
 }
 
 /** Until a settlement has locked a delivery. */
 async function untilSettling(): Promise<void> {
-  const pending = tester.selectFrom('deliveries').select('id').where('status', '=', 'pending')
+  const pending = findPending()
   while ((await pending.forUpdate().skipLocked().execute()).length === (await pending.execute()).length);
 }
 

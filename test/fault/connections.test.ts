@@ -62,7 +62,7 @@ describe('while the pool is exhausted', () => {
 
 async function undelivered(): Promise<number> {
   const { rows } = await sql<{ left: number }>`
-    SELECT ((SELECT count(*) FROM outbox) + (SELECT count(*) FROM deliveries WHERE status = 'pending'))::int AS left
+    SELECT ((SELECT count(*) FROM outbox_rows) + (SELECT count(*) FROM deliveries WHERE status = 'pending'))::int AS left
   `.execute(stage.db)
   return rows[0]?.left ?? -1
 }

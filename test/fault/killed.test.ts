@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { answer, silence } from '../support/receiver.ts'
-import { lapseClaims } from './support/claims.ts'
+import { claimsOf, lapseClaims } from './support/claims.ts'
 import { rounds, within } from './support/rounds.ts'
 import { cutSessions, startHolder, untilSessionsRest } from './support/sessions.ts'
 import { type Stage, setStage } from './support/stage.ts'
@@ -62,7 +62,7 @@ const statuses = async () =>
 describe('nothing is lost when the service is killed', () => {
   beforeEach(async () => {
     stage = await setStage({ ...database, webhooks: 1 })
-    // One event whose delivery is due, and no process. Kept by the first, it has a job of its own from the second on.
+    // One event whose delivery is due, and no process.
     stage.recorder.respond(silence)
     const load = stage.startLoad()
     await stage.recorder.received(1)
@@ -114,8 +114,8 @@ describe('nothing is lost when the service is killed', () => {
   })
 })
 
-test('nothing is lost when the service is killed between the commit of a fan-out and the POST', within(1), async () => {
-  // The first request is not answered, and there is to be one at once: what else is fanned out is in hand, unsent.
+test('nothing is lost when the service is killed between the commit of a lease and the POST', within(1), async () => {
+  // The first request is not answered, and there is to be one at once: what else is leased is in hand, unsent.
   stage = await setStage({ ...database, webhooks: 1, env: { ENDPOINT_MAX_IN_FLIGHT: '1' } })
   stage.recorder.respond(silence)
   await using load = stage.startLoad()
@@ -136,20 +136,21 @@ test('nothing is lost when the service is killed between the commit of a fan-out
 async function stopsWithUnsent(): Promise<boolean> {
   stage.service.child.kill('SIGSTOP')
   await untilSessionsRest(stage.db)
-  const unsent = await keptUnsent()
+  const unsent = await unsentInHand()
   if (unsent.length === 0) stage.service.child.kill('SIGCONT')
   return unsent.length > 0
 }
 
-/** Events whose deliveries are kept since they were fanned out, and of which nothing was sent. */
-async function keptUnsent(): Promise<string[]> {
-  const { rows } = await sql<{ ids: string[] }>`
-    SELECT data -> 'deliveryIds' AS ids FROM pgboss.job WHERE name = 'kept' AND state = 'active'
+/** Events in hand of which nothing was sent: leased, or with a delivery whose job is claimed. */
+async function unsentInHand(): Promise<string[]> {
+  const { rows: leased } = await sql<{ event_id: string }>`
+    SELECT event_id FROM outbox_rows WHERE lease IS NOT NULL
   `.execute(stage.db)
-  const kept = rows.flatMap(({ ids }) => ids)
+  const claims = (await claimsOf(stage.db)).map(({ of }) => of)
   const deliveries = await stage.db.selectFrom('deliveries').select(['id', 'event_id']).execute()
   const sent = new Set(stage.recorder.arrivals.map(({ eventId }) => eventId))
-  return deliveries.filter(({ id, event_id }) => kept.includes(id) && !sent.has(event_id)).map((row) => row.event_id)
+  const inHand = [...leased, ...deliveries.filter(({ id }) => claims.includes(id))]
+  return inHand.flatMap(({ event_id: id }) => (sent.has(id) ? [] : [id]))
 }
 
 async function claimed(): Promise<unknown[]> {

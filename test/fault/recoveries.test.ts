@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Db } from '../../server/database/connection.ts'
+import { finishEvents } from '../../server/delivery/finish-events.ts'
+import { leaseSeconds } from '../../server/delivery/leased-event.ts'
 import { continueRecovery } from '../../server/delivery/recover.ts'
 import { awaitFanOuts } from '../../server/delivery/recoverable.ts'
+import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { givePositions } from '../../server/outbox/positions.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
+import { asQueued, takingFor } from '../support/flows.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { live } from '../support/scope.ts'
 
@@ -94,13 +98,15 @@ test('a task that runs twice at once, as after its claim has lapsed, sends each 
   expect(await madeOnce(engine)).toEqual({ deliveries: 1_500, events: 1_500, jobs: 1_500 })
 })
 
-/** Resolves once a recovery has looked `times` more whether a fan-out is at work. */
-async function untilLookedForFanOuts(db: Db, times: number): Promise<void> {
+const leasesAsked = '%FROM outbox_rows%lease IS NOT NULL%'
+
+/** Resolves once a recovery has looked `times` more whether a fan-out is at work, or with what it asks so. */
+async function untilLookedFor(db: Db, times: number, statement = '%FROM pg_locks%'): Promise<void> {
   const looks = new Set<string>()
   while (looks.size < times) {
     const { rows } = await sql<{ look: string }>`
       SELECT query_start::text AS look FROM pg_stat_activity
-      WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%FROM pg_locks%'
+      WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE ${statement}
         -- One that is under way may see what is locked after this.
         AND state <> 'active'
     `.execute(db)
@@ -121,11 +127,11 @@ test.each([false, true])(
     if (isPolledBefore) await givePositions(db, accountId)
     // As the fan-out of another process that found no webhook and has not committed.
     const fanOut = await db.startTransaction().execute()
-    await sql`SELECT FROM outbox FOR UPDATE`.execute(fanOut)
+    await sql`SELECT FROM outbox_rows FOR UPDATE`.execute(fanOut)
     await db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
     const recovering = engine.recover(webhookId, since)
-    await untilLookedForFanOuts(db, 3)
-    await sql`DELETE FROM outbox`.execute(fanOut)
+    await untilLookedFor(db, 3)
+    await sql`DELETE FROM outbox_rows`.execute(fanOut)
     await fanOut.commit().execute()
     expect(await recovering).toMatchObject({ status: 'completed', done: 3 })
   },
@@ -138,12 +144,12 @@ test('a recovery waits for no fan-out that began after it', async () => {
   await engine.emit(2)
   const lockFirst = async () => {
     const fanOut = await db.startTransaction().execute()
-    await sql`SELECT FROM outbox ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED`.execute(fanOut)
+    await sql`SELECT FROM outbox_rows ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED`.execute(fanOut)
     return fanOut
   }
   const first = await lockFirst()
-  const waiting = awaitFanOuts(db)
-  await untilLookedForFanOuts(db, 1)
+  const waiting = awaitFanOuts(db, engine.accountId)
+  await untilLookedFor(db, 1)
   const second = await lockFirst()
   await first.rollback().execute()
   await waiting
@@ -155,11 +161,51 @@ test('a recovery reads nothing of the outbox to know of fan-outs, however much w
   await engine.workers.stop(1_000)
   await engine.emit(1_000)
   await engine.db.transaction().execute(async (trx) => {
-    await awaitFanOuts(trx)
+    await awaitFanOuts(trx, engine.accountId)
     const { rows } = await sql<{ reads: number }>`
       SELECT (seq_tup_read + coalesce(idx_tup_fetch, 0))::int AS reads
-      FROM pg_stat_xact_user_tables WHERE relname = 'outbox'
+      FROM pg_stat_xact_user_tables WHERE relname = 'outbox_rows'
     `.execute(trx)
     expect(rows).toEqual([{ reads: 0 }])
   })
+})
+
+test('a recovery waits for events that are leased, since they may have been matched before its webhook was enabled', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  const { db } = engine
+  const webhookId = await engine.addWebhook('http://127.0.0.1:9/')
+  const other = await engine.addWebhook('http://127.0.0.1:9/other')
+  const since = engine.clock.now()
+  await db
+    .updateTable('webhooks')
+    .set({ status: 'disabled', disabled_reason: 'manual' })
+    .where('id', '=', webhookId)
+    .execute()
+  await engine.emit(3)
+  const taking = takingFor(3)
+  const { leased } = await fanOutBatch({ ...engine, taking })
+  expect(leased).toHaveLength(3)
+  await db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
+  const recovering = engine.recover(webhookId, since)
+  await untilLookedFor(db, 3, leasesAsked)
+  await finishEvents(engine, taking.lease, leased.map(asQueued))
+  expect(await recovering).toMatchObject({ status: 'completed', done: 3 })
+  expect(await engine.deliveriesOf(other, () => true)).toHaveLength(3)
+})
+
+test('a recovery goes on when the lease of a process that is gone has lapsed', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  const webhookId = await engine.addWebhook('http://127.0.0.1:9/')
+  const since = engine.clock.now()
+  await engine.emit(3)
+  await fanOutBatch({ ...engine, taking: takingFor(3) })
+  const recovering = engine.recover(webhookId, since)
+  await untilLookedFor(engine.db, 3, leasesAsked)
+  await engine.advance(leaseSeconds + 1)
+  // They are about to be fanned out to it.
+  expect(await recovering).toMatchObject({ status: 'completed', done: 0 })
+  await engine.fanOut()
+  expect(await engine.deliveriesOf(webhookId, () => true)).toHaveLength(3)
 })

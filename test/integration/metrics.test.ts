@@ -47,7 +47,7 @@ describe('/metrics', () => {
 describe('/metrics while the database cannot be asked', () => {
   it('still tells of the process', async () => {
     await using cut = await startTestService({ expectErrors: true })
-    await cut.database.db.schema.alterTable('outbox').renameTo('elsewhere').execute()
+    await cut.database.db.schema.alterTable('outbox_rows').renameTo('elsewhere').execute()
     const answered = await fetch(`${cut.url}/metrics`)
     const text = await answered.text()
     expect(answered.status).toBe(200)

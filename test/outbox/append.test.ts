@@ -17,7 +17,7 @@ afterAll(() => database.drop())
 
 async function counts() {
   const events = await database.db.selectFrom('events').select('id').execute()
-  const outbox = await database.db.selectFrom('outbox').select('event_id').execute()
+  const outbox = await database.db.selectFrom('outbox_rows').select('event_id').execute()
   return [events.length, outbox.length]
 }
 

@@ -101,7 +101,7 @@ describe('the fan-out', () => {
     const { accountId } = await addAccount([])
     await emit(accountId, 3)
     await fanOutAll()
-    expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   })
 
   it('takes each event once, however many workers there are', async () => {
@@ -113,7 +113,7 @@ describe('the fan-out', () => {
     expect(deliveries).toHaveLength(4_000)
     expect(pairs.size).toBe(4_000)
     expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set(ids))
-    expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   })
 
   it('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
@@ -132,7 +132,7 @@ describe('the fan-out', () => {
     const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }
     await expect(fanOutBatch({ db: database.db, queue: broken, clock: systemClock })).rejects.toThrow('no queue')
     expect(await deliveriesOf(accountId)).toEqual([])
-    expect(await database.db.selectFrom('outbox').selectAll().execute()).toHaveLength(5)
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toHaveLength(5)
     await fanOutAll()
     expect(await deliveriesOf(accountId)).toHaveLength(5)
   })

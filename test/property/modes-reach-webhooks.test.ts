@@ -5,13 +5,14 @@ import { type EventTypeName, eventType, eventTypeNames } from '../../contract/ev
 import { type Mode, modes } from '../../contract/mode.ts'
 import { systemClock } from '../../server/clock.ts'
 import { inTransaction } from '../../server/database/connection.ts'
+import { finishEvents } from '../../server/delivery/finish-events.ts'
 import { receives } from '../../server/delivery/subscription.ts'
 import { newId } from '../../server/ids.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { fanOutBatch } from '../../server/outbox/fan-out.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { intakeFor } from '../support/flows.ts'
+import { asQueued, takingFor } from '../support/flows.ts'
 
 /*
  * Whatever events of both modes there are, and whatever webhooks: an event has a delivery to those webhooks that
@@ -32,7 +33,7 @@ beforeAll(async () => {
     },
   })
 })
-beforeEach(() => sql`TRUNCATE webhooks, events, outbox, deliveries`.execute(database.db))
+beforeEach(() => sql`TRUNCATE webhooks, events, outbox_rows, deliveries`.execute(database.db))
 afterAll(async () => {
   await queue?.stop()
   await database?.drop()
@@ -112,9 +113,10 @@ test('an event has a delivery to each webhook that receives it, and to no other'
       }
 
       for (let batch = 0; ; batch++) {
-        const intake = intakeFor(sizes[batch % sizes.length] ?? 0)
-        const { events: taken } = await fanOutBatch({ db, queue, clock: systemClock, intake })
+        const taking = takingFor(sizes[batch % sizes.length] ?? 0)
+        const { events: taken, leased } = await fanOutBatch({ db, queue, clock: systemClock, taking })
         if (taken === 0) break
+        await finishEvents({ db, queue }, taking.lease, leased.map(asQueued))
       }
 
       const expected = events.flatMap((event) =>

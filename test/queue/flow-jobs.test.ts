@@ -48,6 +48,18 @@ async function startBoss(): Promise<PgBoss & AsyncDisposable> {
 }
 
 describe('the jobs of flows', () => {
+  it('are as pg-boss leaves those that it puts in and claims, also those that are claimed from the start', async () => {
+    await using boss = await startBoss()
+    const ours = newId('delivery', new Date())
+    const rows = sql`SELECT ${uuidOf(ours)}::uuid AS id, ${one}::int AS flow, NULL::timestamptz AS due_at, true AS is_claimed`
+    await queue.flows.insertion(rows).execute(database.db)
+    const theirs = (await boss.send('deliveries', null, { priority: -one })) ?? ''
+    await boss.fetch('deliveries')
+    const jobs = await columnsOfJobs(database.db)
+    expect(jobs.get(uuidOf(ours))).toEqual(jobs.get(theirs))
+    expect(jobs.get(theirs)).toMatchObject({ state: 'active' })
+  })
+
   it('are as pg-boss leaves those that it puts in and claims', async () => {
     await using boss = await startBoss()
     const [ours = ''] = await put(one, 0)

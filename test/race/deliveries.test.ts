@@ -125,7 +125,7 @@ test('whatever happens at once, nothing is lost, nothing is counted twice, and n
   expect(await reconcile(engine)).toBe(0)
   const { rows } = await sql<{ outbox: number; miscounted: number; unfinished: number; doubled: number }>`
     SELECT
-      (SELECT count(*)::int FROM outbox) AS outbox,
+      (SELECT count(*)::int FROM outbox_rows) AS outbox,
       (SELECT count(*)::int FROM deliveries d
         WHERE attempt_count <> (SELECT count(*) FROM attempts a WHERE a.delivery_id = d.id)) AS miscounted,
       (SELECT count(*)::int FROM deliveries WHERE (status = 'pending') <> (next_attempt_at IS NOT NULL)) AS unfinished,

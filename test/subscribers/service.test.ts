@@ -85,9 +85,9 @@ describe('adding a person', () => {
     await expect(undone).rejects.toThrow('undo')
     expect((await subscribers.list(db, account, { limit: 1, email })).data).toEqual([])
     expect(await emitted()).toEqual([])
-    expect(await db.selectFrom('outbox').select('event_id').where('account_id', '=', account).execute()).toHaveLength(
-      (await db.selectFrom('events').select('id').where('account_id', '=', account).execute()).length,
-    )
+    expect(
+      await db.selectFrom('outbox_rows').select('event_id').where('account_id', '=', account).execute(),
+    ).toHaveLength((await db.selectFrom('events').select('id').where('account_id', '=', account).execute()).length)
   })
 })
 

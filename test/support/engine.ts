@@ -134,7 +134,16 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     })
   let workers = await runWorkers()
   const accountId = await addAccount()
-  const outbox = createOutbox({ clock, wake: () => workers.wakeFanOut() })
+  const outbox = createOutbox({
+    clock,
+    wake: () => workers.wakeFanOut(),
+    // Of the workers that run.
+    leasing: {
+      lease: (account) => workers.leasing.lease(account),
+      take: (events) => workers.leasing.take(events),
+      release: (ids) => workers.leasing.release(ids),
+    },
+  })
   const deliveries = createDeliveryService({
     queue,
     exchange,

@@ -1,4 +1,7 @@
-import type { Intake } from '../../server/delivery/intake.ts'
+import { randomUUID } from 'node:crypto'
+import type { FinishedEvent } from '../../server/delivery/finish-events.ts'
+import type { LeasedEvent } from '../../server/delivery/leased-event.ts'
+import type { FanOutMeans } from '../../server/outbox/fan-out.ts'
 import { type FlowClaim, firstFlow, type Wanted } from '../../server/queue/flow-jobs.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 
@@ -17,12 +20,25 @@ export async function claimFlows(queue: Pick<Queue, 'flows'>, count: number): Pr
   return wanted.length === 0 ? [] : queue.flows.claim(wanted)
 }
 
-/** An intake for so many deliveries, which puts the others into the queue. */
-export function intakeFor(size: number): Pick<Intake, 'size' | 'destinationOf' | 'reserve'> {
+/** Has up to so many deliveries taken in hand, and the others put into the queue. */
+export function takingFor(size: number): NonNullable<FanOutMeans['taking']> {
   let left = size
   return {
-    size: 1_000,
-    destinationOf: () => (left > 0 ? 'hand' : 'queue'),
-    reserve: () => void left--,
+    lease: randomUUID(),
+    isOpen: () => false,
+    intake: {
+      size: 1_000,
+      after: '',
+      destinationOf(names) {
+        if (names.length > left) return 'queue'
+        left -= names.length
+        return 'hand'
+      },
+    },
   }
+}
+
+/** An event to be written with deliveries that wait in the queue. */
+export function asQueued(event: LeasedEvent): FinishedEvent {
+  return { event, deliveries: event.deliveries.map((delivery) => ({ delivery, end: 'queued' })) }
 }

@@ -58,7 +58,10 @@ describe('a request of a client that traces', () => {
     const body = { email: 'ada@example.com' }
     await client.succeed(contract.subscribers.create, { body }, { headers: { traceparent } })
     const [delivered] = await receiver.received(1)
-    const { data } = await client.succeed(contract.deliveries.list, { params: { id: webhook.id }, query: {} })
+    const list = async () =>
+      (await client.succeed(contract.deliveries.list, { params: { id: webhook.id }, query: {} })).data
+    await expect.poll(list).toHaveLength(1)
+    const data = await list()
     await service.stop()
 
     const request = only('POST /v1/subscribers')

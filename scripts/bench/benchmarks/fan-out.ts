@@ -97,7 +97,7 @@ function webhooks(count: number): { urls: string[] } {
 
 /** Every round begins with the same tables. */
 async function empty(world: World): Promise<void> {
-  await sql`TRUNCATE deliveries, events, event_positions, event_counters, outbox`.execute(world.db)
+  await sql`TRUNCATE deliveries, events, event_positions, event_counters, outbox_rows`.execute(world.db)
   await sql`DELETE FROM pgboss.job WHERE name = 'deliveries'`.execute(world.db)
   await settleDown(world)
 }

@@ -17,8 +17,16 @@ export type EventsTable = {
   traceparent: string | null
 }
 
-/** The events that still await their fan-out. A row lives for milliseconds. */
-export type OutboxTable = {
+/** The events whose deliveries are not written down yet. A row lives for milliseconds. */
+export type OutboxRowsTable = OutboxView & {
+  /** The process that makes its deliveries; null: none does. */
+  lease: Generated<string | null>
+  /** Until then nobody else takes it. */
+  leased_until: Generated<Date>
+}
+
+/** Those that are not leased: what processes of the version before see and fill. */
+export type OutboxView = {
   event_id: string
   account_id: string
   type: string

@@ -71,9 +71,10 @@ const remains: Record<CongestionSign, number> = {
 
 /** Answers by which latency is judged, at least. */
 const answersOfARound = 8
-/** A round trip is slower than the baseline when it takes this many times as long, and `slackMs` beside. */
+/** A round trip is slower than the baseline when it takes this many times as long, and a slack beside. */
 const slowerFactor = 2
-const slackMs = 50
+/** That slack: less while the process is busy. Then what waits in flight waits for the process. Milliseconds. */
+const [slackMs, busySlackMs] = [50, 5]
 
 /** The limit of a flow that nothing is known of. */
 export function newFlowLimit(max: number): FlowLimit {
@@ -113,17 +114,19 @@ export type Answer = {
   counted: number
   /** What the limit grows to at most. */
   max: number
+  /** Whether this process has more to do than it can, so that a part of the latency is its own. */
+  isBusy: boolean
 }
 
 /** The endpoint has answered, whatever it said but 429 and 503. */
 export function afterAnswer(state: FlowLimit, answer: Answer): FlowLimit {
-  const { number, latencyMs, max } = answer
+  const { number, latencyMs } = answer
   const heard: FlowLimit = {
     ...state,
     answered: Math.max(state.answered, number),
     latencyMs: state.latencyMs === null ? latencyMs : state.latencyMs + (latencyMs - state.latencyMs) / 8,
   }
-  return afterRound({ ...heard, ...grown(heard, answer) }, answer, max)
+  return afterRound({ ...heard, ...grown(heard, answer) }, answer)
 }
 
 function grown({ phase, limit }: FlowLimit, { counted, max }: Answer): Pick<FlowLimit, 'phase' | 'limit'> {
@@ -138,7 +141,7 @@ function grown({ phase, limit }: FlowLimit, { counted, max }: Answer): Pick<Flow
   }
 }
 
-function afterRound(state: FlowLimit, { number, latencyMs }: Answer, max: number): FlowLimit {
+function afterRound(state: FlowLimit, { number, latencyMs, max, isBusy }: Answer): FlowLimit {
   const round = {
     ...state.round,
     answers: state.round.answers + 1,
@@ -146,7 +149,8 @@ function afterRound(state: FlowLimit, { number, latencyMs }: Answer, max: number
   }
   if (number < round.from || round.answers < answersOfARound) return { ...state, round }
   const meanMs = round.totalMs / round.answers
-  const isSlower = state.baselineMs !== null && meanMs > slowerFactor * state.baselineMs + slackMs
+  const slack = isBusy ? busySlackMs : slackMs
+  const isSlower = state.baselineMs !== null && meanMs > slowerFactor * state.baselineMs + slack
   // Slow with few requests is how the endpoint is, and not what many of them make of it.
   const isHowItIs = isSlower && state.round.limit <= initialLimit
   const next: FlowLimit = {

@@ -41,7 +41,12 @@ export type RequestState = 'reserved' | 'running' | 'silent' | 'settling' | 'fre
 
 /** What a request says of its endpoint when it is over. */
 export type RequestEnd =
-  | { kind: 'answered'; latencyMs: number }
+  | {
+      kind: 'answered'
+      latencyMs: number
+      /** Whether this process has more to do than it can. Default: no. */
+      isBusy?: boolean
+    }
   | { kind: 'congested'; sign: Exclude<CongestionSign, 'silent' | 'slower'> }
 
 /** Why a flow that has work starts nothing at this moment. */

@@ -40,6 +40,13 @@ export const defaultSettings: SchedulerSettings = {
 
 /** What a flow starts in this time may be taken in hand. Milliseconds. */
 const aheadMs = 100
+/** A flow whose answers take longer is slow: what it cannot start waits in the queue. Milliseconds. */
+const quickMs = 250
+
+/** How many deliveries a flow starts in `aheadMs`. */
+function aheadOf({ limit, latencyMs }: FlowLimit): number {
+  return latencyMs === null ? initialLimit : Math.floor((limit * aheadMs) / Math.max(1, latencyMs))
+}
 
 type Host = {
   held: number
@@ -197,17 +204,17 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     }
     // What is reserved may come to nothing: a limit grows by what was in flight.
     const counted = flow.running + (state === 'silent' ? 1 : 0)
-    flow.limit = afterAnswer(flow.limit, { number, latencyMs: how.latencyMs, counted, max: flowMax })
+    const { latencyMs, isBusy = false } = how
+    flow.limit = afterAnswer(flow.limit, { number, latencyMs, counted, max: flowMax, isBusy })
   }
 
   function mayTakeInHand(name: FlowName): number {
     const flow = flows.get(name.flow)
     const held = accounts.get(name.account)?.inHand ?? 0
-    const { phase, limit, latencyMs } = flow?.limit ?? newFlowLimit(flowMax)
-    if (phase === 'stalled') return 0
-    const ahead = latencyMs === null ? initialLimit : (limit * aheadMs) / Math.max(1, latencyMs)
+    const limit = flow?.limit ?? newFlowLimit(flowMax)
+    if (limit.phase === 'stalled') return 0
     const own = flow === undefined ? 0 : flow.inHand + flow.expected
-    return Math.max(0, Math.min(Math.floor(ahead) - own, roomFor(hand, held, inHand)))
+    return Math.max(0, Math.min(aheadOf(limit) - own, roomFor(hand, held, inHand)))
   }
 
   /** Whether a flow waits for places that requests of its account hold which hang: that may take long. */
@@ -253,8 +260,12 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       const flow = flows.get(name.flow)
       // What waits in the queue goes first.
       if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
-      if (flow === undefined || flow.limit.phase === 'stalled' || waitsForSilent(flow)) return 'queue'
-      return (flow.limit.latencyMs ?? Number.POSITIVE_INFINITY) <= aheadMs ? 'later' : 'queue'
+      const limit = flow?.limit ?? newFlowLimit(flowMax)
+      const { phase, latencyMs } = limit
+      const isQuick = phase !== 'stalled' && latencyMs !== null && latencyMs <= quickMs
+      // Where nothing of it is ever in hand, later never comes.
+      if (!isQuick || aheadOf(limit) < 1) return 'queue'
+      return flow !== undefined && waitsForSilent(flow) ? 'queue' : 'later'
     },
     takeInHand(name, count) {
       const flow = flowOf(name)

@@ -48,7 +48,7 @@ function play(list: typeof steps extends fc.Arbitrary<infer T> ? T : never, seen
       game.ended = number
       game.state =
         step.do === 'answer'
-          ? afterAnswer(game.state, { number, latencyMs: step.latencyMs, counted, max })
+          ? afterAnswer(game.state, { number, latencyMs: step.latencyMs, counted, max, isBusy: false })
           : afterSign(game.state, { number, sign: step.sign, max })
     }
     seen(game)
@@ -57,7 +57,7 @@ function play(list: typeof steps extends fc.Arbitrary<infer T> ? T : never, seen
 }
 
 /** Keeps a flow busy with an endpoint that answers at once, for so many round trips. */
-function recover(from: FlowLimit, roundTrips: number, latencyMs: number): FlowLimit {
+function recover(from: FlowLimit, roundTrips: number, latencyMs: number, isBusy = false): FlowLimit {
   let state = from
   for (let trip = 0; trip < roundTrips; trip++) {
     const numbers: number[] = []
@@ -66,7 +66,7 @@ function recover(from: FlowLimit, roundTrips: number, latencyMs: number): FlowLi
       state = afterBegin(state)
     }
     numbers.forEach((number) => {
-      state = afterAnswer(state, { number, latencyMs, counted: numbers.length, max })
+      state = afterAnswer(state, { number, latencyMs, counted: numbers.length, max, isBusy })
     })
   }
   return state
@@ -146,7 +146,7 @@ describe('the limit of a flow', () => {
   it('does not grow while it is not nearly reached', () => {
     let state = newFlowLimit(max)
     for (let count = 0; count < 100; count++) {
-      state = afterAnswer(afterBegin(state), { number: state.begun, latencyMs: 10, counted: 1, max })
+      state = afterAnswer(afterBegin(state), { number: state.begun, latencyMs: 10, counted: 1, max, isBusy: false })
     }
     expect(state.limit).toBe(4)
   })
@@ -159,12 +159,19 @@ describe('the limit of a flow', () => {
     expect(Math.floor(recover(slower, 100, 400).limit)).toBe(max)
   })
 
+  it('goes down with less while the process is busy, since what waits in flight waits for the process', () => {
+    const quick = recover(newFlowLimit(max), 8, 10)
+    expect(recover(quick, 3, 60).limit).toBe(quick.limit)
+    expect(recover(quick, 3, 60, true).limit).toBeLessThan(quick.limit)
+    expect(recover(quick, 30, 24, true).limit).toBe(max)
+  })
+
   it('is one when nobody answers, and doubles again from the first answer on', () => {
     const busy = recover(newFlowLimit(max), 4, 10)
     const number = busy.begun
     const stalled = afterSign({ ...busy, begun: number + 30 }, { number, sign: 'silent', max })
     expect(stalled).toMatchObject({ phase: 'stalled', limit: 1 })
-    const heard = afterAnswer(stalled, { number: number + 30, latencyMs: 10, counted: 1, max })
+    const heard = afterAnswer(stalled, { number: number + 30, latencyMs: 10, counted: 1, max, isBusy: false })
     expect(heard).toMatchObject({ phase: 'slow_start', limit: 2 })
     expect(Math.floor(recover(heard, 5, 10).limit)).toBe(max)
   })
@@ -172,7 +179,10 @@ describe('the limit of a flow', () => {
   it('is only a little smaller when one of many is not answered', () => {
     const busy = recover(newFlowLimit(max), 4, 10)
     const number = busy.begun
-    const later = afterAnswer({ ...busy, begun: number + 30 }, { number: number + 20, latencyMs: 10, counted: 20, max })
+    const later = afterAnswer(
+      { ...busy, begun: number + 30 },
+      { number: number + 20, latencyMs: 10, counted: 20, max, isBusy: false },
+    )
     expect(afterSign(later, { number, sign: 'silent', max })).toMatchObject({ phase: 'additive', limit: 64 * 0.7 })
   })
 })

@@ -89,7 +89,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     const limit = expectedOf(one)
     const next =
       how.kind === 'answered'
-        ? afterAnswer(limit, { number, latencyMs: how.latencyMs, counted, max })
+        ? afterAnswer(limit, { number, latencyMs: how.latencyMs, counted, max, isBusy: false })
         : afterSign(limit, { number, sign: how.sign, max })
     expected.set(one.name.flow, next)
   }

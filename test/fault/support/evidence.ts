@@ -30,7 +30,7 @@ export async function verdict(trial: Trial, { patienceMs = 60_000 }: { patienceM
 /** Whether no event awaits its fan-out, and no delivery is to be made. */
 export async function isDone(db: Db): Promise<boolean> {
   const { rows } = await sql<{ left: boolean }>`
-    SELECT EXISTS (SELECT FROM outbox) OR EXISTS (SELECT FROM deliveries WHERE status = 'pending') AS left
+    SELECT EXISTS (SELECT FROM outbox_rows) OR EXISTS (SELECT FROM deliveries WHERE status = 'pending') AS left
   `.execute(db)
   return rows[0]?.left === false
 }
@@ -42,7 +42,7 @@ async function gather({ db, ledger, recorder }: Trial): Promise<Evidence> {
     .where('sample', '=', false)
     .execute()
   const webhooks = await db.selectFrom('webhooks').select(['id', 'account_id', 'url', 'events']).execute()
-  const outbox = await db.selectFrom('outbox').select('event_id').execute()
+  const outbox = await db.selectFrom('outbox_rows').select('event_id').execute()
   return {
     ledger,
     events: events.map(({ account_id: accountId, ...event }) => ({
@@ -72,15 +72,10 @@ async function deliveriesWithJobs(db: Db): Promise<Evidence['deliveries']> {
         .selectFrom('deliveries')
         .select(['id', 'webhook_id as webhookId', 'event_id as eventId', 'status'])
         .execute()
-      // Of its own, or, until it is settled, the one of those it is kept with, which ends with the last of them.
-      const jobs = await sql<{ id: string; kept: string[] | null }>`
-        SELECT id, data -> 'deliveryIds' AS kept FROM pgboss.job WHERE name IN ('deliveries', 'kept') AND state <= 'active'
+      const jobs = await sql<{ id: string }>`
+        SELECT id FROM pgboss.job WHERE name = 'deliveries' AND state <= 'active'
       `.execute(trx)
       const queued = new Set(jobs.rows.map(({ id }) => id))
-      const kept = new Set(jobs.rows.flatMap(({ kept: together }) => together ?? []))
-      return rows.map((row) => ({
-        ...row,
-        hasJob: queued.has(uuidOf(row.id)) || (row.status === 'pending' && kept.has(row.id)),
-      }))
+      return rows.map((row) => ({ ...row, hasJob: queued.has(uuidOf(row.id)) }))
     })
 }

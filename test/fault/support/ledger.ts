@@ -12,14 +12,14 @@ export type Ledger = {
   /** Notes claims whose holder died with them: each explains one request more than one. */
   lose(claims: Iterable<LostClaim>): void
   readonly marks: ReadonlyMap<string, Fate>
-  /** How many claims of a delivery were lost. */
-  lostClaimsOf(deliveryId: string): number
+  /** How many claims of a delivery, or leases of an event, were lost. */
+  lostClaimsOf(id: string): number
 }
 
 export type Fate = 'unknown' | 'acknowledged' | 'rolled back'
 
-/** One claim of one delivery; a delivery claimed again has another time. */
-export type LostClaim = { deliveryId: string; claimedAt: Date }
+/** One claim of a delivery, or one lease of an event. What is claimed again has another time. */
+export type LostClaim = { of: string; claimedAt: Date }
 
 export function createLedger(): Ledger {
   const marks = new Map<string, Fate>()
@@ -30,12 +30,12 @@ export function createLedger(): Ledger {
     acknowledge: (mark) => void marks.set(mark, 'acknowledged'),
     rollBack: (mark) => void marks.set(mark, 'rolled back'),
     lose(claims) {
-      for (const { deliveryId, claimedAt } of claims) {
-        const times = lost.get(deliveryId) ?? new Set()
-        lost.set(deliveryId, times.add(claimedAt.getTime()))
+      for (const { of, claimedAt } of claims) {
+        const times = lost.get(of) ?? new Set()
+        lost.set(of, times.add(claimedAt.getTime()))
       }
     },
     marks,
-    lostClaimsOf: (deliveryId) => lost.get(deliveryId)?.size ?? 0,
+    lostClaimsOf: (id) => lost.get(id)?.size ?? 0,
   }
 }

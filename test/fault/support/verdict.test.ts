@@ -61,8 +61,8 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
     'a duplicate more than claims were lost',
     'was delivered 3 times, and 1',
     ({ ledger }) => {
-      ledger.lose([{ deliveryId: 'dlv_1', claimedAt: new Date(1) }])
-      ledger.lose([{ deliveryId: 'dlv_1', claimedAt: new Date(1) }])
+      ledger.lose([{ of: 'dlv_1', claimedAt: new Date(1) }])
+      ledger.lose([{ of: 'dlv_1', claimedAt: new Date(1) }])
       return { arrivals: [arrival, arrival, arrival] }
     },
   ],
@@ -81,7 +81,7 @@ test.each<[string, string, Parameters<typeof allWell>[0]]>([
 
 test('forgives a duplicate for each claim that was lost', () => {
   const evidence = allWell(({ ledger }) => {
-    ledger.lose([{ deliveryId: 'dlv_1', claimedAt: new Date(1) }])
+    ledger.lose([{ of: 'dlv_1', claimedAt: new Date(1) }])
     return { arrivals: [arrival, arrival] }
   })
   expect(judge(evidence)).toEqual([])

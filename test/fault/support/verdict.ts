@@ -59,7 +59,7 @@ function* wrongDeliveries({ ledger, events, webhooks, deliveries, arrivals }: Ev
       if (rows.length !== 1) yield `${what} has ${rows.length} deliveries`
       const times = taken.get(`${webhook.path} ${event.id}`)?.length ?? 0
       if (times === 0) yield `${what} was not delivered`
-      const lost = rows.reduce((sum, row) => sum + ledger.lostClaimsOf(row.id), 0)
+      const lost = rows.reduce((sum, row) => sum + ledger.lostClaimsOf(row.id), ledger.lostClaimsOf(event.id))
       if (times > 1 + lost) yield `${what} was delivered ${times} times, and ${lost} of its claims were lost`
     }
   }
