@@ -18,8 +18,6 @@ export type Taken = {
   leased: readonly LeasedEvent[]
   /** The last event that was read. Null: there is none after it. */
   last: string | null
-  /** Whether there may be more that can be taken. */
-  isFull: boolean
 }
 
 /** Has events come into hand: from the fan-out of the same process, and from its own requests. */
@@ -52,7 +50,7 @@ const patienceMs = 100
 const behindMs = 1_000
 
 export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
-  /** A flow of which the last batch left an event for later. */
+  /** The last batch left an event of this flow for later. */
   let awaited: FlowName | null = null
   let endWait: (() => void) | null = null
   let isClosed = false

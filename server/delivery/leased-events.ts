@@ -39,7 +39,7 @@ export type LeasedEvents = {
   end(held: Held, settlement: Settlement): boolean
   /** A delivery that is not attempted after all is to wait in the queue. False: as above. */
   putBack(held: Held): boolean
-  /** Whether it was told of the end of an attempt that is not written down yet. */
+  /** Whether its attempt is over, or it was put back, and that is not written down yet. */
   hasEnd(held: Held): boolean
   /** How many deliveries of open events there are, and events without any. */
   size(): number
@@ -61,7 +61,7 @@ export type LeasedEventsOptions = {
   onSettled: (held: readonly Held[]) => void
   /** Told of deliveries that wait in the queue now. */
   onQueued: (held: readonly Held[]) => void
-  /** Told of what `end` or `putBack` was told of while it was being written as claimed: it goes the usual way. */
+  /** Called for a delivery that ended, or was put back, while it was being written as claimed: it is settled or handed back. */
   onLate: (held: Held, end: Settlement | 'queued') => void
   /** Told when events were given back. */
   onReleased: () => void
@@ -76,6 +76,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
   const open = new Map<string, Open>()
   const parts = new Map<Held, Part>()
   let timer: NodeJS.Timeout | undefined
+  let isStopping = false
 
   const finishing = startBatches<Open>({
     size: batchSize,
@@ -170,7 +171,9 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
     },
     isOpen: (eventId) => open.has(eventId),
     release(eventIds) {
-      for (const id of eventIds) releasing.add(id)
+      if (!isStopping) for (const id of eventIds) releasing.add(id)
+      // A transaction has committed after the worker had stopped.
+      else if (eventIds.length > 0) giveBack(eventIds).catch(onError)
     },
     end(held, settlement) {
       const part = parts.get(held)
@@ -192,6 +195,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
     size: () => Math.max(parts.size, open.size),
     idleMs: () => Math.max(finishing.idleMs(), releasing.idleMs()),
     async stop(deadline) {
+      isStopping = true
       clearTimeout(timer)
       for (const one of open.values()) makeDue(one)
       await finishing.stop(deadline)

@@ -3,7 +3,7 @@ import { type FlowHead, firstFlow } from '../queue/flow-jobs.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { FlowName, Scheduler } from './scheduling/scheduler-types.ts'
 
-/** Looks through the flows of the queue, so that those are found that nobody told this process of. */
+/** Looks through the flows of the queue, and so finds work that other processes have put there. */
 export type Walk = {
   /** Has it go on at once, and look at this flow first. */
   wake(flow?: number): void

@@ -171,7 +171,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
-  /** Hands back what is not attempted after all. Where its webhook is gone it is canceled when it is claimed. */
+  /** Hands back what is not attempted after all. Where its webhook is gone or disabled it is canceled then. */
   async function putBack(one: Held, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null

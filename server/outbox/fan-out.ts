@@ -84,7 +84,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     for (const row of waiting) {
       if (deliveries >= maxDeliveries) break
       last = row.event_id
-      // Nobody takes it out meanwhile: it is locked here.
+      // It stays in the outbox meanwhile, since its row is locked.
       if (taking?.isOpen(row.event_id)) {
         renewed.push(row.event_id)
         continue

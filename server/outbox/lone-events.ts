@@ -1,3 +1,4 @@
+import type { CompiledQuery } from 'kysely'
 import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
 import { QueryBehindCommit } from '../database/prepared.ts'
@@ -37,13 +38,14 @@ export type LoneEventsOptions = {
 
 export function createLoneEvents({ clock, leasing, tracer = noTracer }: LoneEventsOptions): LoneEvents {
   const added = new WeakMap<Trx, OutboxEvent[]>()
+  let compiled: CompiledQuery<TargetRow> | undefined
 
   async function readTargets(trx: Trx, events: readonly OutboxEvent[]): Promise<void> {
     let readAt = 0
     let startedAt = clock.now()
     const accountIds = () => [...new Set(events.map(({ accountId }) => accountId))]
     const types = () => [...new Set(events.map(({ type }) => type))]
-    const compiled = selectTargets([], []).compile(trx)
+    compiled ??= selectTargets([], []).compile(trx)
     const query = new QueryBehindCommit<TargetRow>(compiled, {
       name: 'find_targets',
       parameters() {

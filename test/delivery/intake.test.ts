@@ -53,7 +53,7 @@ function fill(intake: Intake, name: FlowName): number {
   return count
 }
 
-const atEnd = { leased: [], last: null, isFull: false }
+const atEnd = { leased: [], last: null }
 
 describe('an intake', () => {
   test('has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
@@ -102,7 +102,7 @@ describe('an intake', () => {
       const intake = await opening
       fill(intake, flow)
       expect(intake.destinationOf([flow])).toBe('later')
-      intake.fill({ ...atEnd, last, isFull: true })
+      intake.fill({ ...atEnd, last })
       // All of it is taken in hand, and nobody starts anything.
       scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
       return intake.after

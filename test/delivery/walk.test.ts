@@ -4,28 +4,23 @@ import { createScheduler, defaultSettings } from '../../server/delivery/scheduli
 import { startWalk, type Walk } from '../../server/delivery/walk.ts'
 import { newId } from '../../server/ids.ts'
 import { firstFlow } from '../../server/queue/flow-jobs.ts'
-import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import type { Queue } from '../../server/queue/queue.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { startTestQueue } from '../support/queue.ts'
 
 /** More than one look takes in. */
 const flows = 1_500
 
 let database: TestDatabase
 let queue: Queue
+let stop: () => Promise<void>
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  const onError = (error: Error) => {
-    throw error
-  }
-  queue = await startQueue({ connectionString: database.connectionString, works: false, onError })
+  ;({ database, queue, stop } = await startTestQueue())
   const inADay = new Date(Date.now() + 86_400_000)
   await put(Array.from({ length: flows }, (_, index) => ({ flow: firstFlow + index, dueAt: inADay })))
 })
-afterEach(async () => {
-  await queue.stop()
-  await database.drop()
-})
+afterEach(() => stop())
 
 async function put(jobs: readonly { flow: number; dueAt: Date | null }[]): Promise<void> {
   const all = jobs.map((job) => ({ ...job, deliveryId: newId('delivery', new Date()) }))

@@ -88,6 +88,15 @@ describe('an event that comes alone', () => {
     expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
   })
 
+  it('is left to other processes when this one stops before its commit', async () => {
+    await engine.addWebhook(receiver.url)
+    await inTransaction(engine.db, async (trx) => {
+      await outbox().append(trx, live(engine.accountId), [deleted()])
+      await engine.workers.stop(1_000)
+    })
+    await expect.poll(async () => (await outboxRows()).map(({ isLeased }) => isLeased)).toEqual([false])
+  })
+
   it('leaves the outbox also when no webhook receives it', async () => {
     await engine.emit()
     await expect.poll(outboxRows).toEqual([])

@@ -4,26 +4,21 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId, uuidOf } from '../../server/ids.ts'
 import { firstFlow, noFlow } from '../../server/queue/flow-jobs.ts'
-import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import type { Queue } from '../../server/queue/queue.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { startTestQueue } from '../support/queue.ts'
 import { columnsOfJobs } from './columns-of-jobs.ts'
 
 const [one, other, third] = [firstFlow + 1, firstFlow + 2, firstFlow + 3] as const
 
 let database: TestDatabase
 let queue: Queue
+let stop: () => Promise<void>
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  const onError = (error: Error) => {
-    throw error
-  }
-  queue = await startQueue({ connectionString: database.connectionString, works: false, onError })
+  ;({ database, queue, stop } = await startTestQueue())
 })
-afterEach(async () => {
-  await queue.stop()
-  await database.drop()
-})
+afterEach(() => stop())
 
 /** Puts so many into a flow, due so many minutes from now each. Returns their ids. */
 async function put(flow: number, ...minutes: number[]): Promise<string[]> {

@@ -3,28 +3,23 @@ import { PgBoss } from 'pg-boss'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/ids.ts'
-import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import type { Queue } from '../../server/queue/queue.ts'
+import type { TestDatabase } from '../support/database.ts'
 import { claimFlows, someFlow } from '../support/flows.ts'
 import { keepAsBefore } from '../support/kept.ts'
+import { startTestQueue } from '../support/queue.ts'
 
 const deliveryIds = Array.from({ length: 3 }, () => newId('delivery', new Date()))
 const [one, other] = deliveryIds as [string, string]
 
 let database: TestDatabase
 let queue: Queue
+let stop: () => Promise<void>
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  const onError = (error: Error) => {
-    throw error
-  }
-  queue = await startQueue({ connectionString: database.connectionString, works: false, onError })
+  ;({ database, queue, stop } = await startTestQueue())
 })
-afterEach(async () => {
-  await queue.stop()
-  await database.drop()
-})
+afterEach(() => stop())
 
 const keep = () => keepAsBefore(database.db, deliveryIds)
 

@@ -23,7 +23,7 @@ export type Way = {
   /** Memory of the process at present. Bytes. */
   memory(): Promise<number>
   requests: LoadOptions['requests']
-  /** Whose ids the receiver is told, and whose rows nothing changes after their commit. */
+  /** The table of the rows whose ids are sent to the receiver. They do not change after their commit. */
   table: 'events' | 'subscribers'
 }
 

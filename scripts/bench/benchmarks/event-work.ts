@@ -47,7 +47,7 @@ export async function countWork(
   await using service = await startService(processes, world, { name: 'service, counted', env })
   const way: Way = { name: 'service, counted', url: service.url, memory: service.memory, requests, table: 'events' }
 
-  /** Counts what is done meanwhile, and after it until all is told. */
+  /** Counts the work from the start of `work` until PostgreSQL has reported all of it. */
   async function count(work: () => Promise<number>): Promise<{ events: number; seconds: number; work: Work }> {
     await receiver.reset('nothing')
     const before = await readWork(world, proxy)

@@ -149,7 +149,7 @@ export async function createLab(
       })
       const beginLoad = (load: Load, requests: LoadOptions['requests'], [perSecond, status]: [number, number]) => {
         const running = load.run(optionsOf(requests, perSecond, longSeconds), status)
-        // Whoever ends it is told of its failure.
+        // `end` rejects with its failure.
         running.catch(() => undefined)
         const ongoing: Ongoing = {
           async end() {

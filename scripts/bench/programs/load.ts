@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
-/* Clients of the API: sends requests as fast as they are answered, or at a fixed rate, until it is told to stop. */
+/* Clients of the API: send requests as fast as they are answered, or at a fixed rate, until they are stopped. */
 
 const requestSchema = z.object({
   method: z.enum(['GET', 'POST', 'PATCH']),

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 
 /**
  * An event in the outbox can be leased to a process, which makes its deliveries before it writes them down. Until the
- * lease lapses, nobody else takes the event.
+ * lease lapses, other processes leave the event alone.
  *
  * Processes of the version before know nothing of leases. They find a view where the table was, which shows what is not
  * leased: they insert, lock and delete through it. The trigger that gives positions stays with the table.

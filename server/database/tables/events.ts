@@ -21,7 +21,7 @@ export type EventsTable = {
 export type OutboxRowsTable = OutboxView & {
   /** The process that makes its deliveries; null: none does. */
   lease: Generated<string | null>
-  /** Until then nobody else takes it. */
+  /** When the lease lapses: until then other processes leave the event alone. */
   leased_until: Generated<Date>
 }
 
