@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
+import { lockedDeliveries } from './lock-order.ts'
 import { pageOfPending } from './pending.ts'
 import { cancelRecovery } from './recovery-queries.ts'
 
@@ -46,9 +47,7 @@ export async function cancelRest(
 export async function cancelDeliveries(trx: Trx, queue: Queue, deliveryIds: readonly string[]): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     UPDATE deliveries SET status = 'canceled', completed_at = ${queueNow}, next_attempt_at = NULL
-    WHERE id = ANY(ARRAY(
-      SELECT id FROM deliveries WHERE id = ANY(${deliveryIds}::text[]) AND status = 'pending' ORDER BY id FOR UPDATE
-    ))
+    WHERE id = ANY(ARRAY(${lockedDeliveries(sql`${deliveryIds}`)})) AND status = 'pending'
     RETURNING id
   `.execute(trx)
   await queue.remove(

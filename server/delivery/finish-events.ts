@@ -33,7 +33,7 @@ export async function finishEvents(
   if (settlements.some(({ verdict }) => verdict.kind !== 'succeeded')) {
     return inTransaction(db, async (trx) => {
       // The webhooks first, as everywhere.
-      const states = await lockAffected(trx, settlements)
+      const states = await lockAffected(trx, settlements, webhooksOfUnended(events))
       const { written } = await write({ handle: trx, queue }, lease, events)
       await recordHealth(trx, queue, healthChanges(writtenOf(events, written), states))
       return written
@@ -47,6 +47,12 @@ export async function finishEvents(
     })
   }
   return written
+}
+
+/** Webhooks that `write` locks because a delivery of theirs becomes pending without an attempt. */
+function webhooksOfUnended(events: readonly FinishedEvent[]): string[] {
+  const unended = events.flatMap(({ deliveries }) => deliveries.filter(({ end }) => typeof end === 'string'))
+  return [...new Set(unended.map(({ delivery }) => delivery.webhookId))]
 }
 
 function settlementsOf({ deliveries }: FinishedEvent): Settlement[] {

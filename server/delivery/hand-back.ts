@@ -3,6 +3,7 @@ import type { Db } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Claim } from './load.ts'
+import { lockedDeliveries } from './lock-order.ts'
 
 /** Deliveries handed back by one statement. */
 const batchSize = 500
@@ -31,8 +32,7 @@ async function endClaims({ db, queue }: { db: Db; queue: Queue }, batch: readonl
       ${batch.map(({ delivery }) => delivery.webhook.flow)}::int[]
     ) AS i (id, job_id, run, position, retry_count, flow)
     JOIN deliveries d ON d.id = i.id AND d.run = i.run AND d.schedule_position = i.position
-    -- Repeated so that the planner uses an index, however old its statistics are.
-    WHERE d.status = 'pending' AND d.id = ANY(${ids}::text[])
+    WHERE d.status = 'pending' AND d.id = ANY(ARRAY(${lockedDeliveries(sql`${ids}`)}))
   `
   await queue.handingBack(uuids, unchanged).execute(db)
 }

@@ -4,6 +4,7 @@ import type { Db } from '../database/connection.ts'
 import { uuidOf } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { loggedAnswer } from './exchange.ts'
+import { lockedDeliveries } from './lock-order.ts'
 import type { Settlement } from './settlement.ts'
 
 /**
@@ -30,7 +31,7 @@ export async function settleSuccesses(
   if (settlements.length === 0) return { wereFailing: false }
   const webhookIds = [...new Set(settlements.map(({ delivery }) => delivery.webhookId))]
   const ids = settlements.map(({ delivery }) => delivery.id)
-  const idArray = plainArray(ids)
+  const idArray = sql`${plainArray(ids)}`
   const answers = settlements.map(({ outcome }) => loggedAnswer(outcome))
   const { rows } = await sql<{ were_failing: boolean }>`
     WITH input AS (
@@ -53,8 +54,7 @@ export async function settleSuccesses(
         next_attempt_at = CASE WHEN d.run = i.run THEN NULL ELSE d.next_attempt_at END,
         completed_at = CASE WHEN d.run = i.run THEN ${queueNow} ELSE d.completed_at END
       FROM input i
-      -- Repeated so that the planner uses an index, however old its statistics are.
-      WHERE d.id = i.id AND d.id = ANY(${idArray}::text[]) AND ${isUnrecorded}
+      WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(idArray)})) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.run = i.run AS is_current
     ), logged AS (
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, reposted)

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { loggedAnswer } from './exchange.ts'
+import { lockedDeliveries } from './lock-order.ts'
 import { isUnrecorded, settleSuccesses } from './settle-successes.ts'
 import type { Settlement } from './settlement.ts'
 import type { Verdict } from './verdict.ts'
@@ -100,8 +101,7 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
           WHEN i.delay_seconds IS NULL THEN ${queueNow}
         END
       FROM input i
-      -- Repeated so that the planner uses an index, as in settleSuccesses.
-      WHERE d.id = i.id AND d.id = ANY(${ids}::text[]) AND ${isUnrecorded}
+      WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(sql`${ids}`)})) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.next_attempt_at, d.run = i.run AS is_current
     ), logged AS (
       INSERT INTO attempts

@@ -38,11 +38,17 @@ export type HealthChanges = {
  * Locks the webhooks whose health a batch may change, in one order, and answers their state; a success
  * changes nothing for a webhook that is not failing. Done before their deliveries are touched, as
  * everywhere: a request that disables a webhook locks it first too.
+ *
+ * @param also Ids of other webhooks that the transaction is going to lock. Default: none.
  */
-export async function lockAffected(trx: Trx, settlements: readonly Settlement[]): Promise<WebhookState[]> {
-  const ids = [...new Set(settlements.map(({ delivery }) => delivery.webhookId))]
+export async function lockAffected(
+  trx: Trx,
+  settlements: readonly Settlement[],
+  also: readonly string[] = [],
+): Promise<WebhookState[]> {
+  const ids = [...new Set([...settlements.map(({ delivery }) => delivery.webhookId), ...also])]
   const failures = settlements.filter(({ verdict }) => verdict.kind !== 'succeeded')
-  const failed = [...new Set(failures.map(({ delivery }) => delivery.webhookId))]
+  const failed = [...new Set([...failures.map(({ delivery }) => delivery.webhookId), ...also])]
   const { rows } = await sql<WebhookState>`
     SELECT id, url, failing_since IS NOT NULL AS failing, failing_attempts AS attempts,
       COALESCE(failing_since <= ${queueNow} - make_interval(secs => ${failingLimitMs / 1000}), false) AS expired

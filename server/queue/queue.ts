@@ -169,11 +169,16 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
     `,
     async drop(handle, claimed) {
       if (claimed.length === 0) return
-      await boss.deleteJob(
-        deliveryQueue,
-        claimed.map(({ claim }) => claim),
-        { db: inside(handle) },
-      )
+      const ids = claimed.map(({ claim }) => claim.id)
+      const counts = claimed.map(({ claim }) => claim.retryCount)
+      await sql`
+        DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(
+          SELECT j.id FROM ${jobs} j JOIN unnest(${ids}::uuid[], ${counts}::int[]) AS i (id, retry_count) ON j.id = i.id
+          WHERE j.name = ${deliveryQueue} AND j.id = ANY(${ids}::uuid[]) AND j.state = 'active'
+            AND j.retry_count = i.retry_count
+          FOR UPDATE OF j SKIP LOCKED
+        ))
+      `.execute(handle)
     },
     async giveBack(claimed) {
       await boss.fail(
