@@ -17,8 +17,8 @@ import { rounds, within } from './support/rounds.ts'
 /** An account holds fewer than four times those that are free. */
 const [places, mostOfOne] = [64, 52]
 const endpointMax = 16
-/** Requests of an account at one host. */
-const hostMax = 2 * endpointMax
+/** Requests of an account at one host, to endpoints that are not known to answer: half of all. */
+const unansweredMax = endpointMax
 
 /** Events of a calm tenant, each of which is committed when the one before has arrived. */
 const calmEvents = rounds({ short: 15, long: 300 })
@@ -68,7 +68,11 @@ async function changeUrls({ db }: Engine, { accountId, endpoint }: Tenant, step:
 }
 
 /** Has each of so many events arrive before the next is committed. Before each of them something else is done. */
-async function arriveOneByOne(tenant: Tenant, count: number, before: (number: number) => Promise<unknown>) {
+async function arriveOneByOne(
+  tenant: Pick<Tenant, 'endpoint' | 'emit'>,
+  count: number,
+  before: (number: number) => Promise<unknown>,
+) {
   for (let number = 1; number <= count; number++) {
     await before(number)
     const arrived = tenant.endpoint.requests.length
@@ -79,7 +83,7 @@ async function arriveOneByOne(tenant: Tenant, count: number, before: (number: nu
 
 describe('a tenant whose endpoints never answer', () => {
   it.each([
-    { hosts: 'one host', host: `'one'`, most: hostMax },
+    { hosts: 'one host', host: `'one'`, most: unansweredMax },
     { hosts: 'hosts of their own', host: 'lower(right(id, 20))', most: mostOfOne },
   ])(
     'starves nobody by changing the URLs of 30 webhooks all the time, at $hosts',
@@ -100,6 +104,21 @@ describe('a tenant whose endpoints never answer', () => {
       expect(calm.endpoint.requests).toHaveLength(calmEvents + 5)
     },
   )
+
+  it('delays none of its own that answers behind the same host', within(2), async () => {
+    await using engine = await start()
+    await using hostile = await addTenant(engine, silence)
+    await using endpoint = await startEndpoint(answer(200))
+    const url = `http://one.test:${endpoint.port}/hook`
+    const webhookId = await engine.addWebhook(url, ['contact.deleted'], hostile.accountId)
+    await hostile.emit()
+    await engine.deliveriesOf(webhookId, ([first]) => first?.status === 'succeeded')
+    await hostile.addWebhooks(30)
+    await arriveOneByOne({ endpoint, emit: hostile.emit }, calmEvents, async () => undefined)
+    await hostile.endpoint.received(unansweredMax)
+    await arriveOneByOne({ endpoint, emit: hostile.emit }, calmEvents, async () => undefined)
+    expect(hostile.endpoint.requests).toHaveLength(unansweredMax)
+  })
 
   it('has no more in flight at a URL for 200 webhooks than for one', within(2), async () => {
     // No request is silent for too long.
@@ -254,5 +273,5 @@ it('all of these at once: everybody else gets theirs', within(2), async () => {
   ])
   expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
   expect(odd.endpoint.mostAtOnce()).toBeGreaterThan(initialLimit)
-  expect(changing.endpoint.requests.length).toBeLessThanOrEqual(hostMax)
+  expect(changing.endpoint.requests.length).toBeLessThanOrEqual(unansweredMax)
 })

@@ -90,6 +90,11 @@ export function newFlowLimit(max: number): FlowLimit {
   }
 }
 
+/** Whether an endpoint answers, as far as is known: it has, and it is not one that nobody hears from now. */
+export function isAnswered({ phase, latencyMs }: FlowLimit): boolean {
+  return phase !== 'stalled' && latencyMs !== null
+}
+
 /** Whether a flow may have one more request in flight, beside `counted` that have not been silent for too long. */
 export function hasRoom(state: FlowLimit, counted: number): boolean {
   return counted < Math.floor(state.limit)

@@ -7,6 +7,7 @@ import {
   type FlowLimit,
   hasRoom,
   initialLimit,
+  isAnswered,
   newFlowLimit,
   patienceMs,
 } from './flow-limit.ts'
@@ -26,8 +27,9 @@ import { mayHoldMore, roomFor } from './threshold.ts'
  * Which flow starts a request next. No I/O, no clock and no timers: whoever owns a scheduler tells it what happens
  * and when. See docs/delivery-engine.md.
  *
- * A flow may start when it has work, its limit has room and its host is below the ceiling. Accounts with such flows
- * take turns, and within an account its flows do, one start each.
+ * A flow may start when it has work, its limit has room and its host is below the ceiling. Of that, flows whose endpoints
+ * are not known to answer have one half at most. Accounts with such flows take turns, and within an account its flows do,
+ * one start each.
  */
 
 export const defaultSettings: SchedulerSettings = {
@@ -50,8 +52,10 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
 
 type Host = {
   held: number
-  /** Those that wait for the ceiling. */
-  waiting: Ring<Flow>
+  /** Of these, those of flows whose endpoints are not known to answer. */
+  unanswered: number
+  /** Flows that wait for the ceiling, by whether their endpoints are known to answer. */
+  waiting: { answered: Ring<Flow>; unanswered: Ring<Flow> }
   flows: number
 }
 
@@ -81,8 +85,13 @@ type Flow = {
   /** Those held that are not silent: reserved or running. */
   counted: number
   running: number
-  state: 'no_work' | 'at_limit' | 'at_host_limit' | 'ready'
+  /** `at_host_limit`: its endpoint answers. `unanswered_at_host_limit`: that is not known. */
+  state: 'no_work' | 'at_limit' | 'at_host_limit' | 'unanswered_at_host_limit' | 'ready'
   usedAt: number
+}
+
+function newHost(): Host {
+  return { held: 0, unanswered: 0, waiting: { answered: createRing(), unanswered: createRing() }, flows: 0 }
 }
 
 /** A request as it is kept here. */
@@ -91,6 +100,8 @@ type Held = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestS
 export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
   const hand = { places: handMax, alpha }
+  /** Requests to a host of flows whose endpoints are not known to answer. */
+  const unansweredMax = Math.max(1, Math.floor(hostMax / 2))
   const flows = new Map<string, Flow>()
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
@@ -106,9 +117,11 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const state = stateOf(flow)
     if (state !== before) {
       account.ready.remove(flow)
-      host.waiting.remove(flow)
+      host.waiting.answered.remove(flow)
+      host.waiting.unanswered.remove(flow)
       if (state === 'ready') account.ready.add(flow)
-      if (state === 'at_host_limit') host.waiting.add(flow)
+      if (state === 'at_host_limit') host.waiting.answered.add(flow)
+      if (state === 'unanswered_at_host_limit') host.waiting.unanswered.add(flow)
       flow.state = state
       // It may have been let start for a request of its host that it does not use.
       if (before === 'ready') admitNext(host)
@@ -116,19 +129,46 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     turns.place(account)
   }
 
-  /** Lets one flow start that waits for the ceiling of its host, where there is room. */
-  function admitNext({ held, waiting }: Host): void {
-    if (held >= hostMax) return
+  /**
+   * Lets one flow start that waits for the ceiling of its host, where there is room. First those that are not known to
+   * answer: the half that is left to the others is theirs alone.
+   */
+  function admitNext(host: Host): void {
+    if (host.held >= hostMax) return
+    const isAdmitted = host.unanswered < unansweredMax && admitFirst(host.waiting.unanswered)
+    if (!isAdmitted) admitFirst(host.waiting.answered)
+  }
+
+  /** Lets the first of these start that has work and room. To be called where the host has room for it. */
+  function admitFirst(waiting: Ring<Flow>): boolean {
     for (let next = waiting.first(); next !== undefined; next = waiting.first()) {
       placeFlow(next)
-      if (next.state === 'ready') return
+      if (next.state === 'ready') return true
     }
+    return false
   }
 
   function stateOf(flow: Flow): Flow['state'] {
+    const { limit, host } = flow
     if (flow.waiting <= 0 && flow.inHand <= 0) return 'no_work'
-    if (!hasRoom(flow.limit, flow.counted)) return 'at_limit'
-    return flow.host.held >= hostMax ? 'at_host_limit' : 'ready'
+    if (!hasRoom(limit, flow.counted)) return 'at_limit'
+    if (isAnswered(limit)) return host.held >= hostMax ? 'at_host_limit' : 'ready'
+    return host.held >= hostMax || host.unanswered >= unansweredMax ? 'unanswered_at_host_limit' : 'ready'
+  }
+
+  function setLimit(flow: Flow, limit: FlowLimit): void {
+    const was = isAnswered(flow.limit)
+    const is = isAnswered(limit)
+    if (was && !is) flow.host.unanswered += flow.held
+    if (!was && is) flow.host.unanswered -= flow.held
+    flow.limit = limit
+  }
+
+  /** Changes how many requests a flow holds. */
+  function changeHeld(flow: Flow, by: 1 | -1): void {
+    flow.held += by
+    flow.host.held += by
+    if (!isAnswered(flow.limit)) flow.host.unanswered += by
   }
 
   function accountOf(id: string): Account {
@@ -144,7 +184,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const known = flows.get(name.flow)
     if (known !== undefined) return known
     const account = accountOf(name.account)
-    const host = account.hosts.get(name.host) ?? { held: 0, waiting: createRing<Flow>(), flows: 0 }
+    const host = account.hosts.get(name.host) ?? newHost()
     account.hosts.set(name.host, host)
     account.flows += 1
     host.flows += 1
@@ -171,9 +211,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     if (from === 'hand') changeInHand(flow, -1)
     else flow.waiting -= 1
     account.ready.rotate()
-    flow.held += 1
+    changeHeld(flow, 1)
     flow.counted += 1
-    flow.host.held += 1
     turns.take(account)
     placeFlow(flow)
     return { flow: name.flow, account: account.id, from, of: flow, number: 0, state: 'reserved' }
@@ -187,11 +226,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
 
   /** A request is over, or was not made: it counts no more against its flow and its host. */
   function leaveFlow({ of: flow, state }: Held): void {
-    flow.held -= 1
+    changeHeld(flow, -1)
     if (state === 'silent') flow.account.silent -= 1
     else flow.counted -= 1
     if (state === 'running') flow.running -= 1
-    flow.host.held -= 1
     flow.usedAt = latest
     admitNext(flow.host)
     placeFlow(flow)
@@ -199,13 +237,13 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
 
   function learn({ of: flow, number, state }: Held, how: RequestEnd): void {
     if (how.kind === 'congested') {
-      flow.limit = afterSign(flow.limit, { number, sign: how.sign, max: flowMax })
+      setLimit(flow, afterSign(flow.limit, { number, sign: how.sign, max: flowMax }))
       return
     }
     // What is reserved may come to nothing: a limit grows by what was in flight.
     const counted = flow.running + (state === 'silent' ? 1 : 0)
     const { latencyMs, isBusy = false } = how
-    flow.limit = afterAnswer(flow.limit, { number, latencyMs, counted, max: flowMax, isBusy })
+    setLimit(flow, afterAnswer(flow.limit, { number, latencyMs, counted, max: flowMax, isBusy }))
   }
 
   function mayTakeInHand(name: FlowName): number {
@@ -231,6 +269,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       case 'at_limit':
         return 'endpoint_limit'
       case 'at_host_limit':
+      case 'unanswered_at_host_limit':
         return 'host_limit'
       case 'ready':
         return mayHoldMore(settings, flow.account.held, turns.taken) ? 'turn' : 'account_share'
@@ -324,7 +363,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
         flow.counted -= 1
         flow.running -= 1
         flow.account.silent += 1
-        flow.limit = afterSign(flow.limit, { number, sign: 'silent', max: flowMax })
+        setLimit(flow, afterSign(flow.limit, { number, sign: 'silent', max: flowMax }))
         placeFlow(flow)
       }
     },

@@ -6,6 +6,7 @@ import {
   afterBegin,
   afterSign,
   type FlowLimit,
+  isAnswered,
   newFlowLimit,
   patienceMs,
 } from '../../../server/delivery/scheduling/flow-limit.ts'
@@ -17,6 +18,8 @@ import type {
   SchedulerSettings,
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
+/** Of requests to a host, for flows whose endpoints are not known to answer. */
+const unansweredMax = 2
 const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
 
 function nameOf(account: number, host: number, path: number): FlowName {
@@ -80,6 +83,12 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
   const heldOfHost = (account: string, host: string) =>
     held((one) => one.name.account === account && one.name.host === host && !isOver(one))
   const expectedOf = ({ name }: Known) => expected.get(name.flow) ?? newFlowLimit(max)
+  const isKnownToAnswer = (flow: string) => isAnswered(expected.get(flow) ?? newFlowLimit(max))
+  const unansweredOfHost = (account: string, host: string) =>
+    held((one) => {
+      const { name } = one
+      return name.account === account && name.host === host && !isOver(one) && !isKnownToAnswer(name.flow)
+    })
 
   function expectEnd(one: Known, how: RequestEnd): void {
     const { number, request } = one
@@ -112,6 +121,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     const counted = countedOf(flow)
     expect(heldOf(account)).toBeLessThan(settings.alpha * (settings.places - known.size))
     expect(heldOfHost(account, host)).toBeLessThan(settings.hostMax)
+    if (!isKnownToAnswer(flow)) expect(unansweredOfHost(account, host)).toBeLessThan(unansweredMax)
     expect(counted).toBeLessThan(scheduler.view(flow)?.limit.limit ?? 0)
     expect(work.get(flow)).toBeGreaterThan(0)
     addWork(flow, -1)
@@ -196,6 +206,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
       known.size >= settings.places ||
       countedOf(flow) >= Math.floor(expected.get(flow)?.limit ?? newFlowLimit(max).limit) ||
       heldOfHost(account, host) >= settings.hostMax ||
+      (!isKnownToAnswer(flow) && unansweredOfHost(account, host) >= unansweredMax) ||
       heldOf(account) >= settings.alpha * (settings.places - known.size)
     expect(isHeldUp).toBe(true)
   }
@@ -308,38 +319,6 @@ describe('the scheduler', () => {
     expect(scheduler.next()).not.toBeNull()
     scheduler.drained(name.flow, scheduler.offers(name.flow))
     expect(scheduler.next()).toBeNull()
-  })
-
-  it('lets the next flow of a host start when the one before it has no work any more', () => {
-    const scheduler = createScheduler(settings)
-    const [busy, dry, waiting] = [nameOf(0, 0, 0), nameOf(0, 0, 1), nameOf(0, 0, 2)]
-    scheduler.offer(busy, 3)
-    scheduler.offer(dry, 2)
-    const started = Array.from({ length: settings.hostMax }, () => scheduler.next() as Request)
-    // Both wait for the ceiling.
-    scheduler.offer(dry, 1)
-    scheduler.offer(waiting, 1)
-    expect(scheduler.next()).toBeNull()
-    for (const request of started.slice(0, 1)) scheduler.free(request)
-    scheduler.drained(dry.flow, scheduler.offers(dry.flow))
-    expect(scheduler.next()?.flow).toBe(waiting.flow)
-  })
-
-  it('lets the next flow of a host start when the limit of the one before it has become smaller', () => {
-    const scheduler = createScheduler(settings)
-    const [busy, shrinking, waiting] = [nameOf(0, 0, 0), nameOf(0, 0, 1), nameOf(0, 0, 2)]
-    scheduler.offer(busy, 2)
-    scheduler.offer(shrinking, 3)
-    const started = Array.from({ length: settings.hostMax }, () => scheduler.next() as Request)
-    for (const request of started) scheduler.begin(request, 0)
-    // Both wait for the ceiling.
-    scheduler.offer(shrinking, 1)
-    scheduler.offer(waiting, 1)
-    expect(scheduler.next()).toBeNull()
-    // Two are left in flight, and no more than two may be.
-    const one = started.find(({ flow }) => flow === shrinking.flow) as Request
-    scheduler.end(one, { kind: 'congested', sign: 'timed_out' })
-    expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
   it('keeps nothing of flows that were idle for long', () => {

@@ -116,6 +116,52 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
   })
 })
 
+describe('an account with 60 URLs behind one host that hang, a third of which change all the time', () => {
+  function hangAtOneHost(world: World): void {
+    const webhooks = Array.from({ length: 60 }, (_, n) => world.addWebhook('calm', `calm.example/hanging/${n}`))
+    for (const webhook of webhooks) world.endpoint(webhook.url, hangs)
+    world.load(webhooks, { perSecond: 120, to: endMs })
+    let changes = 0
+    const change = () => {
+      const webhook = webhooks[changes % 20] as Webhook
+      changes += 1
+      const url = `calm.example/changed/${changes}`
+      world.endpoint(url, hangs)
+      world.change(webhook, url)
+      if (world.time.now() < endMs) world.time.after(50, change)
+    }
+    world.time.after(1_000, change)
+  }
+
+  /** In the order in which they came. */
+  function waitsOfHealthy(world: World): number[] {
+    return world.deliveries
+      .filter(({ webhook }) => webhook.url === 'calm.example/hook')
+      .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
+  }
+
+  it('has them delay none that answers there', () => {
+    const world = createWorld()
+    addCalm(world)
+    world.time.after(1_000, () => hangAtOneHost(world))
+    world.time.runUntil(endMs + 5_000)
+    expect(world.broken).toEqual([])
+    const waits = waitsOfHealthy(world)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
+  })
+
+  it('has a new one that answers there wait until requests to the others are given up', () => {
+    const world = createWorld()
+    hangAtOneHost(world)
+    world.time.after(20_000, () => addCalm(world))
+    world.time.runUntil(endMs + 5_000)
+    expect(world.broken).toEqual([])
+    const waits = waitsOfHealthy(world)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(35_000)
+    expect(waits.at(-1)).toBeLessThanOrEqual(atOnceMs)
+  })
+})
+
 describe('an endpoint', () => {
   it('that hung for 3 s gets new deliveries within one probe of its recovery', () => {
     const world = createWorld()
