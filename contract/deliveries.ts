@@ -79,11 +79,39 @@ const attempt = z
   })
   .meta({ id: 'Attempt', description: 'One HTTP exchange of a delivery.', example: attemptExample })
 
-export const deliveryWithAttempts = z.object({ ...deliveryFields, attempts: z.array(attempt) }).meta({
-  id: 'DeliveryWithAttempts',
-  description: 'A delivery with all its attempts, first to last.',
-  example: { ...deliveryExample, attempts: [attemptExample] },
+const waitingFor = z.enum(['retry_schedule', 'endpoint_limit', 'account_share', 'claim']).meta({
+  id: 'WaitingFor',
+  description:
+    'What a pending delivery waits for. `retry_schedule`: its time has not come; see `nextAttemptAt`. `endpoint_limit`: its URL, or the host of the URL, has as many requests in flight as it takes at present. `account_share`: the account has as many requests in flight as its share is at present. `claim`: nothing known stands in its way, and its turn comes. As of the last 15 seconds.',
 })
+
+export const deliveryWithAttempts = z
+  .object({
+    ...deliveryFields,
+    queuedAt: timestamp.nullable().meta({
+      description:
+        'When the next attempt was due, where that time has come, else the last attempt made: from then on it waited for its turn. Null where it is not known.',
+    }),
+    claimedAt: timestamp.nullable().meta({
+      description:
+        'When a process took it for the attempt that `queuedAt` is of. Null while it waits for that, and where it is not known.',
+    }),
+    waitingFor: waitingFor.nullable().meta({
+      description: 'What it waits for; null when it is not pending, or when a process has taken it.',
+    }),
+    attempts: z.array(attempt),
+  })
+  .meta({
+    id: 'DeliveryWithAttempts',
+    description: 'A delivery with all its attempts, first to last.',
+    example: {
+      ...deliveryExample,
+      queuedAt: '2026-03-01T09:30:00.010Z',
+      claimedAt: '2026-03-01T09:30:00.010Z',
+      waitingFor: 'retry_schedule',
+      attempts: [attemptExample],
+    },
+  })
 
 const recoveryStatus = z.enum(['running', 'completed', 'canceled']).meta({
   id: 'RecoveryStatus',

@@ -27,6 +27,10 @@ const lookBackMs = 3_600_000
 const thoroughEveryMs = 3_600_000
 /** Counted requests are of no use once their window is over. */
 const windowAgeMs = 3_600_000
+/** What processes said of flows counts for a minute at most. */
+const stateAgeMs = 60_000
+/** What came of attempts is told of the last hour. */
+const outcomeAgeMs = 7_200_000
 
 export type Expired = { events: number; deliveries: number; emails: number }
 
@@ -57,6 +61,14 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     await db
       .deleteFrom('rate_limit_windows')
       .where('window_start', '<', new Date(now - windowAgeMs))
+      .execute()
+    await db
+      .deleteFrom('flow_states')
+      .where('updated_at', '<', new Date(now - stateAgeMs))
+      .execute()
+    await db
+      .deleteFrom('webhook_outcomes')
+      .where('bucket', '<', new Date(now - outcomeAgeMs))
       .execute()
     await db
       .deleteFrom('webhook_recoveries')

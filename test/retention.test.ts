@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -324,4 +325,29 @@ it('forgets counted requests an hour after their window', async () => {
   expect(await db.selectFrom('rate_limit_windows').select('window_start').execute()).toEqual([
     { window_start: windows[1]?.window_start },
   ])
+})
+
+it('forgets what processes said of flows after a minute, and what came of attempts after two hours', async () => {
+  const { db } = database
+  const states = [61, 59].map((seconds) => ({
+    flow: seconds,
+    process: randomUUID(),
+    max_in_flight: 4,
+    in_flight: 0,
+    waits_for: null,
+    updated_at: new Date(now.getTime() - seconds * second),
+  }))
+  await db.insertInto('flow_states').values(states).execute()
+  const outcomes = [2.1, 1.9].map((hours) => ({
+    webhook_id: webhookId,
+    bucket: new Date(now.getTime() - hours * hour),
+    succeeded: 1,
+    failed: 0,
+    duration_ms: '5',
+    max_duration_ms: 5,
+  }))
+  await db.insertInto('webhook_outcomes').values(outcomes).execute()
+  await expire()
+  expect(await db.selectFrom('flow_states').select('flow').execute()).toEqual([{ flow: 59 }])
+  expect(await db.selectFrom('webhook_outcomes').select('bucket').execute()).toEqual([{ bucket: outcomes[1]?.bucket }])
 })

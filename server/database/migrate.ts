@@ -17,6 +17,7 @@ import * as repostedAttempts from './migrations/0009-reposted-attempts.ts'
 import * as webhookVersions from './migrations/0010-webhook-versions.ts'
 import * as deliveryFlows from './migrations/0011-delivery-flows.ts'
 import * as outboxLeases from './migrations/0012-outbox-leases.ts'
+import * as waiting from './migrations/0013-waiting.ts'
 
 /** By their names, whose order is that in which they are applied. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -35,6 +36,7 @@ export const migrations: Migrations = {
   '0010-webhook-versions': webhookVersions,
   '0011-delivery-flows': deliveryFlows,
   '0012-outbox-leases': outboxLeases,
+  '0013-waiting': waiting,
 }
 
 /** How a migration treats the sessions that hold locks it needs. */

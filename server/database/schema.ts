@@ -21,7 +21,7 @@ import type {
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
-import type { DeliveryFlowsTable, WebhooksTable } from './tables/webhooks.ts'
+import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, WebhooksTable } from './tables/webhooks.ts'
 
 /** All tables of the service, for Kysely. The queue's own stand in the schema `pgboss`. */
 export type Database = {
@@ -29,6 +29,8 @@ export type Database = {
   api_keys: ApiKeysTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
+  flow_states: FlowStatesTable
+  webhook_outcomes: WebhookOutcomesTable
   events: EventsTable
   event_counters: EventCountersTable
   event_positions: EventPositionsTable

@@ -133,11 +133,13 @@ async function write(
     ), made AS (
       INSERT INTO deliveries (
         id, account_id, webhook_id, event_id, event_type, created_at, status, attempt_count, schedule_position,
-        next_attempt_at, completed_at
+        next_attempt_at, completed_at, queued_at, claimed_at
       )
       SELECT id, account_id, webhook_id, event_id, event_type, created_at,
         CASE WHEN status = 'pending' AND due_at IS NULL THEN 'canceled' ELSE status END, (started_at IS NOT NULL)::int,
-        (started_at IS NOT NULL)::int, due_at, CASE WHEN due_at IS NULL THEN now END
+        (started_at IS NOT NULL)::int, due_at, CASE WHEN due_at IS NULL THEN now END,
+        -- They were in hand from the beginning.
+        LEAST(created_at, started_at), CASE WHEN started_at IS NOT NULL THEN LEAST(created_at, started_at) END
       FROM input
     ), tried AS (
       INSERT INTO attempts

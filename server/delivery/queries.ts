@@ -8,7 +8,7 @@ import { queueNow } from '../queue/queue.ts'
 import type { Scope } from '../scope.ts'
 import { type SealedSecrets, sealedSecretColumns } from './keyring.ts'
 
-const deliveryColumns = [
+export const deliveryColumns = [
   'id',
   'event_id',
   'event_type',
@@ -20,9 +20,9 @@ const deliveryColumns = [
 ] as const
 
 /** Whether the event of a delivery was made up for a test. The event is there for as long as its deliveries. */
-const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
+export const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
 /** A delivery has the mode of its event, which stays for as long as it does. */
-const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
+export const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
 
 export type WebhookTarget = SealedSecrets & {
   id: string

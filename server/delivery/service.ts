@@ -37,6 +37,7 @@ import { countRecoverable, knownSince, lastPositionOf, type RetentionMeans } fro
 import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from './recovery-queries.ts'
 import { retryDelaysSeconds } from './retry-schedule.ts'
 import { faultOf } from './verdict.ts'
+import { findWaitingDelivery, waitOf } from './waiting.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
 import { endRunOfFailures } from './webhook-health.ts'
 
@@ -115,10 +116,10 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
 
     async get(handle, scope, webhookId, deliveryId) {
       await mustExist(handle, scope, webhookId)
-      const row = await findDelivery(handle, { webhookId, deliveryId })
+      const row = await findWaitingDelivery({ handle, queue }, { webhookId, deliveryId })
       if (row === undefined) throw notFound('delivery', deliveryId)
       const attempts = await listAttempts(handle, deliveryId)
-      return { ...toDelivery(row), attempts: attempts.map(toAttempt) }
+      return { ...toDelivery(row), ...waitOf(row), attempts: attempts.map(toAttempt) }
     },
 
     resend: (handle, scope, webhookId, deliveryId) =>
@@ -237,6 +238,9 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
             created_at: now,
             completed_at: clock.now(),
             next_attempt_at: null,
+            // It waits for nothing.
+            queued_at: now,
+            claimed_at: now,
           })
           .execute()
         await trx

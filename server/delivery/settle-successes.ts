@@ -6,6 +6,7 @@ import { type Queue, queueNow } from '../queue/queue.ts'
 import { loggedAnswer } from './exchange.ts'
 import { lockedDeliveries } from './lock-order.ts'
 import type { Settlement } from './settlement.ts'
+import { dueSince } from './waiting.ts'
 
 /**
  * Which deliveries `d` an attempt `i` is recorded for. `run` and `position` name the attempt, so that it is recorded
@@ -18,6 +19,17 @@ export const isUnrecorded = sql`
     SELECT FROM attempts a WHERE a.delivery_id = d.id AND a.started_at = i.started_at
   ) END
 `
+
+/** How an attempt `i` changes when its delivery `d` was due and claimed. Not known of one that was canceled in flight. */
+export function turnTimes(queue: Queue) {
+  return sql`
+    queued_at = CASE WHEN d.run <> i.run THEN d.queued_at
+      WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${dueSince('d')}, i.started_at) END,
+    -- The clocks of processes differ, and what was begun in hand is written down as claimed later.
+    claimed_at = CASE WHEN d.run <> i.run THEN d.claimed_at
+      WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${queue.lastClaim(sql`i.job_id`)}, i.started_at) END
+  `
+}
 
 /**
  * Records successes in one statement: the attempts, the state of their deliveries, and their jobs gone. One whose
@@ -52,7 +64,8 @@ export async function settleSuccesses(
         schedule_position = CASE WHEN d.run = i.run THEN d.schedule_position + 1 ELSE d.schedule_position END,
         status = CASE WHEN d.run = i.run THEN 'succeeded' ELSE d.status END,
         next_attempt_at = CASE WHEN d.run = i.run THEN NULL ELSE d.next_attempt_at END,
-        completed_at = CASE WHEN d.run = i.run THEN ${queueNow} ELSE d.completed_at END
+        completed_at = CASE WHEN d.run = i.run THEN ${queueNow} ELSE d.completed_at END,
+        ${turnTimes(queue)}
       FROM input i
       WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(idArray)})) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.run = i.run AS is_current

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { uuidOf } from '../ids.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import { loggedAnswer } from './exchange.ts'
 import { lockedDeliveries } from './lock-order.ts'
-import { isUnrecorded, settleSuccesses } from './settle-successes.ts'
+import { isUnrecorded, settleSuccesses, turnTimes } from './settle-successes.ts'
 import type { Settlement } from './settlement.ts'
 import type { Verdict } from './verdict.ts'
 import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
@@ -48,7 +49,7 @@ async function settleFailures(
 ): Promise<void> {
   await inTransaction(db, async (trx) => {
     const webhookStates = await lockAffected(trx, batch)
-    const settled = await writeFailures(trx, failures)
+    const settled = await writeFailures(trx, queue, failures)
     await queue.remove(
       trx,
       settled.map(({ id }) => id),
@@ -65,7 +66,7 @@ async function settleFailures(
   })
 }
 
-async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Settled[]> {
+async function writeFailures(trx: Trx, queue: Queue, failures: readonly Failure[]): Promise<Settled[]> {
   if (failures.length === 0) return []
   const ids = failures.map(({ delivery }) => delivery.id)
   const answers = failures.map(({ outcome }) => loggedAnswer(outcome))
@@ -73,6 +74,7 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
     WITH input AS (
       SELECT * FROM unnest(
         ${ids}::text[],
+        ${ids.map(uuidOf)}::uuid[],
         ${failures.map(({ delivery }) => delivery.run)}::int[],
         ${failures.map(({ delivery }) => delivery.schedulePosition)}::int[],
         ${failures.map(({ verdict }) => (verdict.kind === 'retry' ? verdict.delaySeconds : null))}::int[],
@@ -82,7 +84,7 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
         ${answers.map((answer) => answer?.body ?? null)}::text[],
         ${failures.map(({ verdict }) => verdict.error)}::text[],
         ${failures.map(({ outcome }) => outcome.reposted)}::bool[]
-      ) AS i (id, run, position, delay_seconds, started_at, duration_ms, response_status, response_body, error, reposted)
+      ) AS i (id, job_id, run, position, delay_seconds, started_at, duration_ms, response_status, response_body, error, reposted)
     ), settled AS (
       UPDATE deliveries d SET
         attempt_count = d.attempt_count + 1,
@@ -99,7 +101,8 @@ async function writeFailures(trx: Trx, failures: readonly Failure[]): Promise<Se
         completed_at = CASE
           WHEN d.status = 'canceled' OR d.run <> i.run THEN d.completed_at
           WHEN i.delay_seconds IS NULL THEN ${queueNow}
-        END
+        END,
+        ${turnTimes(queue)}
       FROM input i
       WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(sql`${ids}`)})) AND ${isUnrecorded}
       RETURNING i.*, d.attempt_count AS number, d.next_attempt_at, d.run = i.run AS is_current

@@ -11,6 +11,7 @@ import { tracedAttempt } from './attempt-span.ts'
 import { startClaiming } from './claiming.ts'
 import { endOf } from './congestion.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
+import { startFlowStates } from './flow-states.ts'
 import { createHand, type Held } from './hand.ts'
 import { handBack } from './hand-back.ts'
 import { createIntakes, flowName, type Intakes } from './intake.ts'
@@ -277,6 +278,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const walk = startWalk({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
 
+  const flowStates = startFlowStates({
+    ...options,
+    scheduler,
+    process: lease,
+    intervalMs: 5 * intervalMs,
+    onError: report('telling the states of flows'),
+  })
+
   const intakes = createIntakes({ scheduler, take: takeLeased })
 
   const silences = watchSilences({ scheduler, onNoted: pump })
@@ -330,6 +339,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     // Where the database does not let all be written by then, claims and leases lapse and the deliveries are made again.
     await leased.stop(deadline + 1_000)
     await settling.stop(deadline + 1_000)
+    await flowStates.stop()
     await keepingAlive.stop()
   }
 

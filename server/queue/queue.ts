@@ -55,6 +55,10 @@ export type Queue = {
   withoutJob(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
   /** Of those, the ones that no process keeps either. */
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
+  /** An expression for when the job with this UUID was last claimed. Null: it was not, or there is none. */
+  lastClaim(uuid: RawBuilder<unknown>): RawBuilder<Date | null>
+  /** A query for the job of a delivery: its `flow`, and `claimed_at`, which is null while it waits. */
+  jobOf(deliveryId: string): RawBuilder<unknown>
   depth(): Promise<QueueDepth>
   /** Puts a task in, in the transaction that causes it. */
   addTask(trx: Trx, task: Task): Promise<void>
@@ -207,6 +211,12 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       const inHand = await kept.kept(handle, withoutJob)
       return withoutJob.filter((id) => !inHand.has(id))
     },
+    lastClaim: (uuid) =>
+      sql<Date | null>`(SELECT started_on FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ${uuid})`,
+    jobOf: (deliveryId) => sql`
+      SELECT -priority AS flow, CASE WHEN state = 'active' THEN started_on END AS claimed_at
+      FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ${uuidOf(deliveryId)}::uuid AND state <= 'active'
+    `,
     depth: deliveries.depth,
     async addTask(trx, { name, data }) {
       const id = await boss.send(name, data, { db: inside(trx) })

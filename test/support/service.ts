@@ -57,6 +57,8 @@ export type TestServiceOptions = {
   /** Default: nothing is traced. */
   tracing?: Config['tracing']
   webhooks?: Partial<Config['webhooks']>
+  /** Default: 64 places, 16 requests in flight to an endpoint at most. */
+  delivery?: Config['delivery']
   /** Default: captured, with no name server that answers. */
   mail?: Partial<Config['mail']>
   /** Default: not set. */
@@ -122,7 +124,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionMs: 30 * 24 * 3_600_000,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
-    delivery: { places: 64, endpointMax: 16 },
+    delivery: options.delivery ?? { places: 64, endpointMax: 16 },
     mail: {
       transport: 'capture',
       relay: null,

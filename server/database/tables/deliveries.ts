@@ -14,6 +14,10 @@ export type DeliveriesTable = {
   /** Grows when a delivery that has ended is sent again. An attempt of an earlier run changes only the log. */
   run: Generated<number>
   next_attempt_at: Date | null
+  /** When the latest attempt was due. Null: not known. Of a first attempt in hand it is there before it is over. */
+  queued_at: Generated<Date | null>
+  /** When a process took it for that attempt. Null: not known. */
+  claimed_at: Generated<Date | null>
   created_at: Date
   completed_at: Date | null
 }

@@ -32,6 +32,30 @@ export type WebhooksTable = {
   updated_at: Generated<Date>
 }
 
+/** What processes say of flows that had something to do lately. Unlogged: it may be empty at any time. */
+export type FlowStatesTable = {
+  flow: number
+  process: string
+  /** Its limit. */
+  max_in_flight: number
+  in_flight: number
+  /** What its deliveries wait for there. Null: the process knows of none that wait. */
+  waits_for: 'endpoint_limit' | 'account_share' | 'claim' | null
+  updated_at: Date
+}
+
+/** What came of attempts, counted by webhook and five minutes. */
+export type WebhookOutcomesTable = {
+  webhook_id: string
+  /** The beginning of the five minutes. */
+  bucket: Date
+  succeeded: number
+  failed: number
+  /** A bigint: of all these attempts together. */
+  duration_ms: string
+  max_duration_ms: number
+}
+
 /** The queues of deliveries: one for each URL of an account. */
 export type DeliveryFlowsTable = {
   /** From 1,000,000,000 on. */

@@ -59,6 +59,7 @@ export type WaitReason = 'endpoint_limit' | 'host_limit' | 'account_share' | 'tu
 export type Destination = 'hand' | 'later' | 'queue'
 
 export type FlowView = {
+  name: FlowName
   limit: FlowLimit
   /** From the claim until they are over, the silent ones included. */
   held: number
@@ -68,6 +69,8 @@ export type FlowView = {
   inHand: number
   /** Null: it has no work. */
   waitsFor: WaitReason | null
+  /** When a request of it was last over, to the latest moment that was told. Milliseconds. */
+  usedAt: number
 }
 
 export type Scheduler = {
@@ -119,6 +122,11 @@ export type Scheduler = {
   forgetIdle(before: number): void
   /** Null: nothing is known of the flow. */
   view(flow: string): FlowView | null
+  /**
+   * Views of all flows, each as it is when it is asked for. It may be left for a while and gone on with: flows that are
+   * forgotten meanwhile are passed over, and those that are added come last.
+   */
+  views(): Iterator<FlowView>
   /** Places held by an account, or by all. */
   held(account?: string): number
 }

@@ -14,6 +14,7 @@ import {
 import { createRing, type Ring } from './ring.ts'
 import type {
   FlowName,
+  FlowView,
   Request,
   RequestEnd,
   RequestState,
@@ -276,6 +277,11 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     }
   }
 
+  function viewOf(flow: Flow): FlowView {
+    const { name, limit, held, waiting, inHand, usedAt } = flow
+    return { name, limit, held, waiting, inHand, waitsFor: waitsFor(flow), usedAt }
+  }
+
   return {
     offer(name, count) {
       const flow = flowOf(name)
@@ -383,9 +389,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     },
     view(key) {
       const flow = flows.get(key)
-      if (flow === undefined) return null
-      const { limit, held, waiting } = flow
-      return { limit, held, waiting, inHand: flow.inHand, waitsFor: waitsFor(flow) }
+      return flow === undefined ? null : viewOf(flow)
+    },
+    *views() {
+      for (const flow of flows.values()) yield viewOf(flow)
     },
     held: (id) => (id === undefined ? turns.taken : (accounts.get(id)?.held ?? 0)),
   }

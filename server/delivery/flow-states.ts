@@ -1,0 +1,89 @@
+import { sql } from 'kysely'
+import { plainArray } from '../database/arrays.ts'
+import type { Db } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import type { FlowStatesTable } from '../database/tables/webhooks.ts'
+import { startLoop } from '../loop.ts'
+import { queueNow } from '../queue/queue.ts'
+import type { FlowView, Scheduler, WaitReason } from './scheduling/scheduler-types.ts'
+
+/** Has other processes know what the flows of this one wait for. */
+export type FlowStates = {
+  /** Ends it, after the statement under way. What it told last counts for some seconds more. */
+  stop(): Promise<void>
+}
+
+export type FlowStatesOptions = {
+  db: Db
+  scheduler: Pick<Scheduler, 'views'>
+  /** Names this process: a UUID. */
+  process: string
+  /** Milliseconds from one time to the next. */
+  intervalMs: number
+  onError: (error: unknown) => void
+}
+
+/** Flows told of by one statement at most. */
+const pageSize = 1_000
+
+const toldAs = {
+  endpoint_limit: 'endpoint_limit',
+  host_limit: 'endpoint_limit',
+  account_share: 'account_share',
+  turn: 'claim',
+} as const satisfies Record<WaitReason, FlowStatesTable['waits_for']>
+
+/**
+ * Writes down the states of flows that have something to do, or had so since the last time but one, up to 1,000 each
+ * time. Where there are more, the others have their turn the next time. Where there are none, it writes nothing.
+ */
+export function startFlowStates({ db, scheduler, process, intervalMs, onError }: FlowStatesOptions): FlowStates {
+  let views = scheduler.views()
+  /** Flows that had something to do when they were last looked at. */
+  const busy = new Set<string>()
+
+  /** Goes on where the last page ended, to the last flow at most. */
+  function takePage(since: number): FlowView[] {
+    const page: FlowView[] = []
+    while (page.length < pageSize) {
+      const { value, done } = views.next()
+      if (done === true) {
+        views = scheduler.views()
+        break
+      }
+      const wasBusy = busy.delete(value.name.flow)
+      const isBusy = value.held + value.waiting + value.inHand > 0
+      if (isBusy) busy.add(value.name.flow)
+      if (isBusy || wasBusy || value.usedAt >= since) page.push(value)
+    }
+    return page
+  }
+
+  async function write(page: readonly FlowView[]): Promise<void> {
+    const statement = sql`
+      INSERT INTO flow_states (flow, process, max_in_flight, in_flight, waits_for, updated_at)
+      SELECT flow, ${process}::uuid, max_in_flight, in_flight, waits_for, ${queueNow}
+      FROM unnest(
+        ${plainArray(page.map(({ name }) => name.flow))}::int[],
+        ${plainArray(page.map(({ limit }) => Math.floor(limit.limit)))}::int[],
+        ${plainArray(page.map(({ held }) => held))}::int[],
+        ${plainArray(page.map(({ waitsFor }) => waitsFor && toldAs[waitsFor]))}::text[]
+      ) AS s (flow, max_in_flight, in_flight, waits_for)
+      ON CONFLICT (flow, process) DO UPDATE SET max_in_flight = excluded.max_in_flight,
+        in_flight = excluded.in_flight, waits_for = excluded.waits_for, updated_at = excluded.updated_at
+    `
+    await executePrepared(db, { name: 'tell_flow_states' }, statement)
+  }
+
+  const loop = startLoop({
+    intervalMs,
+    onError,
+    async run() {
+      const page = takePage(performance.now() - 2 * intervalMs)
+      if (page.length > 0) await write(page)
+      return false
+    },
+  })
+
+  return { stop: loop.stop }
+}

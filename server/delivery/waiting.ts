@@ -1,0 +1,75 @@
+import { sql } from 'kysely'
+import type { DeliveryWithAttempts } from '../../contract/deliveries.ts'
+import type { Handle } from '../database/connection.ts'
+import type { FlowStatesTable } from '../database/tables/webhooks.ts'
+import { type Queue, queueNow } from '../queue/queue.ts'
+import { type DeliveryRow, deliveryColumns, isSample, modeOfEvent } from './queries.ts'
+
+/** What processes say of flows counts for so long. They say it every 5 seconds. */
+const freshSeconds = 15
+
+/**
+ * Since when a delivery that is due waits for its attempt. A first attempt that was in hand was due before it was
+ * written down.
+ *
+ * @param table Its name in the statement.
+ */
+export function dueSince(table: string) {
+  const column = (name: string) => sql.ref(`${table}.${name}`)
+  const isFirst = sql`${column('run')} = 0 AND ${column('attempt_count')} = 0`
+  return sql`LEAST(${column('next_attempt_at')}, CASE WHEN ${isFirst} THEN ${column('queued_at')} END)`
+}
+
+export type WaitingDelivery = DeliveryRow & {
+  /** Of its last attempt. */
+  queued_at: Date | null
+  claimed_at: Date | null
+  /** Whether its time has come. */
+  is_due: boolean
+  due_since: Date | null
+  /** When its job was claimed. Null: it is not. */
+  job_claimed_at: Date | null
+  /** What the processes say that its flow waits for. */
+  waits: NonNullable<FlowStatesTable['waits_for']>[]
+}
+
+/** Reads a delivery with all that says why it waits, as of one moment. */
+export async function findWaitingDelivery(
+  { handle, queue }: { handle: Handle; queue: Queue },
+  { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
+): Promise<WaitingDelivery | undefined> {
+  const columns = sql.join(deliveryColumns.map((column) => sql.ref(`deliveries.${column}`)))
+  const { rows } = await sql<WaitingDelivery>`
+    SELECT ${columns}, ${isSample} AS sample, ${modeOfEvent} AS mode, queued_at, deliveries.claimed_at,
+      coalesce(next_attempt_at <= p.now, false) AS is_due, ${dueSince('deliveries')} AS due_since,
+      j.claimed_at::timestamptz(3) AS job_claimed_at,
+      ARRAY(
+        SELECT waits_for FROM flow_states
+        WHERE flow = j.flow AND waits_for IS NOT NULL AND updated_at > p.now - make_interval(secs => ${freshSeconds})
+      ) AS waits
+    FROM deliveries CROSS JOIN (SELECT ${queueNow} AS now OFFSET 0) p
+    LEFT JOIN LATERAL (${queue.jobOf(deliveryId)} OFFSET 0) j ON status = 'pending'
+    WHERE deliveries.id = ${deliveryId} AND webhook_id = ${webhookId}
+  `.execute(handle)
+  return rows[0]
+}
+
+/** When the attempt was due and claimed that a delivery waits for, or else the last one, and what it waits for. */
+export function waitOf(row: WaitingDelivery): Pick<DeliveryWithAttempts, 'queuedAt' | 'claimedAt' | 'waitingFor'> {
+  const isWaiting = row.status === 'pending' && (row.is_due || row.job_claimed_at !== null)
+  const queuedAt = isWaiting ? row.due_since : row.queued_at
+  const claimedAt = isWaiting ? row.job_claimed_at : row.claimed_at
+  return {
+    queuedAt: queuedAt?.toISOString() ?? null,
+    claimedAt: claimedAt?.toISOString() ?? null,
+    waitingFor: reasonOf(row),
+  }
+}
+
+function reasonOf({ status, is_due, job_claimed_at, waits }: WaitingDelivery): DeliveryWithAttempts['waitingFor'] {
+  if (status !== 'pending' || job_claimed_at !== null) return null
+  if (!is_due) return 'retry_schedule'
+  // Any process may take it: it waits for those who may not only where there is no other.
+  if (waits.includes('claim')) return 'claim'
+  return waits.includes('endpoint_limit') ? 'endpoint_limit' : (waits[0] ?? 'claim')
+}
