@@ -94,8 +94,62 @@ const webhookExample = {
   updatedAt: '2026-03-01T09:30:00.000Z',
 }
 
+/** Deliveries that are looked at to count those that are pending. */
+export const countedPending = 10_000
+
+const webhookHealth = z
+  .object({
+    limit: z.int().min(1).nullable().meta({
+      description:
+        'Requests that may be in flight to its URL at once at present, of all processes together; each finds its own limit by how the endpoint answers. Null when none has sent anything to the URL in the last minute.',
+    }),
+    inFlight: z.int().min(0).meta({
+      description:
+        'Requests in flight to its URL, of all processes, as of some seconds ago. Webhooks of the account with the same URL share `limit` and `inFlight`.',
+    }),
+    pending: z
+      .int()
+      .min(0)
+      .max(countedPending)
+      .meta({
+        description: `Its deliveries that are pending, of the latest ${countedPending.toLocaleString('en')} that did not succeed.`,
+      }),
+    oldestPendingAt: timestamp.nullable().meta({ description: 'When the oldest of those was made; null without any.' }),
+    lastHour: z
+      .object({
+        attempts: z.int().min(0).meta({ description: 'Attempts that ended. Those of `POST …/test` are left out.' }),
+        successRate: z.number().min(0).max(1).nullable().meta({
+          description: 'The share of attempts that the endpoint answered 2xx, from 0 to 1; null without attempts.',
+        }),
+        meanDurationMs: z.int().min(0).nullable().meta({
+          description: 'Milliseconds from the start of an attempt to its answer or failure, on average.',
+        }),
+        maxDurationMs: z.int().min(0).nullable().meta({ description: 'The same of the slowest attempt.' }),
+      })
+      .meta({
+        description:
+          'What came of its attempts in the last hour, and up to five minutes before. Statistics, told every 5 seconds: what a process that was killed had not told is not counted.',
+      }),
+  })
+  .meta({
+    id: 'WebhookHealth',
+    description: 'How the deliveries of a webhook are doing.',
+    example: {
+      limit: 16,
+      inFlight: 2,
+      pending: 3,
+      oldestPendingAt: '2026-03-01T09:30:00.010Z',
+      lastHour: { attempts: 400, successRate: 0.995, meanDurationMs: 84, maxDurationMs: 1210 },
+    },
+  })
+
 export const webhook = z
-  .object(webhookFields)
+  .object({
+    ...webhookFields,
+    health: webhookHealth.optional().meta({
+      description: 'How its deliveries are doing. Present in the answer of `GET /v1/webhooks/{id}` only.',
+    }),
+  })
   .meta({ id: 'Webhook', description: 'A URL that receives events.', example: webhookExample })
 
 export const webhookWithSecret = z
@@ -157,6 +211,7 @@ const listQuery = z.strictObject({ ...pageQuery, metadata: metadataFilter })
 const idParam = z.object({ id: idSchema('webhook', 'The webhook.') })
 
 export type Webhook = z.infer<typeof webhook>
+export type WebhookHealth = z.infer<typeof webhookHealth>
 export type WebhookWithSecret = z.infer<typeof webhookWithSecret>
 export type WebhookListQuery = z.infer<typeof listQuery>
 export type CreateWebhook = z.infer<typeof createWebhook>
@@ -202,7 +257,7 @@ export const webhooks = c.router({
     method: 'GET',
     path: '/v1/webhooks/:id',
     summary: 'Get a webhook',
-    description: 'One webhook, without its secret.',
+    description: 'One webhook, without its secret, and how its deliveries are doing.',
     pathParams: idParam,
     ...outcome(
       { operationId: 'getWebhook', tag: 'Webhooks', permission: 'webhooks:read', errors: ['not_found'] },

@@ -178,7 +178,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         retentionMs: config.retentionMs,
         checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
         deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
-        onAttempt: metrics.onAttempt,
+        ...metrics,
         tracer,
         webhookChanges,
         ...(options.pollIntervalMs === undefined ? {} : { pollIntervalMs: options.pollIntervalMs }),

@@ -3,11 +3,16 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Db } from './database/connection.ts'
 import type { ExchangeOutcome } from './delivery/exchange.ts'
 import type { Verdict } from './delivery/verdict.ts'
+import type { DeliveryCensus } from './delivery/worker.ts'
 import type { Queue } from './queue/queue.ts'
 
 export type DeliveryMetrics = {
   /** Counts one attempt. */
   onAttempt(outcome: ExchangeOutcome, verdict: Verdict): void
+  /** Counts a delivery that is claimed. */
+  onWaited(seconds: number): void
+  /** Has the figures of flows and places read there: of a process that delivers. */
+  watchFlows(census: () => DeliveryCensus): void
 }
 
 /** A registry with the figures of the process. Those of requests are added by the HTTP room. */
@@ -33,6 +38,12 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
     name: 'postern_delivery_attempt_duration_seconds',
     help: 'Seconds from the start of an attempt to its answer or failure.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  const wait = new Histogram({
+    name: 'postern_delivery_wait_seconds',
+    help: 'Seconds that deliveries waited in the queue since they were due, until this process claimed them.',
+    buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200],
     registers,
   })
   readGauge(registry, {
@@ -66,7 +77,36 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
       attempts.inc({ outcome: verdict.kind })
       duration.observe(outcome.durationMs / 1000)
     },
+    onWaited: (seconds) => wait.observe(seconds),
+    watchFlows: (census) => createFlowMetrics(registry, census),
   }
+}
+
+/** Figures of the flows of a process that delivers: see docs/delivery-engine.md. */
+function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): void {
+  readGauge(registry, {
+    name: 'postern_delivery_flows_waiting',
+    help: 'URLs with deliveries that wait in this process, by what they wait for.',
+    labelNames: ['waiting_for'],
+    async read(gauge) {
+      for (const [waiting_for, count] of Object.entries(census().waiting)) gauge.set({ waiting_for }, count)
+    },
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_flows_stalled',
+    help: 'URLs that answer nothing: this process sends one request to each every 5 seconds.',
+    read: async (gauge) => gauge.set(census().stalled),
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_places',
+    help: 'Deliveries that this process can have in flight or be writing down at once.',
+    read: async (gauge) => gauge.set(census().places),
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_places_taken',
+    help: 'How many of these places are taken.',
+    read: async (gauge) => gauge.set(census().taken),
+  })
 }
 
 type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }

@@ -53,3 +53,14 @@ export async function attempt(
   endAttemptSpan(span, outcome)
   return outcome
 }
+
+/** What is told of an attempt that could not be made because of us; why stands in the log. */
+export const faultOfOurs = {
+  kind: 'failed',
+  durationMs: 0,
+  stage: 'before-sending',
+  reason: 'unreachable',
+  message: 'The attempt could not be made because of a fault of the service. Ask its operator.',
+  partialAnswer: null,
+  reposted: false,
+} as const

@@ -10,6 +10,8 @@ export type Claimed = {
   counts: ReadonlyMap<number, number>
   /** Those that are to be attempted, in the order in which they were due. */
   claims: Claim[]
+  /** How long each of these had waited since it was due, in any order. Seconds. */
+  waits: number[]
   /** Deliveries that wait in another flow now, because the URL of their webhook has changed. */
   moved: Claim[]
 }
@@ -20,12 +22,12 @@ export type Claimed = {
  */
 export async function claimDue({ db, queue }: { db: Db; queue: Queue }, wanted: readonly Wanted[]): Promise<Claimed> {
   const jobs = await queue.flows.claim(wanted)
-  if (jobs.length === 0) return { counts: new Map(), claims: [], moved: [] }
+  if (jobs.length === 0) return { counts: new Map(), claims: [], waits: [], moved: [] }
   try {
-    const { claims, moved } = await sortOut({ db, queue }, jobs)
+    const sorted = await sortOut({ db, queue }, jobs)
     const counts = new Map<number, number>()
     for (const { flow } of jobs) counts.set(flow, (counts.get(flow) ?? 0) + 1)
-    return { counts, claims, moved }
+    return { counts, ...sorted }
   } catch (error) {
     // Else they would wait until the claim has lapsed; where this fails too, they do.
     await queue.giveBack(jobs).catch(() => undefined)
@@ -36,25 +38,28 @@ export async function claimDue({ db, queue }: { db: Db; queue: Queue }, wanted: 
 async function sortOut(
   { db, queue }: { db: Db; queue: Queue },
   jobs: readonly FlowClaim[],
-): Promise<Pick<Claimed, 'claims' | 'moved'>> {
+): Promise<Omit<Claimed, 'counts'>> {
   const loaded = await loadDue(
     db,
     jobs.map(({ deliveryId }) => deliveryId),
   )
   const found = new Map(loaded.map((delivery) => [delivery.id, delivery]))
   const claims: Claim[] = []
+  const waits: number[] = []
   const moved: Claim[] = []
   const unwanted: string[] = []
   const stale: ClaimedDelivery[] = []
   for (const { flow, ...claimed } of jobs) {
     const delivery = found.get(claimed.deliveryId)
     if (delivery === undefined) stale.push(claimed)
-    else if (!('passed' in delivery)) (delivery.webhook.flow === flow ? claims : moved).push({ delivery, claimed })
-    else if (delivery.passed === 'unwanted') unwanted.push(delivery.id)
+    else if (!('passed' in delivery)) {
+      if (delivery.webhook.flow === flow) waits.push(delivery.waitedSeconds)
+      ;(delivery.webhook.flow === flow ? claims : moved).push({ delivery, claimed })
+    } else if (delivery.passed === 'unwanted') unwanted.push(delivery.id)
     // One that is early has a job for its time.
   }
   if (unwanted.length > 0) await inTransaction(db, (trx) => cancelDeliveries(trx, queue, unwanted))
   await queue.drop(db, stale)
   await handBack({ db, queue }, moved)
-  return { claims, moved }
+  return { claims, waits, moved }
 }

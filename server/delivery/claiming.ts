@@ -29,6 +29,8 @@ export type ClaimingOptions = {
   onClaimed: (claim: Claim, request: Request) => void
   /** Told of claimed deliveries of a flow that are in hand from now on. */
   onInHand: (name: FlowName, claims: readonly Claim[]) => void
+  /** Told how long a claimed delivery had waited in the queue since it was due. Seconds. */
+  onWaited?: (seconds: number) => void
   /** Told when a claim has ended: places may be free. */
   onEnd: () => void
 }
@@ -62,10 +64,11 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       return { ...own, ahead, count: own.requests.length + ahead, offers: scheduler.offers(own.name.flow) }
     })
     try {
-      const { counts, claims, moved } = await claimDue(
+      const { counts, claims, waits, moved } = await claimDue(
         { db, queue },
         asks.map(({ name, count }) => ({ flow: Number(name.flow), count })),
       )
+      for (const seconds of waits) options.onWaited?.(seconds)
       const byFlow = Map.groupBy(claims, ({ delivery }) => delivery.webhook.flow)
       for (const { name, requests, count, offers } of asks) {
         const flow = Number(name.flow)

@@ -3,14 +3,13 @@ import { plainArray } from '../database/arrays.ts'
 import type { Db } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { FlowStatesTable } from '../database/tables/webhooks.ts'
-import { startLoop } from '../loop.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { FlowView, Scheduler, WaitReason } from './scheduling/scheduler-types.ts'
 
-/** Has other processes know what the flows of this one wait for. */
+/** Has all processes know what the flows of this one wait for. */
 export type FlowStates = {
-  /** Ends it, after the statement under way. What it told last counts for some seconds more. */
-  stop(): Promise<void>
+  /** Writes one page. */
+  write(): Promise<void>
 }
 
 export type FlowStatesOptions = {
@@ -18,26 +17,28 @@ export type FlowStatesOptions = {
   scheduler: Pick<Scheduler, 'views'>
   /** Names this process: a UUID. */
   process: string
-  /** Milliseconds from one time to the next. */
+  /** Milliseconds from one page to the next. */
   intervalMs: number
-  onError: (error: unknown) => void
 }
 
 /** Flows told of by one statement at most. */
 const pageSize = 1_000
 
-const toldAs = {
+export type WaitingFor = NonNullable<FlowStatesTable['waits_for']>
+
+/** What a delivery waits for, by what its flow waits for. */
+export const waitingFor = {
   endpoint_limit: 'endpoint_limit',
   host_limit: 'endpoint_limit',
   account_share: 'account_share',
   turn: 'claim',
-} as const satisfies Record<WaitReason, FlowStatesTable['waits_for']>
+} as const satisfies Record<WaitReason, WaitingFor>
 
 /**
- * Writes down the states of flows that have something to do, or had so since the last time but one, up to 1,000 each
- * time. Where there are more, the others have their turn the next time. Where there are none, it writes nothing.
+ * A page has up to 1,000 flows that have something to do, or had so since the last page but one. Where there are more,
+ * the next page goes on. Where there are none, nothing is written.
  */
-export function startFlowStates({ db, scheduler, process, intervalMs, onError }: FlowStatesOptions): FlowStates {
+export function createFlowStates({ db, scheduler, process, intervalMs }: FlowStatesOptions): FlowStates {
   let views = scheduler.views()
   /** Flows that had something to do when they were last looked at. */
   const busy = new Set<string>()
@@ -59,31 +60,23 @@ export function startFlowStates({ db, scheduler, process, intervalMs, onError }:
     return page
   }
 
-  async function write(page: readonly FlowView[]): Promise<void> {
-    const statement = sql`
-      INSERT INTO flow_states (flow, process, max_in_flight, in_flight, waits_for, updated_at)
-      SELECT flow, ${process}::uuid, max_in_flight, in_flight, waits_for, ${queueNow}
-      FROM unnest(
-        ${plainArray(page.map(({ name }) => name.flow))}::int[],
-        ${plainArray(page.map(({ limit }) => Math.floor(limit.limit)))}::int[],
-        ${plainArray(page.map(({ held }) => held))}::int[],
-        ${plainArray(page.map(({ waitsFor }) => waitsFor && toldAs[waitsFor]))}::text[]
-      ) AS s (flow, max_in_flight, in_flight, waits_for)
-      ON CONFLICT (flow, process) DO UPDATE SET max_in_flight = excluded.max_in_flight,
-        in_flight = excluded.in_flight, waits_for = excluded.waits_for, updated_at = excluded.updated_at
-    `
-    await executePrepared(db, { name: 'tell_flow_states' }, statement)
-  }
-
-  const loop = startLoop({
-    intervalMs,
-    onError,
-    async run() {
+  return {
+    async write() {
       const page = takePage(performance.now() - 2 * intervalMs)
-      if (page.length > 0) await write(page)
-      return false
+      if (page.length === 0) return
+      const statement = sql`
+        INSERT INTO flow_states (flow, process, max_in_flight, in_flight, waits_for, updated_at)
+        SELECT flow, ${process}::uuid, max_in_flight, in_flight, waits_for, ${queueNow}
+        FROM unnest(
+          ${plainArray(page.map(({ name }) => name.flow))}::int[],
+          ${plainArray(page.map(({ limit }) => Math.floor(limit.limit)))}::int[],
+          ${plainArray(page.map(({ held }) => held))}::int[],
+          ${plainArray(page.map(({ waitsFor }) => waitsFor && waitingFor[waitsFor]))}::text[]
+        ) AS s (flow, max_in_flight, in_flight, waits_for)
+        ON CONFLICT (flow, process) DO UPDATE SET max_in_flight = excluded.max_in_flight,
+          in_flight = excluded.in_flight, waits_for = excluded.waits_for, updated_at = excluded.updated_at
+      `
+      await executePrepared(db, { name: 'tell_flow_states' }, statement)
     },
-  })
-
-  return { stop: loop.stop }
+  }
 }

@@ -34,6 +34,9 @@ export type DueDelivery = {
   webhook: SealedSecrets & WebhookFlow & { url: string; version: number; readAt: number }
 }
 
+/** `waitedSeconds`: since it was due, to the moment it was read. */
+type LoadedDelivery = DueDelivery & { waitedSeconds: number }
+
 /** A delivery this process has claimed. */
 export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery }
 
@@ -61,7 +64,7 @@ type Row = SealedSecrets & {
   traceparent: string | null
   url: string | null
   status: 'enabled' | 'disabled' | null
-  early: boolean
+  waited_seconds: number
   version: number
   flow: number
   host: string
@@ -79,13 +82,13 @@ const secrets = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column
 export async function loadDue(
   handle: Handle,
   deliveryIds: readonly string[],
-): Promise<(DueDelivery | PassedDelivery)[]> {
+): Promise<(LoadedDelivery | PassedDelivery)[]> {
   const readAt = nextMoment()
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
       e.body, e.sample, e.mode, e.traceparent,
       w.url, ${secrets}, w.status, w.version, w.flow, f.host,
-      d.next_attempt_at > ${queueNow} + make_interval(secs => ${roundingSeconds}) AS early
+      EXTRACT(EPOCH FROM ${queueNow} - d.next_attempt_at)::float8 AS waited_seconds
     FROM deliveries d
     -- One by one along the key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, sample, mode, traceparent FROM events WHERE id = d.event_id OFFSET 0) e ON true
@@ -96,7 +99,7 @@ export async function loadDue(
   return rows.map((row) => {
     const { id, url, body, mode } = row
     if (url === null || body === null || mode === null || row.status !== 'enabled') return { id, passed: 'unwanted' }
-    if (row.early) return { id, passed: 'early' }
+    if (row.waited_seconds < -roundingSeconds) return { id, passed: 'early' }
     return {
       id,
       accountId: row.account_id,
@@ -109,6 +112,7 @@ export async function loadDue(
       attemptCount: row.attempt_count,
       run: row.run,
       schedulePosition: row.schedule_position,
+      waitedSeconds: Math.max(0, row.waited_seconds),
       webhook: {
         url,
         secret: row.secret,

@@ -8,7 +8,7 @@ import type {
 } from '../../contract/deliveries.ts'
 import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
-import type { WebhookTestResult } from '../../contract/webhooks.ts'
+import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { DomainError, notFound } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -21,6 +21,7 @@ import { attempt } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
 import { cancelPending } from './cancel.ts'
 import { type Exchange, loggedAnswer } from './exchange.ts'
+import { readHealth } from './health-reads.ts'
 import type { Keyring } from './keyring.ts'
 import {
   type AttemptRow,
@@ -59,6 +60,8 @@ export type DeliveryService = {
   getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
   /** Newest first. */
   listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
+  /** How the deliveries of a webhook are doing, whose flow this is. */
+  health(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth>
   /** Cancels all that is pending for a webhook that was disabled or deleted, with its jobs. */
   cancelPending(trx: Trx, webhookId: string): Promise<void>
   /** Sends a sample of `type` at once, tried once and logged. */
@@ -178,6 +181,8 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toRecovery })
     },
+
+    health: readHealth,
 
     cancelPending: (trx, webhookId) => cancelPending(trx, queue, webhookId),
 

@@ -6,7 +6,7 @@ import { type Queue, queueNow } from '../queue/queue.ts'
 import { type DeliveryRow, deliveryColumns, isSample, modeOfEvent } from './queries.ts'
 
 /** What processes say of flows counts for so long. They say it every 5 seconds. */
-const freshSeconds = 15
+export const freshSeconds = 15
 
 /**
  * Since when a delivery that is due waits for its attempt. A first attempt that was in hand was due before it was

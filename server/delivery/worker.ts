@@ -6,12 +6,11 @@ import { startLoop } from '../loop.ts'
 import { createLoopLoad } from '../loop-load.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Tracer } from '../tracing/tracer.ts'
-import { attempt } from './attempt.ts'
+import { attempt, faultOfOurs } from './attempt.ts'
 import { tracedAttempt } from './attempt-span.ts'
 import { startClaiming } from './claiming.ts'
 import { endOf } from './congestion.ts'
 import type { Exchange, ExchangeOutcome } from './exchange.ts'
-import { startFlowStates } from './flow-states.ts'
 import { createHand, type Held } from './hand.ts'
 import { handBack } from './hand-back.ts'
 import { createIntakes, flowName, type Intakes } from './intake.ts'
@@ -24,6 +23,7 @@ import type { FlowName, Request } from './scheduling/scheduler-types.ts'
 import type { Settlement } from './settlement.ts'
 import { startSettling } from './settling.ts'
 import { watchSilences } from './silences.ts'
+import { type FlowCensus, startStatistics } from './statistics.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import { startWalk } from './walk.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
@@ -50,6 +50,10 @@ export type DeliveryWorkerOptions = {
   pollIntervalMs?: number
   /** Told of every attempt made. */
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
+  /** Told how long each delivery that is claimed had waited in the queue since it was due. Seconds. */
+  onWaited?: (seconds: number) => void
+  /** Given a function that counts what the worker has at the moment it is called. */
+  watchFlows?: (census: () => DeliveryCensus) => void
   /** Records the attempts of events that are traced. Default: none are recorded. */
   tracer?: Tracer
   /** Asked before each attempt. */
@@ -57,6 +61,8 @@ export type DeliveryWorkerOptions = {
   /** Told when events that were leased wait in the outbox after all. */
   wakeFanOut: () => void
 }
+
+export type DeliveryCensus = FlowCensus & { places: number }
 
 export type DeliveryWorker = {
   /** There may be due deliveries in the queue, of this flow or of whatever flow. */
@@ -163,7 +169,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
-    record(one, { delivery, outcome, verdict })
+    const settlement = { delivery, outcome, verdict }
+    record(one, settlement)
+    statistics.add(settlement)
     options.onAttempt?.(outcome, verdict)
     pump()
   }
@@ -278,13 +286,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const walk = startWalk({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
 
-  const flowStates = startFlowStates({
+  const statistics = startStatistics({
     ...options,
     scheduler,
     process: lease,
     intervalMs: 5 * intervalMs,
-    onError: report('telling the states of flows'),
+    onError: report('telling of flows and attempts'),
   })
+
+  options.watchFlows?.(() => ({ places, ...statistics.census() }))
 
   const intakes = createIntakes({ scheduler, take: takeLeased })
 
@@ -339,7 +349,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     // Where the database does not let all be written by then, claims and leases lapse and the deliveries are made again.
     await leased.stop(deadline + 1_000)
     await settling.stop(deadline + 1_000)
-    await flowStates.stop()
+    await statistics.stop(deadline + 1_000)
     await keepingAlive.stop()
   }
 
@@ -376,17 +386,6 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   }
 }
-
-/** What is told of an attempt that could not be made because of us; why stands in the log. */
-const faultOfOurs = {
-  kind: 'failed',
-  durationMs: 0,
-  stage: 'before-sending',
-  reason: 'unreachable',
-  message: 'The attempt could not be made because of a fault of the service. Ask its operator.',
-  partialAnswer: null,
-  reposted: false,
-} as const
 
 /** Does not keep the process alive by itself: what is waited for does. */
 function timeout(ms: number): Promise<void> {

@@ -19,6 +19,7 @@ const columns = [
   'status',
   'disabled_reason',
   'version',
+  'flow',
   'created_at',
   'updated_at',
 ] as const

@@ -49,6 +49,7 @@ export type WebhookService = {
   create(handle: Handle, scope: Scope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: WebhookListQuery): Promise<Page<Webhook>>
+  /** With its health. */
   get(handle: Handle, scope: Scope, id: string): Promise<Webhook>
   /**
    * Disabling cancels what is pending; enabling resends nothing. Enabling, or another URL, forgets
@@ -99,10 +100,10 @@ export function createWebhookService({
     if (fault !== null) throw brokenRule('body.url', fault)
   }
 
-  async function get(handle: Handle, scope: Scope, id: string): Promise<Webhook> {
+  async function find(handle: Handle, scope: Scope, id: string): Promise<WebhookRow> {
     const row = await findWebhook(handle, scope, id)
     if (row === undefined) throw notFound('webhook', id)
-    return toWebhook(row)
+    return row
   }
 
   return {
@@ -124,7 +125,10 @@ export function createWebhookService({
       const rows = await selectWebhooks(handle, scope, { after, limit: limit + 1, metadata })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toWebhook })
     },
-    get,
+    async get(handle, scope, id) {
+      const row = await find(handle, scope, id)
+      return { ...toWebhook(row), health: await deliveries.health(handle, { webhookId: id, flow: row.flow }) }
+    },
     async update(handle, scope, id, patch) {
       refuseBadUrl(patch.url)
       return inTransaction(handle, async (trx) => {
@@ -166,7 +170,7 @@ export function createWebhookService({
       if ((testsInFlight.get(accountId) ?? 0) >= maxConcurrentTests) throw tooManyTests()
       changeCount(testsInFlight, accountId, 1)
       try {
-        const webhook = await get(handle, scope, id)
+        const webhook = toWebhook(await find(handle, scope, id))
         const sampled = type ?? webhook.events[0]
         if (sampled === undefined) {
           throw brokenRule('body.type', 'is needed: this version knows no event type of the webhook')

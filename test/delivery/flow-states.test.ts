@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { startFlowStates } from '../../server/delivery/flow-states.ts'
 import { createScheduler, defaultSettings } from '../../server/delivery/scheduling/scheduler.ts'
 import type { FlowName, Scheduler } from '../../server/delivery/scheduling/scheduler-types.ts'
+import { startStatistics } from '../../server/delivery/statistics.ts'
 import { firstFlow } from '../../server/queue/flow-jobs.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startTestQueue } from '../support/queue.ts'
@@ -58,7 +58,7 @@ describe('states of flows', () => {
   /** Has a scheduler's states told again and again, until the test of what is there passes. */
   async function told(scheduler: Scheduler, process = randomUUID()): Promise<AsyncDisposable> {
     const errors: unknown[] = []
-    const states = startFlowStates({
+    const states = startStatistics({
       db: database.db,
       scheduler,
       process,
@@ -67,7 +67,7 @@ describe('states of flows', () => {
     })
     return {
       async [Symbol.asyncDispose]() {
-        await states.stop()
+        await states.stop(performance.now() + 1_000)
         expect(errors).toEqual([])
       },
     }

@@ -124,7 +124,7 @@ describe('a pending delivery waits for', () => {
     const api = await startTestService({ beside: service, roles: { worker: false } })
     onTestFinished(() => api.stop())
     await service.app.stop()
-    await api.client.succeed(contract.deliveries.resend, { params: { id, deliveryId } })
+    await api.client.succeed(contract.deliveries.resend, { params: { id, deliveryId }, body: {} })
     const { queuedAt, nextAttemptAt } = await only(api, id, { claimedAt: null, waitingFor: 'claim' })
     expect(queuedAt).toBe(nextAttemptAt)
   })

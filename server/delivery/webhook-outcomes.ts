@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { plainArray } from '../database/arrays.ts'
+import type { Db } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import { queueNow } from '../queue/queue.ts'
+import type { Settlement } from './settlement.ts'
+
+/** Counts what comes of attempts by webhook, for the last hour of each. Statistics: the log of attempts is apart. */
+export type WebhookOutcomes = {
+  add(settlement: Settlement): void
+  /** Adds what was counted since to the table, up to 1,000 webhooks. What cannot be written is kept. */
+  write(): Promise<void>
+}
+
+type Counts = { succeeded: number; failed: number; durationMs: number; maxDurationMs: number }
+
+/** Webhooks written by one statement at most. */
+const pageSize = 1_000
+/** Webhooks counted for at most until they are written: those beyond are not counted. */
+const webhooksAtMost = 10_000
+
+export function createWebhookOutcomes(db: Db): WebhookOutcomes {
+  const counts = new Map<string, Counts>()
+
+  function count(webhookId: string, more: Counts): void {
+    const before = counts.get(webhookId)
+    if (before === undefined && counts.size >= webhooksAtMost) return
+    const { succeeded, failed, durationMs, maxDurationMs } = before ?? nothing
+    counts.set(webhookId, {
+      succeeded: succeeded + more.succeeded,
+      failed: failed + more.failed,
+      durationMs: durationMs + more.durationMs,
+      maxDurationMs: Math.max(maxDurationMs, more.maxDurationMs),
+    })
+  }
+
+  return {
+    add({ delivery, outcome, verdict }) {
+      const durationMs = Math.round(outcome.durationMs)
+      const isSuccess = verdict.kind === 'succeeded'
+      const one = { succeeded: isSuccess ? 1 : 0, failed: isSuccess ? 0 : 1 }
+      count(delivery.webhookId, { ...one, durationMs, maxDurationMs: durationMs })
+    },
+    async write() {
+      const page = [...counts].slice(0, pageSize)
+      if (page.length === 0) return
+      for (const [webhookId] of page) counts.delete(webhookId)
+      try {
+        await add(db, page)
+      } catch (error) {
+        for (const [webhookId, more] of page) count(webhookId, more)
+        throw error
+      }
+    },
+  }
+}
+
+const nothing: Counts = { succeeded: 0, failed: 0, durationMs: 0, maxDurationMs: 0 }
+
+async function add(db: Db, page: readonly (readonly [string, Counts])[]): Promise<void> {
+  const column = (name: keyof Counts) => plainArray(page.map(([, counts]) => counts[name]))
+  const statement = sql`
+    INSERT INTO webhook_outcomes AS o (webhook_id, bucket, succeeded, failed, duration_ms, max_duration_ms)
+    SELECT webhook_id, date_bin('5 minutes', ${queueNow}, '2000-01-01 00:00Z'), succeeded, failed, duration_ms,
+      max_duration_ms
+    FROM unnest(
+      ${plainArray(page.map(([webhookId]) => webhookId))}::text[],
+      ${column('succeeded')}::int[],
+      ${column('failed')}::int[],
+      ${column('durationMs')}::bigint[],
+      ${column('maxDurationMs')}::int[]
+    ) AS i (webhook_id, succeeded, failed, duration_ms, max_duration_ms)
+    -- In one order, so that two processes never wait for each other's rows.
+    ORDER BY webhook_id
+    ON CONFLICT (webhook_id, bucket) DO UPDATE SET succeeded = o.succeeded + excluded.succeeded,
+      failed = o.failed + excluded.failed, duration_ms = o.duration_ms + excluded.duration_ms,
+      max_duration_ms = greatest(o.max_duration_ms, excluded.max_duration_ms)
+  `
+  await executePrepared(db, { name: 'add_webhook_outcomes' }, statement)
+}
