@@ -101,7 +101,7 @@ const webhookHealth = z
   .object({
     limit: z.int().min(1).nullable().meta({
       description:
-        'Requests that may be in flight to its URL at once at present, of all processes together; each finds its own limit by how the endpoint answers. Null when none has sent anything to the URL in the last minute.',
+        'Requests that may be in flight to its URL at once at present, of all processes together; each finds its own limit by how the endpoint answers. Null when none has had anything to do for the URL in the last minute.',
     }),
     inFlight: z.int().min(0).meta({
       description:
