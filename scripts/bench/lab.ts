@@ -6,6 +6,7 @@ import { migrateToLatest } from '../../server/database/migrate.ts'
 import { openSecretBox } from '../../server/encryption-key.ts'
 import { installQueue } from '../../server/queue/queue.ts'
 import { type SecretBox, secretBox } from '../../server/secrets.ts'
+import { startArguments } from '../support/start-command.ts'
 import type { Processes, Running } from './processes.ts'
 
 /* The parts benchmarks are put together from, each a process of its own. */
@@ -120,7 +121,7 @@ export async function startService(
   const running = await processes.start({
     name,
     file: import.meta.resolve('../../server/main.ts'),
-    nodeArgs,
+    nodeArgs: [...startArguments().options, ...nodeArgs],
     env: {
       PORT: '0',
       DATABASE_URL: world.connectionString,

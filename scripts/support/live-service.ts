@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { run } from './run.ts'
+import { startArguments } from './start-command.ts'
 
 /** A service of its own: a process with an embedded database in a temporary directory. */
 export type LiveService = AsyncDisposable & {
@@ -71,7 +72,8 @@ export async function startLiveService(): Promise<LiveService> {
     LOG_LEVEL: 'warn',
   }
   delete env.DATABASE_URL
-  const child = spawn(process.execPath, ['server/main.ts'], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const { options, program } = startArguments()
+  const child = spawn(process.execPath, [...options, program], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   const exited = once(child, 'exit')
   cleanup.defer(async () => {
     child.kill('SIGTERM')
