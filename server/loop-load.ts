@@ -5,14 +5,22 @@ const spanMs = 100
 /** The part of its time that the event loop of a busy process works, or waits for a core. */
 const busyPart = 0.9
 
-/** Returns a function that tells whether the event loop of this process was hardly ever idle lately. */
-export function createLoopLoad(): () => boolean {
-  let since: EventLoopUtilization = performance.eventLoopUtilization()
+/** Since the start of the process, or since what was returned then. */
+type Measure = (since?: EventLoopUtilization) => EventLoopUtilization
+
+/**
+ * Returns a function that tells whether the event loop of this process was hardly ever idle lately: in the last span of
+ * 100 ms or more that lies between two calls.
+ *
+ * @param measure Default: Node's own.
+ */
+export function createLoopLoad(measure: Measure = performance.eventLoopUtilization): () => boolean {
+  let since = measure()
   let isBusy = false
   return () => {
-    const { idle, active, utilization } = performance.eventLoopUtilization(since)
+    const { idle, active, utilization } = measure(since)
     if (idle + active < spanMs) return isBusy
-    since = performance.eventLoopUtilization()
+    since = measure()
     isBusy = utilization >= busyPart
     return isBusy
   }
