@@ -95,7 +95,7 @@ const webhookExample = {
 }
 
 /** Deliveries that are looked at to count those that are pending. */
-export const countedPending = 10_000
+export const countedPending = 1_000
 
 const webhookHealth = z
   .object({

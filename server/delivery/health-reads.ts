@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { countedPending, type WebhookHealth } from '../../contract/webhooks.ts'
 import type { Handle } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
 import { queueNow } from '../queue/queue.ts'
 import { freshSeconds } from './waiting.ts'
 
@@ -25,7 +26,7 @@ export async function readHealth(
   handle: Handle,
   { webhookId, flow }: { webhookId: string; flow: number },
 ): Promise<WebhookHealth> {
-  const { rows } = await sql<Row>`
+  const statement = sql<Row>`
     WITH present AS (SELECT ${queueNow} AS now OFFSET 0),
     states AS (
       SELECT sum(max_in_flight)::int AS "limit",
@@ -47,8 +48,9 @@ export async function readHealth(
     SELECT states.*, pending, outcomes.*,
       (SELECT created_at FROM deliveries WHERE id = oldest) AS oldest_pending_at
     FROM states, waiting, outcomes
-  `.execute(handle)
-  return toHealth(rows[0] as Row)
+  `
+  const [row] = await executePrepared(handle, { name: 'read_webhook_health' }, statement)
+  return toHealth(row as Row)
 }
 
 function toHealth(row: Row): WebhookHealth {
