@@ -14,6 +14,7 @@ import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { createTestTime } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
+import { resetToBefore } from '../support/older-schema.ts'
 import { configOf, startTestService } from '../support/service.ts'
 import { keepBooks } from './support/books.ts'
 
@@ -37,6 +38,9 @@ const additive = doing(
 const newer: Migrations = { ...migrations, '9998-more': additive }
 
 const logger = createLogger({ level: 'silent' })
+
+/** What meets a deadlock fails. */
+const onlyOnce = { tries: 1, lockTimeoutMs: 30_000, pause: () => Promise.resolve() }
 
 /** A database with nothing in it, not even a schema. */
 async function emptyDatabase(): Promise<TestDatabase> {
@@ -126,6 +130,25 @@ describe('a process of an older version', () => {
     )
     expect(await applied(db)).toEqual(Object.keys(newer))
   })
+})
+
+test.each([
+  ['fan-out', 'outbox'],
+  ['settlement', 'deliveries'],
+])('flows come without a deadlock with a %s, which locks %s before it reads webhooks', async (_, table) => {
+  const database = await migratedDatabase()
+  await resetToBefore(database.db, '0011')
+  await anotherProcess(database)
+    .transaction()
+    .execute(async (working) => {
+      await sql`SELECT FROM ${sql.table(table)} FOR UPDATE`.execute(working)
+      const migrating = migrateToLatest(anotherProcess(database), migrations, onlyOnce)
+      await untilSomebodyWaits(database.db)
+      await sql`SELECT FROM webhooks`.execute(working)
+      return { migrating }
+    })
+    .then(({ migrating }) => migrating)
+  expect(await applied(database.db)).toEqual(Object.keys(migrations))
 })
 
 describe('several processes at once', () => {
