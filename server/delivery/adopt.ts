@@ -3,13 +3,13 @@ import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../loop.ts'
 import type { Queue } from '../queue/queue.ts'
 
-/** Jobs taken over by one statement. */
+/** Jobs of each lane taken over by one statement. */
 const pageSize = 1_000
 
 export type AdoptOptions = {
   db: Db
   queue: Pick<Queue, 'flows'>
-  /** Milliseconds between two looks for such jobs. A look that finds none reads one entry of an index. */
+  /** Milliseconds between two looks for such jobs. A look that finds none reads three entries of an index. */
   intervalMs: number
   onError: (error: unknown) => void
   /** Told when deliveries have come into flows. */
@@ -26,10 +26,10 @@ export function startAdopting({ db, queue, intervalMs, onError, onAdopted }: Ado
     onError,
     async run() {
       const began = performance.now()
-      const count = await queue.flows.adopt(db, pageSize)
+      const { count, isFull } = await queue.flows.adopt(db, pageSize)
       if (count > 0) onAdopted()
-      if (count === pageSize) await pause(performance.now() - began)
-      return count === pageSize
+      if (isFull) await pause(performance.now() - began)
+      return isFull
     },
   })
 }

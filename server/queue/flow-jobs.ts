@@ -4,7 +4,8 @@ import { plainArray } from '../database/arrays.ts'
 import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../ids.ts'
-import type { JobClaim } from './jobs.ts'
+import { type JobClaim, queueTime } from './jobs.ts'
+import { freshRange, type PriorityRange, rangeOfDueRetries } from './lanes.ts'
 
 /*
  * The jobs of deliveries stand in flows: a flow is one URL of one account, and has a number. The priority of a job is
@@ -55,10 +56,19 @@ export type FlowJobs = {
   /** Deletes up to `limit` flows that no webhook has and in which nothing waits. Returns how many were looked at. */
   deleteUnused(db: Db, limit: number): Promise<number>
   /**
-   * Takes up to `limit` jobs of the version before over into their flows. Those that are claimed are left to their
-   * claimers. Returns how many: fewer than `limit` when there are no others.
+   * Takes up to `limit` jobs of each lane of the version before over into their flows, those that are not due only when
+   * there are fewer of the others. Those that are claimed are left to their claimers. Returns how many, and whether
+   * there may be others.
    */
-  adopt(db: Db, limit: number): Promise<number>
+  adopt(db: Db, limit: number): Promise<{ count: number; isFull: boolean }>
+}
+
+/** Where jobs of the version before wait. */
+const before: PriorityRange = { min: 1 - firstFlow, max: freshRange.max }
+
+/** The lanes it claimed from, side by side, so that none of them waits for another: the last is for slow webhooks. */
+function lanesBefore(now: Date): PriorityRange[] {
+  return [freshRange, rangeOfDueRetries(now), { min: before.min, max: 0 }]
 }
 
 /** @param name of the queue; @param table of its jobs */
@@ -160,24 +170,37 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
         `.execute(trx)
         return rows.length
       }),
-    adopt: (db, limit) =>
-      inTransaction(db, async (trx) => {
-        const { rows } = await sql<{ id: string }>`
-          SELECT id FROM ${table} WHERE ${sql.raw(waiting)} AND priority > ${-firstFlow}
+    async adopt(db, limit) {
+      const due = await adoptFrom(db, lanesBefore(await queueTime(boss)), limit)
+      if (due.isFull) return due
+      const { count, isFull } = await adoptFrom(db, [before], limit)
+      return { count: due.count + count, isFull }
+    },
+  }
+
+  async function adoptFrom(db: Db, lanes: readonly PriorityRange[], limit: number) {
+    return inTransaction(db, async (trx) => {
+      const { rows } = await sql<{ id: string; lane: number }>`
+        SELECT j.id, l.max AS lane FROM unnest(
+          ${plainArray(lanes.map(({ min }) => min))}::int[], ${plainArray(lanes.map(({ max }) => max))}::int[]
+        ) AS l (min, max) CROSS JOIN LATERAL (
+          SELECT id FROM ${table} WHERE ${sql.raw(waiting)} AND priority BETWEEN l.min AND l.max
           ORDER BY priority DESC, created_on LIMIT ${limit} FOR UPDATE SKIP LOCKED
-        `.execute(trx)
-        const uuids = rows.map(({ id }) => id)
-        const flows = await flowsOf(
-          trx,
-          uuids.map((id) => idOfUuid('delivery', id)),
-        )
-        await sql`
-          UPDATE ${table} j SET priority = -i.flow, created_on = j.start_after
-          FROM unnest(${plainArray(uuids)}::uuid[], ${plainArray(flows)}::int[]) AS i (id, flow)
-          WHERE j.name = ${name} AND j.id = i.id AND j.id = ANY(${plainArray(uuids)}::uuid[])
-        `.execute(trx)
-        return uuids.length
-      }),
+        ) j
+      `.execute(trx)
+      const uuids = rows.map(({ id }) => id)
+      const flows = await flowsOf(
+        trx,
+        uuids.map((id) => idOfUuid('delivery', id)),
+      )
+      await sql`
+        UPDATE ${table} j SET priority = -i.flow, created_on = j.start_after
+        FROM unnest(${plainArray(uuids)}::uuid[], ${plainArray(flows)}::int[]) AS i (id, flow)
+        WHERE j.name = ${name} AND j.id = i.id AND j.id = ANY(${plainArray(uuids)}::uuid[])
+      `.execute(trx)
+      const byLane = Map.groupBy(rows, ({ lane }) => lane)
+      return { count: uuids.length, isFull: [...byLane.values()].some(({ length }) => length === limit) }
+    })
   }
 }
 

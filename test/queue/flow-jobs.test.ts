@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
-import { newId, uuidOf } from '../../server/ids.ts'
+import { idOfUuid, newId, uuidOf } from '../../server/ids.ts'
 import { firstFlow, noFlow } from '../../server/queue/flow-jobs.ts'
+import { priorityOfRetry, priorityOfTurn, secondOf } from '../../server/queue/lanes.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startTestQueue } from '../support/queue.ts'
@@ -156,22 +157,33 @@ describe('jobs of the version before', () => {
     `.execute(database.db)
   }
 
-  it('come into flows page by page, due when they were, but for those that are claimed', async () => {
+  async function adopted(): Promise<Set<string>> {
+    const { rows } = await sql<{ id: string }>`SELECT id FROM pgboss.job WHERE priority = ${-noFlow}`.execute(
+      database.db,
+    )
+    return new Set(rows.map(({ id }) => idOfUuid('delivery', id)))
+  }
+
+  it('come into flows page by page, the first of each lane, and those that are not due last', async () => {
     const fresh = await put(one, -3, -2)
-    const retries = await put(one, 10, 20)
+    const due = await put(one, -5)
+    const later = await put(one, 10, 20)
     const slow = await put(one, -1)
     const [claimed = ''] = await put(other, -1)
     await queue.flows.claim([{ flow: other, count: 1 }])
-    await age(fresh, 1_999_999_999)
-    await age(retries, 963_000_000)
+    await age(fresh, priorityOfTurn(secondOf(new Date())))
+    await age(due, priorityOfRetry(new Date(Date.now() - 300_000)))
+    await age(later, priorityOfRetry(new Date(Date.now() + 600_000)))
     await age(slow, -7)
     await age([claimed], 2_000_000_000)
     const { db } = database
     expect(await queue.flows.heads(0, 10)).toEqual([])
-    expect([await queue.flows.adopt(db, 2), await queue.flows.adopt(db, 2)]).toEqual([2, 2])
-    expect([await queue.flows.adopt(db, 2), await queue.flows.adopt(db, 2)]).toEqual([1, 0])
+    expect(await queue.flows.adopt(db, 1)).toEqual({ count: 3, isFull: true })
+    expect(await adopted()).toEqual(new Set([fresh[0], ...due, ...slow]))
+    expect(await queue.flows.adopt(db, 2)).toEqual({ count: 3, isFull: true })
+    expect(await queue.flows.adopt(db, 2)).toEqual({ count: 0, isFull: false })
     // Nothing is known of these deliveries, so whoever claims them puts them away.
-    expect(idsOf(await queue.flows.claim([{ flow: noFlow, count: 10 }]))).toEqual([...fresh, ...slow])
+    expect(idsOf(await queue.flows.claim([{ flow: noFlow, count: 10 }]))).toEqual([...due, ...fresh, ...slow])
     const { rows } = await sql<{ minutes: number }>`
       SELECT round(extract(epoch FROM created_on - now()) / 60)::int AS minutes FROM pgboss.job
       WHERE priority = ${-noFlow} AND state = 'created' ORDER BY created_on
