@@ -27,10 +27,14 @@ export type ServiceProcess = AsyncDisposable & {
 
 const isReady = /^Postern listens on (\S+),/
 
-/** Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it, with its database. */
-export async function startService(env: Env, nodeArgs: string[] = []): Promise<ServiceProcess> {
+/**
+ * Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it, with its database.
+ *
+ * @param directory Of the sources. Default: these.
+ */
+export async function startService(env: Env, nodeArgs: string[] = [], directory = root): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [...nodeArgs, 'server/main.ts'], {
-    cwd: root,
+    cwd: directory,
     env: { PORT: '0', LOG_LEVEL: 'silent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
