@@ -36,7 +36,7 @@ export async function readHealth(
     ), latest AS (
       SELECT id, status FROM deliveries
       -- In these words a partial index has the order, and the status.
-      WHERE webhook_id = ${webhookId} AND status <> 'succeeded' ORDER BY id DESC LIMIT ${countedPending}
+      WHERE webhook_id = ${webhookId} AND status <> 'succeeded' ORDER BY id DESC LIMIT ${sql.lit(countedPending)}
     ), waiting AS (
       SELECT count(*)::int AS pending, min(id) AS oldest FROM latest WHERE status = 'pending'
     ), outcomes AS (

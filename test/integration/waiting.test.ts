@@ -144,8 +144,14 @@ describe('a pending delivery waits for', () => {
     await sql`TRUNCATE flow_states`.execute(db)
     await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
     await service.app.stop()
-    await sql`UPDATE flow_states SET updated_at = updated_at - interval '16 seconds'`.execute(db)
+    const said = (secondsAgo: number) =>
+      sql`
+      UPDATE flow_states SET waits_for = 'endpoint_limit', updated_at = now() - make_interval(secs => ${secondsAgo})
+    `.execute(db)
+    await said(16)
     expect(await reasonsOf(api, id)).toEqual(['claim'])
+    await said(0)
+    expect(await reasonsOf(api, id)).toEqual(['endpoint_limit'])
   })
 })
 
