@@ -1,14 +1,16 @@
-import { sql } from 'kysely'
 import { countedPending, type WebhookHealth } from '../../contract/webhooks.ts'
 import type { Handle } from '../database/connection.ts'
-import { executePrepared } from '../database/prepared.ts'
-import { queueNow } from '../queue/queue.ts'
+import { prepare } from '../database/prepared.ts'
 import { freshSeconds } from './waiting.ts'
 
 /** The limit of a flow is told for so long after it had something to do. */
 const limitSeconds = 60
 /** The last hour, with the five minutes in which it began. */
 const hourSeconds = 3_900
+
+const bounds = { freshSeconds, limitSeconds, hourSeconds, countedPending }
+
+type Params = typeof bounds & { webhookId: string; flow: number }
 
 type Row = {
   limit: number | null
@@ -21,35 +23,33 @@ type Row = {
   max_duration_ms: number | null
 }
 
-/** Reads how the deliveries of a webhook are doing, as of one moment. Each part reads no more than its bound. */
-export async function readHealth(
-  handle: Handle,
-  { webhookId, flow }: { webhookId: string; flow: number },
-): Promise<WebhookHealth> {
-  const statement = sql<Row>`
-    WITH present AS (SELECT ${queueNow} AS now OFFSET 0),
-    states AS (
-      SELECT sum(max_in_flight)::int AS "limit",
-        coalesce(sum(in_flight) FILTER (WHERE updated_at > now - make_interval(secs => ${freshSeconds})), 0)::int
-          AS in_flight
-      FROM present, flow_states WHERE flow = ${flow} AND updated_at > now - make_interval(secs => ${limitSeconds})
-    ), latest AS (
-      SELECT id, status FROM deliveries
+const selectHealth = prepare<Params, Row>({ name: 'read_webhook_health' })`
+  WITH present AS (SELECT pgboss.job_now() AS now OFFSET 0),
+  states AS (
+    SELECT sum(max_in_flight)::int AS "limit",
+      coalesce(sum(in_flight) FILTER (WHERE updated_at > now - make_interval(secs => ${'freshSeconds'})), 0)::int
+        AS in_flight
+    FROM present, flow_states WHERE flow = ${'flow'} AND updated_at > now - make_interval(secs => ${'limitSeconds'})
+  ), waiting AS (
+    SELECT count(*)::int AS pending, min(id) AS oldest FROM (
       -- In these words a partial index has the order, and the status.
-      WHERE webhook_id = ${webhookId} AND status <> 'succeeded' ORDER BY id DESC LIMIT ${sql.lit(countedPending)}
-    ), waiting AS (
-      SELECT count(*)::int AS pending, min(id) AS oldest FROM latest WHERE status = 'pending'
-    ), outcomes AS (
-      SELECT coalesce(sum(succeeded), 0)::int AS succeeded, coalesce(sum(failed), 0)::int AS failed,
-        coalesce(sum(duration_ms), 0)::float8 AS duration_ms, max(max_duration_ms) AS max_duration_ms
-      FROM present, webhook_outcomes
-      WHERE webhook_id = ${webhookId} AND bucket > now - make_interval(secs => ${hourSeconds})
-    )
-    SELECT states.*, pending, outcomes.*,
-      (SELECT created_at FROM deliveries WHERE id = oldest) AS oldest_pending_at
-    FROM states, waiting, outcomes
-  `
-  const [row] = await executePrepared(handle, { name: 'read_webhook_health' }, statement)
+      SELECT id, status FROM deliveries
+      WHERE webhook_id = ${'webhookId'} AND status <> 'succeeded' ORDER BY id DESC LIMIT ${'countedPending'}
+    ) latest WHERE status = 'pending'
+  ), outcomes AS (
+    SELECT coalesce(sum(succeeded), 0)::int AS succeeded, coalesce(sum(failed), 0)::int AS failed,
+      coalesce(sum(duration_ms), 0)::float8 AS duration_ms, max(max_duration_ms) AS max_duration_ms
+    FROM present, webhook_outcomes
+    WHERE webhook_id = ${'webhookId'} AND bucket > now - make_interval(secs => ${'hourSeconds'})
+  )
+  SELECT states.*, pending, outcomes.*,
+    (SELECT created_at FROM deliveries WHERE id = oldest) AS oldest_pending_at
+  FROM states, waiting, outcomes
+`
+
+/** Reads how the deliveries of a webhook are doing, as of one moment. Each part reads no more than its bound. */
+export async function readHealth(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth> {
+  const [row] = await selectHealth(handle, { ...webhook, ...bounds })
   return toHealth(row as Row)
 }
 

@@ -22,24 +22,34 @@ const webhooksAtMost = 10_000
 export function createWebhookOutcomes(db: Db): WebhookOutcomes {
   const counts = new Map<string, Counts>()
 
-  function count(webhookId: string, more: Counts): void {
-    const before = counts.get(webhookId)
-    if (before === undefined && counts.size >= webhooksAtMost) return
-    const { succeeded, failed, durationMs, maxDurationMs } = before ?? nothing
-    counts.set(webhookId, {
-      succeeded: succeeded + more.succeeded,
-      failed: failed + more.failed,
-      durationMs: durationMs + more.durationMs,
-      maxDurationMs: Math.max(maxDurationMs, more.maxDurationMs),
-    })
+  function countsOf(webhookId: string): Counts | null {
+    const known = counts.get(webhookId)
+    if (known !== undefined) return known
+    if (counts.size >= webhooksAtMost) return null
+    const none = { succeeded: 0, failed: 0, durationMs: 0, maxDurationMs: 0 }
+    counts.set(webhookId, none)
+    return none
+  }
+
+  /** What could not be written is counted with what came since. */
+  function putBack(webhookId: string, more: Counts): void {
+    const own = countsOf(webhookId)
+    if (own === null) return
+    own.succeeded += more.succeeded
+    own.failed += more.failed
+    own.durationMs += more.durationMs
+    own.maxDurationMs = Math.max(own.maxDurationMs, more.maxDurationMs)
   }
 
   return {
     add({ delivery, outcome, verdict }) {
+      const own = countsOf(delivery.webhookId)
+      if (own === null) return
       const durationMs = Math.round(outcome.durationMs)
-      const isSuccess = verdict.kind === 'succeeded'
-      const one = { succeeded: isSuccess ? 1 : 0, failed: isSuccess ? 0 : 1 }
-      count(delivery.webhookId, { ...one, durationMs, maxDurationMs: durationMs })
+      if (verdict.kind === 'succeeded') own.succeeded += 1
+      else own.failed += 1
+      own.durationMs += durationMs
+      own.maxDurationMs = Math.max(own.maxDurationMs, durationMs)
     },
     async write() {
       const page = [...counts].slice(0, pageSize)
@@ -48,14 +58,12 @@ export function createWebhookOutcomes(db: Db): WebhookOutcomes {
       try {
         await add(db, page)
       } catch (error) {
-        for (const [webhookId, more] of page) count(webhookId, more)
+        for (const [webhookId, more] of page) putBack(webhookId, more)
         throw error
       }
     },
   }
 }
-
-const nothing: Counts = { succeeded: 0, failed: 0, durationMs: 0, maxDurationMs: 0 }
 
 async function add(db: Db, page: readonly (readonly [string, Counts])[]): Promise<void> {
   const column = (name: keyof Counts) => plainArray(page.map(([, counts]) => counts[name]))
