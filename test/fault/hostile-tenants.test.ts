@@ -17,8 +17,8 @@ import { rounds, within } from './support/rounds.ts'
 /** An account holds fewer than four times those that are free. */
 const [places, mostOfOne] = [64, 52]
 const endpointMax = 16
-/** Requests of an account at one host, to endpoints that are not known to answer: half of all. */
-const unansweredMax = endpointMax
+/** Requests of an account at one host, to endpoints that are not known to answer: three quarters of all. */
+const unansweredMax = 1.5 * endpointMax
 
 /** Events of a calm tenant, each of which is committed when the one before has arrived. */
 const calmEvents = rounds({ short: 15, long: 300 })

@@ -28,9 +28,9 @@ import { mayHoldMore, roomFor } from './threshold.ts'
  * Which flow starts a request next. No I/O, no clock and no timers: whoever owns a scheduler tells it what happens
  * and when. See docs/delivery-engine.md.
  *
- * A flow may start when it has work, its limit has room and its host is below the ceiling. Of that, flows whose endpoints
- * are not known to answer have one half at most. Accounts with such flows take turns, and within an account its flows do,
- * one start each.
+ * A flow may start when it has work, its limit has room and its host is below the ceiling, of which a part is for flows
+ * whose endpoints are known to answer. Accounts with such flows take turns, and within an account its flows do, one start
+ * each.
  */
 
 export const defaultSettings: SchedulerSettings = {
@@ -51,12 +51,18 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
   return latencyMs === null ? initialLimit : Math.floor((limit * aheadMs) / Math.max(1, latencyMs))
 }
 
+/**
+ * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight. `unasked`: it is
+ * not, and none are.
+ */
+type Standing = 'answered' | 'unanswered' | 'unasked'
+
 type Host = {
   held: number
   /** Of these, those of flows whose endpoints are not known to answer. */
   unanswered: number
-  /** Flows that wait for the ceiling, by whether their endpoints are known to answer. */
-  waiting: { answered: Ring<Flow>; unanswered: Ring<Flow> }
+  /** Flows that wait for the ceiling. */
+  waiting: Record<Standing, Ring<Flow>>
   flows: number
 }
 
@@ -86,13 +92,14 @@ type Flow = {
   /** Those held that are not silent: reserved or running. */
   counted: number
   running: number
-  /** `at_host_limit`: its endpoint answers. `unanswered_at_host_limit`: that is not known. */
-  state: 'no_work' | 'at_limit' | 'at_host_limit' | 'unanswered_at_host_limit' | 'ready'
+  /** A standing: it waits for the ceiling of its host, with those of the same. */
+  state: 'no_work' | 'at_limit' | 'ready' | Standing
   usedAt: number
 }
 
 function newHost(): Host {
-  return { held: 0, unanswered: 0, waiting: { answered: createRing(), unanswered: createRing() }, flows: 0 }
+  const waiting = { answered: createRing<Flow>(), unanswered: createRing<Flow>(), unasked: createRing<Flow>() }
+  return { held: 0, unanswered: 0, waiting, flows: 0 }
 }
 
 /** A request as it is kept here. */
@@ -101,8 +108,11 @@ type Held = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestS
 export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
   const hand = { places: handMax, alpha }
-  /** Requests to a host of flows whose endpoints are not known to answer. */
-  const unansweredMax = Math.max(1, Math.floor(hostMax / 2))
+  /**
+   * Requests to a host of flows that are not known to answer: for one that has none in flight more than for the others,
+   * so that an endpoint that hangs on many does not keep a new one from being asked.
+   */
+  const unansweredMax = { unanswered: Math.max(1, Math.floor(hostMax / 2)), unasked: Math.ceil((hostMax * 3) / 4) }
   const flows = new Map<string, Flow>()
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
@@ -118,11 +128,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const state = stateOf(flow)
     if (state !== before) {
       account.ready.remove(flow)
-      host.waiting.answered.remove(flow)
-      host.waiting.unanswered.remove(flow)
+      for (const waiting of Object.values(host.waiting)) waiting.remove(flow)
       if (state === 'ready') account.ready.add(flow)
-      if (state === 'at_host_limit') host.waiting.answered.add(flow)
-      if (state === 'unanswered_at_host_limit') host.waiting.unanswered.add(flow)
+      else if (state !== 'no_work' && state !== 'at_limit') host.waiting[state].add(flow)
       flow.state = state
       // It may have been let start for a request of its host that it does not use.
       if (before === 'ready') admitNext(host)
@@ -130,19 +138,15 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     turns.place(account)
   }
 
-  /**
-   * Lets one flow start that waits for the ceiling of its host, where there is room. First those that are not known to
-   * answer: the half that is left to the others is theirs alone.
-   */
-  function admitNext(host: Host): void {
-    if (host.held >= hostMax) return
-    const isAdmitted = host.unanswered < unansweredMax && admitFirst(host.waiting.unanswered)
-    if (!isAdmitted) admitFirst(host.waiting.answered)
+  /** Lets one flow start that waits for the ceiling of its host, if any may. */
+  function admitNext({ waiting }: Host): void {
+    // The part that is left to those that answer is theirs alone.
+    admitFirst(waiting.unasked) || admitFirst(waiting.unanswered) || admitFirst(waiting.answered)
   }
 
-  /** Lets the first of these start that has work and room. To be called where the host has room for it. */
+  /** Lets the first of these start that has work and room, if the host has room for it. */
   function admitFirst(waiting: Ring<Flow>): boolean {
-    for (let next = waiting.first(); next !== undefined; next = waiting.first()) {
+    for (let next = waiting.first(); next !== undefined && hasHostRoom(next); next = waiting.first()) {
       placeFlow(next)
       if (next.state === 'ready') return true
     }
@@ -150,11 +154,20 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   function stateOf(flow: Flow): Flow['state'] {
-    const { limit, host } = flow
     if (flow.waiting <= 0 && flow.inHand <= 0) return 'no_work'
-    if (!hasRoom(limit, flow.counted)) return 'at_limit'
-    if (isAnswered(limit)) return host.held >= hostMax ? 'at_host_limit' : 'ready'
-    return host.held >= hostMax || host.unanswered >= unansweredMax ? 'unanswered_at_host_limit' : 'ready'
+    if (!hasRoom(flow.limit, flow.counted)) return 'at_limit'
+    return hasHostRoom(flow) ? 'ready' : standingOf(flow)
+  }
+
+  function standingOf({ limit, held }: Flow): Standing {
+    if (isAnswered(limit)) return 'answered'
+    return held === 0 ? 'unasked' : 'unanswered'
+  }
+
+  function hasHostRoom(flow: Flow): boolean {
+    const { host } = flow
+    const standing = standingOf(flow)
+    return host.held < hostMax && (standing === 'answered' || host.unanswered < unansweredMax[standing])
   }
 
   function setLimit(flow: Flow, limit: FlowLimit): void {
@@ -269,11 +282,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
         return null
       case 'at_limit':
         return 'endpoint_limit'
-      case 'at_host_limit':
-      case 'unanswered_at_host_limit':
-        return 'host_limit'
       case 'ready':
         return mayHoldMore(settings, flow.account.held, turns.taken) ? 'turn' : 'account_share'
+      default:
+        return 'host_limit'
     }
   }
 

@@ -8,7 +8,7 @@ import type {
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
 const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
-/** Of requests to a host, for flows whose endpoints are not known to answer. */
+/** Of requests to a host, for a flow that is not known to answer and has some in flight. */
 const unansweredMax = 2
 
 /** A flow of the one host. */
@@ -63,24 +63,37 @@ describe('the ceiling of a host', () => {
     expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
-  it('leaves half of the ceiling of a host to the flows whose endpoints answer, and half to the others', () => {
+  it('leaves a part to the flows whose endpoints answer, and a part to the others', () => {
     const { scheduler, flows } = withAnswered(1)
     const [answered] = flows as [FlowName]
-    const hanging = [nameOf(1), nameOf(2), nameOf(3)]
-    for (const name of [...hanging, answered]) scheduler.offer(name, 4)
+    const hanging = nameOf(1)
+    for (const name of [hanging, answered]) scheduler.offer(name, 4)
     const started = Array.from({ length: settings.hostMax }, () => scheduler.next() as Request)
     for (const request of started) scheduler.begin(request, 0)
     const ofAnswered = started.filter(({ flow }) => flow === answered.flow)
     expect(ofAnswered).toHaveLength(settings.hostMax - unansweredMax)
     expect(scheduler.next()).toBeNull()
-    // What is over makes room for the others of its own half.
+    // What is over makes room for the others of its own part.
     scheduler.free(ofAnswered[0] as Request)
     expect(scheduler.next()?.flow).toBe(answered.flow)
-    scheduler.free(started.find(({ flow }) => flow !== answered.flow) as Request)
-    expect(scheduler.next()?.flow).not.toBe(answered.flow)
+    scheduler.free(started.find(({ flow }) => flow === hanging.flow) as Request)
+    expect(scheduler.next()?.flow).toBe(hanging.flow)
   })
 
-  it('counts what is in flight for the other half as soon as an endpoint answers, or answers no more', () => {
+  it('has a new URL asked beside one that hangs on all it may, but not beside many', () => {
+    const scheduler = createScheduler(settings)
+    const names = Array.from({ length: 6 }, (_, path) => nameOf(path))
+    const flows = names.map((name) => {
+      scheduler.offer(name, 4)
+      const started: string[] = []
+      for (let request = scheduler.next(); request !== null; request = scheduler.next()) started.push(request.flow)
+      return started
+    })
+    expect(flows).toEqual([['0', '0'], ['1'], ['2'], [], [], []])
+    expect(scheduler.view('3')?.waitsFor).toBe('host_limit')
+  })
+
+  it('counts what is in flight for the other part as soon as an endpoint answers, or answers no more', () => {
     const { scheduler, flows } = withAnswered(1)
     const [first, second] = [flows[0] as FlowName, nameOf(1)]
     scheduler.offer(first, 4)
@@ -88,7 +101,7 @@ describe('the ceiling of a host', () => {
     for (const request of started) scheduler.begin(request, 0)
     scheduler.elapse(60_000)
     expect(scheduler.view(first.flow)?.limit.phase).toBe('stalled')
-    // Its four are more than half.
+    // Its four are as many as may be.
     scheduler.offer(second, 1)
     expect(scheduler.next()).toBeNull()
     scheduler.end(started[0] as Request, { kind: 'answered', latencyMs: 5 })

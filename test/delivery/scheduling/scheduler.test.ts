@@ -18,8 +18,8 @@ import type {
   SchedulerSettings,
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
-/** Of requests to a host, for flows whose endpoints are not known to answer. */
-const unansweredMax = 2
+/** Of requests to a host, for flows whose endpoints are not known to answer: those with none in flight, and the others. */
+const [unaskedMax, unansweredMax] = [4, 2]
 const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
 
 function nameOf(account: number, host: number, path: number): FlowName {
@@ -84,6 +84,10 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     held((one) => one.name.account === account && one.name.host === host && !isOver(one))
   const expectedOf = ({ name }: Known) => expected.get(name.flow) ?? newFlowLimit(max)
   const isKnownToAnswer = (flow: string) => isAnswered(expected.get(flow) ?? newFlowLimit(max))
+  const maxOfHost = (flow: string) => {
+    if (isKnownToAnswer(flow)) return Number.POSITIVE_INFINITY
+    return held((one) => one.name.flow === flow && !isOver(one)) === 0 ? unaskedMax : unansweredMax
+  }
   const unansweredOfHost = (account: string, host: string) =>
     held((one) => {
       const { name } = one
@@ -121,7 +125,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
     const counted = countedOf(flow)
     expect(heldOf(account)).toBeLessThan(settings.alpha * (settings.places - known.size))
     expect(heldOfHost(account, host)).toBeLessThan(settings.hostMax)
-    if (!isKnownToAnswer(flow)) expect(unansweredOfHost(account, host)).toBeLessThan(unansweredMax)
+    expect(unansweredOfHost(account, host)).toBeLessThan(maxOfHost(flow))
     expect(counted).toBeLessThan(scheduler.view(flow)?.limit.limit ?? 0)
     expect(work.get(flow)).toBeGreaterThan(0)
     addWork(flow, -1)
@@ -206,7 +210,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
       known.size >= settings.places ||
       countedOf(flow) >= Math.floor(expected.get(flow)?.limit ?? newFlowLimit(max).limit) ||
       heldOfHost(account, host) >= settings.hostMax ||
-      (!isKnownToAnswer(flow) && unansweredOfHost(account, host) >= unansweredMax) ||
+      unansweredOfHost(account, host) >= maxOfHost(flow) ||
       heldOf(account) >= settings.alpha * (settings.places - known.size)
     expect(isHeldUp).toBe(true)
   }

@@ -150,7 +150,7 @@ describe('an account with 60 URLs behind one host that hang, a third of which ch
     expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
   })
 
-  it('has a new one that answers there wait until requests to the others are given up', () => {
+  it('has a new one that answers there wait for its first request until others are given up, at most', () => {
     const world = createWorld()
     hangAtOneHost(world)
     world.time.after(20_000, () => addCalm(world))
