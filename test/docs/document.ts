@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The top of the checkout. */
@@ -9,8 +9,10 @@ export type Fence = {
   content: string
 }
 
-/** A Markdown file of the top level, as far as the tests read it. */
+/** A Markdown file, as far as the tests read it. */
 export type Document = {
+  /** Its path from the top of the checkout. */
+  name: string
   text: string
   /** What stands under a heading, up to the next one of its level or above. Throws when there is none. */
   section(title: string): string
@@ -19,16 +21,50 @@ export type Document = {
 export function readDocument(name: string): Document {
   const text = readFileSync(join(root, name), 'utf8')
   return {
+    name,
     text,
     section(title) {
-      const headings = headingsOf(text)
-      const index = headings.findIndex((heading) => heading.title === title)
-      const heading = headings[index]
-      if (heading === undefined) throw new Error(`${name} has no heading "${title}"`)
-      const next = headings.slice(index + 1).find(({ level }) => level <= heading.level)
-      return text.slice(heading.at, next?.at)
+      const found = sectionIn(text, title)
+      if (found === undefined) throw new Error(`${name} has no heading "${title}"`)
+      return found
     },
   }
+}
+
+/** What readers of the project have: the README, then every page below `docs/`, by path. */
+export function readPages(): Document[] {
+  return ['README.md', ...globSync('docs/**/*.md', { cwd: root }).sort()].map(readDocument)
+}
+
+/**
+ * What stands under a heading, on whichever page has it. Throws unless exactly one has.
+ * So a section can move to another page without its tests, and cannot be there in two versions.
+ */
+export function sectionOfPages(title: string): string {
+  const found = readPages().flatMap(({ name, text }) => {
+    const section = sectionIn(text, title)
+    return section === undefined ? [] : [{ name, section }]
+  })
+  const [only, ...others] = found
+  if (only === undefined || others.length > 0)
+    throw new Error(
+      `one page must have the heading "${title}": ${found.map(({ name }) => name).join(', ') || 'none has'}`,
+    )
+  return only.section
+}
+
+function sectionIn(text: string, title: string): string | undefined {
+  const headings = headingsOf(text)
+  const index = headings.findIndex((heading) => heading.title === title)
+  const heading = headings[index]
+  if (heading === undefined) return undefined
+  const next = headings.slice(index + 1).find(({ level }) => level <= heading.level)
+  return text.slice(heading.at, next?.at)
+}
+
+/** The text on one line, as a browser shows it: sentences are found wherever their lines were broken. */
+export function unwrapped(text: string): string {
+  return text.replaceAll(/\s+/g, ' ')
 }
 
 /** The headings, with where each begins. A `#` in a fence is none. */

@@ -21,14 +21,13 @@ import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../..
 import { maxLinkLength, maxLinks } from '../../server/mail/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/mail/smtp/time-limits.ts'
 import { settingsTable } from '../../server/settings.ts'
-import { codeIn, proseOf, readDocument, tableOf } from './document.ts'
+import { codeIn, readDocument, sectionOfPages, tableOf, unwrapped } from './document.ts'
 
-/* What the README states of the service, compared with the code that makes it so. */
+/* What the README and its pages state of the service, compared with the code that makes it so. */
 
-const readme = readDocument('README.md')
 const defaults = readConfig({})
 
-/** A number as the README writes it. */
+/** A number as the pages write it. */
 function written(number: number): string {
   return number.toLocaleString('en')
 }
@@ -42,13 +41,13 @@ function durationIn(text: string): number {
 }
 
 test('the configuration table is that of the settings', () => {
-  expect(tableOf(readme.section('Configuration'))).toEqual(
+  expect(tableOf(sectionOfPages('Configuration'))).toEqual(
     settingsTable.map(({ name, unit, default: value, meaning }) => [`\`${name}\``, unit, value ?? 'none', meaning]),
   )
 })
 
 test('tracking has the limits it has', () => {
-  const section = readme.section('Opens, clicks and unsubscribing')
+  const section = unwrapped(sectionOfPages('Opens, clicks and unsubscribing'))
   expect(section).toContain(`the first ${written(maxLinks)} links`)
   expect(section).toContain(`up to ${written(maxLinkLength)} characters`)
   expect(section).toContain(`within ${minReadingMs / 1000} seconds of the delivery`)
@@ -56,19 +55,19 @@ test('tracking has the limits it has', () => {
 
 test('the error codes stand with their statuses', () => {
   const byStatus = Map.groupBy(Object.entries(errorTable), ([, { status }]) => status)
-  expect(tableOf(readme.section('Errors')).map(([status, codes = '']) => [Number(status), codeIn(codes)])).toEqual(
+  expect(tableOf(sectionOfPages('Errors')).map(([status, codes = '']) => [Number(status), codeIn(codes)])).toEqual(
     [...byStatus].sort(([a], [b]) => a - b).map(([status, errors]) => [status, errors.map(([code]) => code)]),
   )
 })
 
 test('the plans have the limits they have by default', () => {
-  expect(tableOf(readme.section('Plans and rate limits'))).toEqual(
+  expect(tableOf(sectionOfPages('Plans and rate limits'))).toEqual(
     Object.entries(defaults.rateLimits).map(([plan, limit]) => [`\`${plan}\``, written(limit)]),
   )
 })
 
 describe('permissions', () => {
-  const section = readme.section('Authentication and permissions')
+  const section = sectionOfPages('Authentication and permissions')
 
   test('the sets hold what they hold', () => {
     const described: Record<PermissionSet, readonly string[]> = {
@@ -83,13 +82,14 @@ describe('permissions', () => {
   })
 
   test('the single ones are all there', () => {
-    const sentence = /The single ones are .+?\./.exec(section)?.[0] ?? ''
+    const sentence = /The single ones are .+?\./.exec(unwrapped(section))?.[0] ?? ''
     expect(codeIn(sentence)).toEqual(permissions)
   })
 })
 
 describe('delivery', () => {
-  const section = readme.section('How delivery works')
+  const section = sectionOfPages('How delivery works')
+  const prose = unwrapped(section)
 
   test('the schedule has every attempt with its delay', () => {
     const [first, ...retries] = tableOf(section)
@@ -100,18 +100,18 @@ describe('delivery', () => {
   })
 
   test('the other figures', () => {
-    expect(durationIn(/lengthens the delay, up to [^.]+/.exec(section)?.[0] ?? '')).toBe(maxRetryDelaySeconds)
-    expect(section).toContain('Five days of nothing but failures')
+    expect(durationIn(/lengthens the delay, up to [^.]+/.exec(prose)?.[0] ?? '')).toBe(maxRetryDelaySeconds)
+    expect(prose).toContain('Five days of nothing but failures')
     expect(failingLimitMs).toBe(5 * 86_400_000)
     const { places, endpointMax } = defaults.delivery
-    expect(section).toContain(`has ${written(places)} places`)
-    expect(section).toContain(`begins with ${initialLimit}`)
-    expect(section).toContain(`from 1 to ${endpointMax}`)
+    expect(prose).toContain(`has ${written(places)} places`)
+    expect(prose).toContain(`begins with ${initialLimit}`)
+    expect(prose).toContain(`from 1 to ${endpointMax}`)
   })
 })
 
 test('the time of an event has the name it has', () => {
-  expect(readme.section('Receiving deliveries')).toContain(
+  expect(unwrapped(sectionOfPages('Receiving deliveries'))).toContain(
     'in `timestamp` for an `email.*` event, and in `created` for all others',
   )
   for (const [name, { timeField }] of eventTypes) {
@@ -120,7 +120,7 @@ test('the time of an event has the name it has', () => {
 })
 
 test('domains are looked up as often as they are', () => {
-  const section = readme.section('Sending domains')
+  const section = unwrapped(sectionOfPages('Sending domains'))
   expect(section).toContain('a minute after it was added')
   expect(firstPauseMs).toBe(60_000)
   expect(section).toContain(`up to ${longestPauseMs / 3_600_000} hours, for ${patienceMs / 3_600_000} hours`)
@@ -130,7 +130,8 @@ test('domains are looked up as often as they are', () => {
 })
 
 test('what one machine carries stands in the results of the benchmarks', () => {
-  const [, said = ''] = /\*\*What one machine carries\.\*\*([^[]*)/.exec(readme.section('Operating it larger')) ?? []
+  const [, said = ''] =
+    /\*\*What one machine carries\.\*\*([^[]*)/.exec(unwrapped(sectionOfPages('Operating it larger'))) ?? []
   const measured = [...said.matchAll(/(\d[\d,.]*) (?:contacts|deliveries|messages|ms)/g)].map(
     ([, figure = '']) => figure,
   )
@@ -142,7 +143,7 @@ test('what one machine carries stands in the results of the benchmarks', () => {
 test('the routes are those of the contract', () => {
   const routesOf = (router: AppRouter): AppRoute[] =>
     Object.values(router).flatMap((entry) => (isAppRoute(entry) ? [entry] : routesOf(entry)))
-  expect(tableOf(readme.section('The API')).map(([resource, routes = '']) => [resource, codeIn(routes)])).toEqual(
+  expect(tableOf(sectionOfPages('The API')).map(([resource, routes = '']) => [resource, codeIn(routes)])).toEqual(
     Object.entries(contract).map(([resource, router]) => [
       resource,
       routesOf(router).map(({ method, path }) => `${method} ${path}`),
@@ -154,19 +155,19 @@ test('every POST takes an Idempotency-Key', () => {
   const posts = Object.values(contract).flatMap((router) =>
     Object.values<AppRoute>(router).filter(({ method }) => method === 'POST'),
   )
-  expect(readme.section('Idempotency')).toContain('Every POST takes an `Idempotency-Key`')
+  expect(unwrapped(sectionOfPages('Idempotency'))).toContain('Every POST takes an `Idempotency-Key`')
   expect(posts.filter(({ metadata }) => Object(metadata).idempotency === 'none')).toEqual([])
 })
 
 test('pages are as long as the contract lets them be', () => {
-  expect(proseOf(readme.section('Pagination'))).toContain(
+  expect(unwrapped(sectionOfPages('Pagination'))).toContain(
     `\`limit\` is 1 to ${pageSize.max}, by default ${pageSize.default}`,
   )
 })
 
 test('the limits', () => {
   const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
-  expect(Object.fromEntries(tableOf(readme.section('Limits')))).toMatchObject({
+  expect(Object.fromEntries(tableOf(sectionOfPages('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,
     'notifications about email': `${maxInboundBytes / 2 ** 20} MiB each, of which the first ${keptBytes / 2 ** 20} MiB is read; of those not understood the newest ${written(keptInbound)} of an account are kept, and ${written(keptForOperator)} of none`,
     'body of a request to the API': `${written(defaults.http.maxBodyBytes)} bytes (\`MAX_BODY_BYTES\`)`,

@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { patienceMs } from '../support/patience.ts'
 
-/** A receiver of the README, running as it stands. */
+/** A receiver of the documents, running as it stands. */
 export type ReceiverProcess = AsyncDisposable & {
   url: string
   /** What it has printed so far. */

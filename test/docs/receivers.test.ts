@@ -11,12 +11,11 @@ import { attempt } from '../../server/delivery/attempt.ts'
 import { createExchange } from '../../server/delivery/exchange.ts'
 import { signatureHeaders, signingKey } from '../../server/delivery/signature.ts'
 import { newId } from '../../server/ids.ts'
-import { fenceOf, readDocument, root } from './document.ts'
+import { fenceOf, root, sectionOfPages } from './document.ts'
 import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
 
-/* The receivers of the README run as they stand, and take what the service signs and nothing else. */
+/* The receivers of the documents run as they stand, and take what the service signs and nothing else. */
 
-const readme = readDocument('README.md')
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const eventId = newId('event', systemClock.now())
 // With spaces that parsing and writing again would lose: the bytes are signed, not what they mean.
@@ -41,7 +40,7 @@ let directory: string
 const exchange = createExchange({ policy: { allowHttp: true, allowPrivateNetworks: true }, clock: systemClock })
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'postern-readme-'))
+  directory = await mkdtemp(join(tmpdir(), 'postern-receivers-'))
 })
 
 afterAll(async () => {
@@ -55,7 +54,7 @@ for (const { language, program, block, name, skipped, reason } of receivers) {
 
     beforeAll(async () => {
       const file = join(directory, name)
-      await writeFile(file, fenceOf(readme.section(language), block))
+      await writeFile(file, fenceOf(sectionOfPages(language), block))
       receiver = await runReceiver({ program, file, port: await freePort(), secret })
     })
 
@@ -113,9 +112,9 @@ for (const { language, program, block, name, skipped, reason } of receivers) {
 }
 
 describe('the ready-made verifier', () => {
-  const lines = fenceOf(readme.section('A ready-made verifier'), 'js')
+  const lines = fenceOf(sectionOfPages('A ready-made verifier'), 'js')
 
-  /** Runs the lines of the README with a request at hand, and answers how that ended. */
+  /** Runs the lines of the page with a request at hand, and returns how that ended. */
   async function verify(request: { headers: Record<string, string>; body: string }) {
     const given = `const body = ${JSON.stringify(request.body)}, request = ${JSON.stringify({ headers: request.headers })}\n`
     const child = spawn(process.execPath, ['--input-type=module', '-'], {

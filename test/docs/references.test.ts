@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { settingsTable } from '../../server/settings.ts'
-import { headingsOf, proseOf, readDocument, root } from './document.ts'
+import { type Document, headingsOf, proseOf, readDocument, readPages, root } from './document.ts'
 
-/* What the README and CONTRIBUTING refer to is there. */
+/* What the README, CONTRIBUTING and the pages below docs/ refer to is there. */
 
 const { scripts } = z
   .object({ scripts: z.record(z.string(), z.string()) })
@@ -17,6 +17,9 @@ const otherVariables: Readonly<Record<string, string>> = {
   CI_REQUIRE: 'scripts/support/optional-tool.ts',
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',
+  // Of versions before: the start says what has replaced them.
+  DELIVERY_CONCURRENCY: 'server/config.ts',
+  WEBHOOK_CONCURRENCY: 'server/config.ts',
 }
 
 /** As GitHub makes the anchor of a heading. */
@@ -33,26 +36,33 @@ function targetsOf(text: string): string[] {
 
 function isThere(from: string, target: string): boolean {
   const [path = '', anchor] = target.split('#')
-  const file = join(root, path === '' ? from : path)
+  const file = path === '' ? join(root, from) : join(root, dirname(from), path)
   if (!existsSync(file)) return false
   return anchor === undefined || headingsOf(readFileSync(file, 'utf8')).some(({ title }) => anchorOf(title) === anchor)
 }
 
-describe.each(['README.md', 'CONTRIBUTING.md'])('%s', (name) => {
-  const { text } = readDocument(name)
+function linksOf({ text }: Document): string[] {
+  return targetsOf(text).filter((target) => !target.startsWith('https://'))
+}
+
+/** The scripts in `npm run …`, `npm test` and `npm start`. */
+function scriptsOf({ text }: Document): string[] {
+  return [...text.matchAll(/\bnpm (?:run (?:--silent )?([a-z:]+)|(test|start)\b)/g)].map(
+    ([, run, short]) => run ?? short ?? '',
+  )
+}
+
+const documents = [...readPages(), readDocument('CONTRIBUTING.md')]
+
+describe.each(documents)('$name', (document) => {
+  const { name, text } = document
 
   test('links to what is there', () => {
-    const targets = targetsOf(text).filter((target) => !target.startsWith('https://'))
-    expect(targets.length).toBeGreaterThan(10)
-    expect(targets.filter((target) => !isThere(name, target))).toEqual([])
+    expect(linksOf(document).filter((target) => !isThere(name, target))).toEqual([])
   })
 
   test('names npm scripts that exist', () => {
-    const named = [...text.matchAll(/\bnpm (?:run (?:--silent )?([a-z:]+)|(test|start)\b)/g)].map(
-      ([, run, short]) => run ?? short ?? '',
-    )
-    expect(named.length).toBeGreaterThan(3)
-    expect(named.filter((script) => !(script in scripts))).toEqual([])
+    expect(scriptsOf(document).filter((script) => !(script in scripts))).toEqual([])
   })
 
   test('names settings that exist', () => {
@@ -61,6 +71,16 @@ describe.each(['README.md', 'CONTRIBUTING.md'])('%s', (name) => {
     const unknown = [...named].filter((variable) => !settings.includes(variable) && !(variable in otherVariables))
     expect(unknown).toEqual([])
   })
+})
+
+test.each(['README.md', 'CONTRIBUTING.md'])('%s has links and npm scripts to check', (name) => {
+  const document = readDocument(name)
+  expect(linksOf(document).length).toBeGreaterThan(10)
+  expect(scriptsOf(document).length).toBeGreaterThan(3)
+})
+
+test('the links of all documents are found', () => {
+  expect(documents.flatMap(linksOf).length).toBeGreaterThan(100)
 })
 
 test.each(Object.entries(otherVariables))('%s is known to %s', (variable, file) => {

@@ -5,7 +5,7 @@ import { newId } from '../../server/ids.ts'
 import { play } from '../../server/mail/simulator.ts'
 import { transition } from '../../server/mail/transition.ts'
 import { begunRecipient } from '../support/emails.ts'
-import { readDocument } from './document.ts'
+import { sectionOfPages } from './document.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 /** The events of a recipient's story, in order. */
@@ -23,7 +23,7 @@ function eventsOf(address: string): string[] {
 }
 
 test('the table of the simulator tells every story, and what really happens', () => {
-  const rows = [...readDocument('README.md').text.matchAll(/^\| `(.+)@simulator\.test` \| (.+) \| (.+) \|$/gm)]
+  const rows = [...sectionOfPages('The simulator').matchAll(/^\| `(.+)@simulator\.test` \| (.+) \| (.+) \|$/gm)]
   const told = rows.map(([, name = '', meaning, events]) => ({ name, meaning, events }))
   const played = Object.entries(simulatorStories).map(([name, meaning]) => ({
     name,

@@ -6,18 +6,19 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isThere } from '../../scripts/support/run.ts'
 import { type ServiceProcess, startService } from '../main/service-process.ts'
-import { fenceOf, fencesOf, readDocument, root } from './document.ts'
+import { fenceOf, fencesOf, readDocument, readPages, root, sectionOfPages } from './document.ts'
 import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
 import { createNames, type Names, type Step, shapeOf, stepsOf } from './tour.ts'
 
 /*
- * Does what the README tells its reader to do, with a service and a receiver of its own, and compares
+ * Does what the documents tell their reader to do, with a service and a receiver of its own, and compares
  * what comes out with what was pasted. Identifiers, times and the like are others in every run.
  */
 
-const readme = readDocument('README.md')
+/** The pages with commands, in the order to run them: what one makes, the next ones use. */
+const toured = ['README.md']
 const hasTools = (await isThere('bash', '--version')) && (await isThere('curl', '--version'))
-const title = `every command prints what the README shows${hasTools ? '' : ' (skipped: bash or curl is not on this machine)'}`
+const title = `every command prints what the documents show${hasTools ? '' : ' (skipped: bash or curl is not on this machine)'}`
 
 const documented = { service: '127.0.0.1:3000', receiver: '127.0.0.1:4000' }
 
@@ -26,7 +27,7 @@ let service: ServiceProcess
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'postern-tour-'))
-  await writeFile(join(directory, 'receiver.mjs'), fenceOf(readme.section('Node'), 'js'))
+  await writeFile(join(directory, 'receiver.mjs'), fenceOf(sectionOfPages('Node'), 'js'))
   service = await startService({ DATA_DIR: join(directory, 'data') })
 })
 
@@ -38,7 +39,7 @@ afterAll(async () => {
 
 /** What the first start is said to print, from where the log ends. */
 function documentedGreeting(): string {
-  const [start] = fencesOf(readme.section('A tour in five minutes'))
+  const [start] = fencesOf(sectionOfPages('A tour in five minutes'))
   return start?.content.slice(start.content.indexOf('This is the first start')).trimEnd() ?? ''
 }
 
@@ -62,6 +63,11 @@ function createTerminal(names: Names) {
 function isLook(command: string): boolean {
   return /^(?:api|curl) /.test(command) && !/ -(?:d|X) /.test(command)
 }
+
+test('every page with commands is run', () => {
+  const withSteps = readPages().filter(({ text }) => stepsOf(text).length > 0)
+  expect(withSteps.map(({ name }) => name).toSorted()).toEqual(toured.toSorted())
+})
 
 test.skipIf(!hasTools)(title, { timeout: 120_000 }, async () => {
   const port = await freePort()
@@ -100,7 +106,7 @@ test.skipIf(!hasTools)(title, { timeout: 120_000 }, async () => {
     }
   }
 
-  const steps = stepsOf(readme.text)
+  const steps = toured.flatMap((name) => stepsOf(readDocument(name).text))
   expect(steps.filter(({ kind }) => kind !== 'command')).toHaveLength(4)
   expect(steps.length).toBeGreaterThan(25)
   try {

@@ -1,4 +1,4 @@
-/** One thing the README tells its reader to do, or says has happened. */
+/** One thing a page tells its reader to do, or says has happened. */
 export type Step =
   /** Prints `output`; nothing when that is empty. */
   | { kind: 'command'; command: string; output: string }
@@ -7,7 +7,7 @@ export type Step =
   /** The receiver has printed this, and nothing else. */
   | { kind: 'printed'; output: string }
 
-const steps = /^```(?<language>\w*)\n(?<content>[\s\S]*?)^```$|Stop the receiver with Ctrl-C/gm
+const steps = /^```(?<language>\w*)\n(?<content>[\s\S]*?)^```$|Stop the receiver\s+with Ctrl-C/gm
 
 /** The steps of a text: its `console` and `receiver` blocks, and the sentence that stops the receiver. */
 export function stepsOf(text: string): Step[] {
@@ -57,7 +57,7 @@ const measured = [
 const name = new RegExp(naming.map(({ source }) => source).join('|'), 'g')
 const variable = new RegExp([...naming, ...measured].map(({ source }) => source).join('|'), 'g')
 
-/** A text with `<…>` in place of all that is another in every run; JSON indented as in the README. */
+/** A text with `<…>` in place of all that is another in every run; JSON indented as on the pages. */
 export function shapeOf(text: string): string {
   return indented(text)
     .replaceAll(variable, (found) => `<${/^[a-z]+_/.exec(found)?.[0] ?? 'varies'}>`)
@@ -73,10 +73,10 @@ function indented(text: string): string {
   }
 }
 
-/** What the names in the README are in this run. */
+/** What the names on the pages are in this run. */
 export type Names = {
   set(documented: string, actual: string): void
-  /** A text of the README with the names of this run. */
+  /** A text of a page with the names of this run. */
   translate(documented: string): string
   /** Takes up the names of two texts of one shape. Throws unless each name stands for one and the same. */
   learn(documented: string, actual: string): void
@@ -88,9 +88,9 @@ export function createNames(): Names {
 
   function set(documented: string, actual: string): void {
     const before = actualOf.get(documented) ?? actual
-    if (before !== actual) throw new Error(`${documented} of the README was ${before} and is now ${actual}`)
+    if (before !== actual) throw new Error(`${documented} of the documents was ${before} and is now ${actual}`)
     const other = documentedOf.get(actual) ?? documented
-    if (other !== documented) throw new Error(`the README has two names for one thing, ${other} and ${documented}`)
+    if (other !== documented) throw new Error(`the documents have two names for one thing, ${other} and ${documented}`)
     actualOf.set(documented, actual)
     documentedOf.set(actual, documented)
   }

@@ -5,19 +5,19 @@ import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
-import { fenceOf, readDocument } from './document.ts'
+import { fenceOf, sectionOfPages, unwrapped } from './document.ts'
 import { freePort, runReceiver } from './receiver-process.ts'
 
-/* The collector of the README runs as it stands, and prints what the README shows for a contact that is added. */
+/* The collector of the documents runs as it stands, and prints what they show for a contact that is added. */
 
-const section = readDocument('README.md').section('Traces')
+const section = sectionOfPages('Traces')
 const durations = /[\d.]+(?= ms$)/gm
 
 function linesOf(text: string): string[] {
   return text.trim().replaceAll(durations, '…').split('\n').sort()
 }
 
-test('the collector of the README prints the spans it shows', async () => {
+test('the collector of the documents prints the spans they show', async () => {
   await using cleanUp = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'postern-collector-'))
   cleanUp.defer(() => rm(directory, { recursive: true, force: true }))
@@ -26,7 +26,7 @@ test('the collector of the README prints the spans it shows', async () => {
   const port = await freePort()
   const collector = cleanUp.use(await runReceiver({ program: process.execPath, file, port, secret: '' }))
   const receiver = cleanUp.use(await startReceiver())
-  const [traceparent = ''] = /(?<=traceparent: )00-[\da-f-]+/.exec(section) ?? []
+  const [traceparent = ''] = /(?<=traceparent: )00-[\da-f-]+/.exec(unwrapped(section)) ?? []
   const [traceId = ''] = /[\da-f]{32}/.exec(traceparent) ?? []
 
   await using service = await startTestService({
