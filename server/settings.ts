@@ -328,7 +328,7 @@ export const settingsSchema = z.object({
 /** What the settings are read as. */
 export type SettingValues = z.output<typeof settingsSchema>
 
-/** The settings for people, in the order to show them: the README's table is made from this. */
+/** The settings for people, in the order to show them: the table of docs/reference/settings.md. */
 export const settingsTable: readonly (SettingInfo & { name: string })[] = Object.entries(settingsSchema.shape).flatMap(
   ([name, schema]) => {
     const info = about.get(schema)

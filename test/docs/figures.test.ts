@@ -41,7 +41,7 @@ function durationIn(text: string): number {
 }
 
 test('the configuration table is that of the settings', () => {
-  expect(tableOf(sectionOfPages('Configuration'))).toEqual(
+  expect(tableOf(sectionOfPages('Settings'))).toEqual(
     settingsTable.map(({ name, unit, default: value, meaning }) => [`\`${name}\``, unit, value ?? 'none', meaning]),
   )
 })

@@ -71,7 +71,7 @@ function eventOf(name: EventTypeName): NewEvent {
   return { type: name, data: eventType(name).exampleBody.data } as NewEvent
 }
 
-/** What README says of it, in other words than the service. */
+/** What docs/reference/test-and-live.md says of it, in other words than the service. */
 function isWanted(to: { mode: Mode; events: readonly string[] }, event: { mode: Mode; type: EventTypeName }): boolean {
   const isShared = /^(subscriber|contact|domain)\./.test(event.type)
   return to.events.includes(event.type) && (isShared || to.mode === event.mode)
