@@ -46,7 +46,7 @@ test('every connection of the service asks to be ended when its side is silent o
 })
 
 describe('a session', () => {
-  test('has the limits that the README states', async () => {
+  test('has the limits that docs/operating/deploy.md states', async () => {
     const { rows } = await sql`
       SELECT name, setting, unit FROM pg_settings
       WHERE name IN ('idle_in_transaction_session_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval',

@@ -79,6 +79,13 @@ test.each(['README.md', 'CONTRIBUTING.md'])('%s has links and npm scripts to che
   expect(scriptsOf(document).length).toBeGreaterThan(3)
 })
 
+test('the index lists every page', () => {
+  const index = readDocument('docs/README.md')
+  const listed = linksOf(index).map((target) => join('docs', target))
+  const pages = readPages().map(({ name }) => name)
+  expect(pages.filter((name) => name !== index.name && !listed.includes(name))).toEqual([])
+})
+
 test('the links of all documents are found', () => {
   expect(documents.flatMap(linksOf).length).toBeGreaterThan(100)
 })
