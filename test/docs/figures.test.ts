@@ -111,7 +111,7 @@ describe('delivery', () => {
 })
 
 test('the time of an event has the name it has', () => {
-  expect(unwrapped(sectionOfPages('Receiving deliveries'))).toContain(
+  expect(unwrapped(sectionOfPages('Receiving webhooks'))).toContain(
     'in `timestamp` for an `email.*` event, and in `created` for all others',
   )
   for (const [name, { timeField }] of eventTypes) {
@@ -121,7 +121,7 @@ test('the time of an event has the name it has', () => {
 
 test('domains are looked up as often as they are', () => {
   const section = unwrapped(sectionOfPages('Sending domains'))
-  expect(section).toContain('a minute after it was added')
+  expect(section).toContain('a minute after the domain was added')
   expect(firstPauseMs).toBe(60_000)
   expect(section).toContain(`up to ${longestPauseMs / 3_600_000} hours, for ${patienceMs / 3_600_000} hours`)
   expect(section).toContain(`for at most ${defaultBudgetMs / 1_000} seconds`)

@@ -16,7 +16,13 @@ import { createNames, type Names, type Step, shapeOf, stepsOf } from './tour.ts'
  */
 
 /** The pages with commands, in the order to run them: what one makes, the next ones use. */
-const toured = ['README.md', 'docs/reference/errors.md', 'docs/operating/monitoring.md']
+const toured = [
+  'README.md',
+  'docs/guides/polling.md',
+  'docs/guides/sending-email.md',
+  'docs/reference/errors.md',
+  'docs/operating/monitoring.md',
+]
 const hasTools = (await isThere('bash', '--version')) && (await isThere('curl', '--version'))
 const title = `every command prints what the documents show${hasTools ? '' : ' (skipped: bash or curl is not on this machine)'}`
 
