@@ -79,6 +79,19 @@ test.each(['README.md', 'CONTRIBUTING.md'])('%s has links and npm scripts to che
   expect(scriptsOf(document).length).toBeGreaterThan(3)
 })
 
+test('the README has at most 200 lines', () => {
+  expect(readDocument('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(200)
+})
+
+// The plan goes when its last step is done.
+test.each(readPages().filter(({ name }) => name !== 'docs/delivery-engine-plan.md'))(
+  '$name is wrapped at 120 characters',
+  ({ text }) => {
+    const lines = proseOf(text).split('\n')
+    expect(lines.filter((line) => [...line].length > 120 && !line.startsWith('|'))).toEqual([])
+  },
+)
+
 test('the index lists every page', () => {
   const index = readDocument('docs/README.md')
   const listed = linksOf(index).map((target) => join('docs', target))
