@@ -53,6 +53,12 @@ test('tracking has the limits it has', () => {
   expect(section).toContain(`within ${minReadingMs / 1000} seconds of the delivery`)
 })
 
+test('what the README says the service can do has the figures it has', () => {
+  const section = sectionOfPages('What it can do')
+  expect(section).toContain(`[one or ${emailLimits.batch} in a request]`)
+  expect(section).toContain(`[${retryDelaysSeconds.length + 1} attempts]`)
+})
+
 test('the error codes stand with their statuses', () => {
   const byStatus = Map.groupBy(Object.entries(errorTable), ([, { status }]) => status)
   expect(tableOf(sectionOfPages('Errors')).map(([status, codes = '']) => [Number(status), codeIn(codes)])).toEqual(
