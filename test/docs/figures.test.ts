@@ -194,7 +194,7 @@ test('the limits', () => {
     'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
-    'deliveries in flight': `${written(defaults.delivery.places)} in a process (\`DELIVERY_PLACES\`), ${defaults.delivery.endpointMax} to one URL of an account in it (\`ENDPOINT_MAX_IN_FLIGHT\`), ${2 * defaults.delivery.endpointMax} to one host, half of them to URLs there that are not known to answer`,
+    'deliveries in flight': `${written(defaults.delivery.places)} in a process (\`DELIVERY_PLACES\`), ${defaults.delivery.endpointMax} to one URL of an account in it (\`ENDPOINT_MAX_IN_FLIGHT\`), ${2 * defaults.delivery.endpointMax} to one host, ${1.5 * defaults.delivery.endpointMax} of these to URLs there that are not known to answer`,
     'events, attempts and emails': `kept for ${defaults.retentionMs / 86_400_000} days (\`RETENTION_DAYS\`)`,
   })
 })
