@@ -9,15 +9,20 @@ import { cancelRecovery } from './recovery-queries.ts'
 const pageSize = 5_000
 
 /**
- * Cancels all that is pending for a webhook that this transaction disables or deletes, with its jobs:
- * a first part at once, what is beyond that in the background. What is in flight is still settled. A recovery of it
- * that is running ends.
+ * Cancels all that is pending for webhooks that this transaction disables or deletes, with its jobs:
+ * a first part at once, what is beyond that in the background. What is in flight is still settled. Recoveries of them
+ * that are running end.
  */
-export async function cancelPending(trx: Trx, queue: Queue, webhookId: string): Promise<void> {
-  await cancelRecovery(trx, webhookId)
-  const ids = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
-  await cancelDeliveries(trx, queue, ids)
-  if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
+export async function cancelPending(trx: Trx, queue: Queue, webhookIds: readonly string[]): Promise<void> {
+  const canceled: string[] = []
+  for (const webhookId of webhookIds) {
+    await cancelRecovery(trx, webhookId)
+    const ids = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
+    canceled.push(...ids)
+    if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
+  }
+  // All together, so that they are locked in one order.
+  if (canceled.length > 0) await cancelDeliveries(trx, queue, canceled)
 }
 
 /** Cancels the rest, in transactions of their own. Stops when the webhook is enabled again. Safe to begin again. */

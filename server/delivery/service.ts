@@ -184,7 +184,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
 
     health: readHealth,
 
-    cancelPending: (trx, webhookId) => cancelPending(trx, queue, webhookId),
+    cancelPending: (trx, webhookId) => cancelPending(trx, queue, [webhookId]),
 
     async sendTest(handle, scope, webhookId, type) {
       let webhook: WebhookTarget

@@ -102,8 +102,11 @@ export async function recordHealth(trx: Trx, queue: Queue, changes: HealthChange
       WHERE id = i.webhook_id
     `.execute(trx)
   }
-  for (const id of gone) await disable(trx, queue, { id, reason: 'gone' })
-  for (const id of expired) await disable(trx, queue, { id, reason: 'failing' })
+  const disabled = [
+    ...(await disable(trx, { ids: gone, reason: 'gone' })),
+    ...(await disable(trx, { ids: expired, reason: 'failing' })),
+  ]
+  await cancelPending(trx, queue, disabled)
 }
 
 /** Ends the run of failures of a webhook that has answered a test at this URL with success. */
@@ -118,19 +121,21 @@ export async function endRunOfFailures(
 }
 
 /**
- * Disables a webhook on behalf of the service. This is the only place that does: an account is told that its webhook
- * was disabled in this transaction, and told before that it fails where `healthChanges` finds a run that goes on.
+ * Disables webhooks on behalf of the service, and returns those that were enabled. This is the only place that does: an
+ * account is told that its webhook was disabled in this transaction, and told before that it fails where `healthChanges`
+ * finds a run that goes on.
  */
 async function disable(
   trx: Trx,
-  queue: Queue,
-  { id, reason }: { id: string; reason: 'gone' | 'failing' },
-): Promise<void> {
-  const { numUpdatedRows } = await trx
+  { ids, reason }: { ids: readonly string[]; reason: 'gone' | 'failing' },
+): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await trx
     .updateTable('webhooks')
     .set({ status: 'disabled', disabled_reason: reason, updated_at: queueNow })
-    .where('id', '=', id)
+    .where('id', 'in', ids)
     .where('status', '=', 'enabled')
-    .executeTakeFirst()
-  if (numUpdatedRows > 0n) await cancelPending(trx, queue, id)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
 }

@@ -64,6 +64,11 @@ function failed(delivery: DueDelivery): Settlement {
   return { delivery, outcome, verdict: { kind: 'retry', delaySeconds: 60, error: 'no' } }
 }
 
+function succeeded(delivery: DueDelivery): Settlement {
+  const { outcome } = failed(delivery)
+  return { delivery, outcome, verdict: { kind: 'succeeded' } }
+}
+
 test('events are finished beside a settlement for the same webhooks', async () => {
   const engine = await startQuietEngine({ webhooks: 2 })
   const [first, second] = engine.webhookIds
@@ -107,6 +112,37 @@ test('deliveries are canceled while they are handed back', async () => {
     first: () => inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId)),
     second: () => handBack({ ...engine, db: inOrderOfTables(engine.connectionString) }, claims),
   })
+})
+
+test('two webhooks are disabled by one settlement while deliveries of both are settled', async () => {
+  const engine = await startQuietEngine({ webhooks: 2 })
+  const { db } = engine
+  const [w1, w2] = engine.webhookIds
+  const claims = await engine.claimAll(2)
+  const of = (id: string | undefined) => claims.filter(({ delivery }) => delivery.webhookId === id)
+  // The first of the second webhook is before the last of the first.
+  const [early, late] = [of(w2)[0], of(w1).at(-1)]
+  if (early === undefined || late === undefined) expect.fail('too few deliveries')
+  const [low, high] = [early, late].toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))
+  expect([low, high]).toEqual([early, late])
+  const gone = claims.filter((claim) => claim !== early && claim !== late)
+  await meet(engine, {
+    held: `SELECT FROM deliveries WHERE id = '${early.delivery.id}' FOR UPDATE`,
+    first: () =>
+      settle(
+        engine,
+        [early, late].map(({ delivery }) => succeeded(delivery)),
+      ),
+    second: () =>
+      settle(
+        engine,
+        gone.map(({ delivery }) => ({ ...failed(delivery), verdict: { kind: 'gone', error: 'no' } as const })),
+      ),
+  })
+  const { rows } = await sql<{ disabled: number }>`
+    SELECT count(*)::int AS disabled FROM webhooks WHERE disabled_reason = 'gone'
+  `.execute(db)
+  expect(rows).toEqual([{ disabled: 2 }])
 })
 
 test('claims are kept alive and dropped beside jobs that are locked', async () => {
