@@ -128,7 +128,7 @@ const webhookHealth = z
       })
       .meta({
         description:
-          'What came of its attempts in the last hour, and up to five minutes before. Statistics, told every 5 seconds: what a process that was killed had not told is not counted.',
+          'What came of its attempts in the last hour, and up to five minutes before. Statistics, told every 5 seconds, of up to 10,000 webhooks by each process: what one that was killed had not told is not counted.',
       }),
   })
   .meta({

@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import { type Db, inTransaction } from './database/connection.ts'
 import { firstIdAt } from './ids.ts'
 import { deleteOldEmails } from './mail/retention.ts'
+import { queueNow } from './queue/queue.ts'
 
 /*
  * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
@@ -31,6 +32,8 @@ const windowAgeMs = 3_600_000
 const stateAgeMs = 60_000
 /** What came of attempts is told of the last hour. */
 const outcomeAgeMs = 7_200_000
+/** The rest is deleted the next time. */
+const oldOutcomesAtOnce = 50_000
 
 export type Expired = { events: number; deliveries: number; emails: number }
 
@@ -62,14 +65,7 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
       .deleteFrom('rate_limit_windows')
       .where('window_start', '<', new Date(now - windowAgeMs))
       .execute()
-    await db
-      .deleteFrom('flow_states')
-      .where('updated_at', '<', new Date(now - stateAgeMs))
-      .execute()
-    await db
-      .deleteFrom('webhook_outcomes')
-      .where('bucket', '<', new Date(now - outcomeAgeMs))
-      .execute()
+    await deleteOldStatistics(db)
     await db
       .deleteFrom('webhook_recoveries')
       .where('status', '<>', 'running')
@@ -78,6 +74,24 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     if (isThorough) thoroughAt = now
     return { events, deliveries, emails }
   }
+}
+
+/** Deletes what is of no use any more, by the time of the database, as it was written. What is being written stays. */
+async function deleteOldStatistics(db: Db): Promise<void> {
+  await sql`
+    DELETE FROM flow_states WHERE (flow, process) IN (
+      SELECT flow, process FROM flow_states
+      WHERE updated_at < ${queueNow} - make_interval(secs => ${stateAgeMs / 1_000})
+      FOR UPDATE SKIP LOCKED
+    )
+  `.execute(db)
+  await sql`
+    DELETE FROM webhook_outcomes WHERE (webhook_id, bucket) IN (
+      SELECT webhook_id, bucket FROM webhook_outcomes
+      WHERE bucket < ${queueNow} - make_interval(secs => ${outcomeAgeMs / 1_000})
+      ORDER BY bucket LIMIT ${oldOutcomesAtOnce} FOR UPDATE SKIP LOCKED
+    )
+  `.execute(db)
 }
 
 /** When the rows were made that are looked at. */

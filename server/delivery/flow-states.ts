@@ -10,6 +10,8 @@ import type { FlowView, Scheduler, WaitReason } from './scheduling/scheduler-typ
 export type FlowStates = {
   /** Writes one page. */
   write(): Promise<void>
+  /** Takes back what this process has told, when it ends. */
+  clear(): Promise<void>
 }
 
 export type FlowStatesOptions = {
@@ -77,6 +79,14 @@ export function createFlowStates({ db, scheduler, process, intervalMs }: FlowSta
           in_flight = excluded.in_flight, waits_for = excluded.waits_for, updated_at = excluded.updated_at
       `
       await executePrepared(db, { name: 'tell_flow_states' }, statement)
+    },
+    async clear() {
+      // What retention has in hand is deleted by it.
+      await sql`
+        DELETE FROM flow_states WHERE (flow, process) IN (
+          SELECT flow, process FROM flow_states WHERE process = ${process}::uuid FOR UPDATE SKIP LOCKED
+        )
+      `.execute(db)
     },
   }
 }

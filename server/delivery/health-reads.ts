@@ -47,7 +47,7 @@ const selectHealth = prepare<Params, Row>({ name: 'read_webhook_health' })`
   FROM states, waiting, outcomes
 `
 
-/** Reads how the deliveries of a webhook are doing, as of one moment. Each part reads no more than its bound. */
+/** Reads how the deliveries of a webhook are doing, as of one moment. Each part reads no more rows than its bound. */
 export async function readHealth(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth> {
   const [row] = await selectHealth(handle, { ...webhook, ...bounds })
   return toHealth(row as Row)

@@ -20,7 +20,7 @@ export type Statistics = {
   add(settlement: Settlement): void
   /** Looks at all flows now. */
   census(): FlowCensus
-  /** Tells once more, and ends then, or at the deadline. Milliseconds, monotonic. */
+  /** Tells what came of attempts once more, takes its flows back, and ends then, or at the deadline. Milliseconds, monotonic. */
   stop(deadline: number): Promise<void>
 }
 
@@ -35,16 +35,18 @@ export function startStatistics(options: StatisticsOptions): Statistics {
   const states = createFlowStates(options)
   const outcomes = createWebhookOutcomes(db)
 
-  async function tell(): Promise<void> {
-    await states.write()
-    await outcomes.write()
+  /** The outcomes first: they are gone with this process. */
+  async function tellLast(): Promise<void> {
+    await outcomes.write().catch(onError)
+    await states.clear().catch(onError)
   }
 
   const loop = startLoop({
     intervalMs,
     onError,
     async run() {
-      await tell()
+      await outcomes.write()
+      await states.write()
       return false
     },
   })
@@ -55,8 +57,7 @@ export function startStatistics(options: StatisticsOptions): Statistics {
     async stop(deadline) {
       const { promise: isLate, resolve: giveUp } = Promise.withResolvers<void>()
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
-      const telling = loop.stop().then(tell)
-      await Promise.race([telling.catch(onError), isLate])
+      await Promise.race([loop.stop().then(tellLast), isLate])
       clearTimeout(timer)
     },
   }

@@ -8,7 +8,7 @@ import type { Settlement } from './settlement.ts'
 /** Counts what comes of attempts by webhook, for the last hour of each. Statistics: the log of attempts is apart. */
 export type WebhookOutcomes = {
   add(settlement: Settlement): void
-  /** Adds what was counted since to the table, up to 1,000 webhooks. What cannot be written is kept. */
+  /** Adds what was counted since to the table. What cannot be written is kept. */
   write(): Promise<void>
 }
 
@@ -52,14 +52,15 @@ export function createWebhookOutcomes(db: Db): WebhookOutcomes {
       own.maxDurationMs = Math.max(own.maxDurationMs, durationMs)
     },
     async write() {
-      const page = [...counts].slice(0, pageSize)
-      if (page.length === 0) return
-      for (const [webhookId] of page) counts.delete(webhookId)
-      try {
-        await add(db, page)
-      } catch (error) {
-        for (const [webhookId, more] of page) putBack(webhookId, more)
-        throw error
+      const all = [...counts]
+      counts.clear()
+      for (let from = 0; from < all.length; from += pageSize) {
+        try {
+          await add(db, all.slice(from, from + pageSize))
+        } catch (error) {
+          for (const [webhookId, more] of all.slice(from)) putBack(webhookId, more)
+          throw error
+        }
       }
     },
   }

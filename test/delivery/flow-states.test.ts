@@ -100,9 +100,12 @@ describe('states of flows', () => {
     await expect.poll(async () => (await rows()).map(({ waits_for }) => waits_for)).toEqual([null, 'account_share'])
   })
 
-  test('are told in turns where there are many flows', async () => {
-    const scheduler = schedulerWith(2_500)
-    await using _ = await told(scheduler)
-    await expect.poll(async () => (await rows()).length).toBe(2_500)
+  test('are told in turns where there are many flows, and taken back when the process ends', async () => {
+    const other = await told(schedulerWith(1))
+    const process = await told(schedulerWith(2_500))
+    await expect.poll(async () => (await rows()).length).toBe(2_501)
+    await process[Symbol.asyncDispose]()
+    expect(await rows()).toHaveLength(1)
+    await other[Symbol.asyncDispose]()
   })
 })

@@ -66,11 +66,9 @@ test('what could not be written is written the next time', async () => {
   expect(await counted()).toEqual([['wh_a', 1, 1, 17, 10]])
 })
 
-test('1,000 webhooks are written at a time, and of 10,000 at most is counted in between', async () => {
+test('of 10,000 webhooks at most is counted in between', async () => {
   const outcomes = createWebhookOutcomes(database.db)
   for (let number = 0; number < 10_010; number++) outcomes.add(attempt(`wh_${number}`, 'succeeded', 1))
   await outcomes.write()
-  expect(await counted()).toHaveLength(1_000)
-  for (let page = 0; page < 12; page++) await outcomes.write()
   expect(await counted()).toHaveLength(10_000)
 })

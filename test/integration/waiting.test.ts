@@ -145,9 +145,13 @@ describe('a pending delivery waits for', () => {
     await sql`TRUNCATE flow_states`.execute(db)
     await expect.poll(() => reasonsOf(service, id)).toEqual(['endpoint_limit', null])
     await service.app.stop()
+    expect(await reasonsOf(api, id)).toEqual(['claim'])
+    // As a process that was killed.
     const said = (secondsAgo: number) =>
       sql`
-      UPDATE flow_states SET waits_for = 'endpoint_limit', updated_at = now() - make_interval(secs => ${secondsAgo})
+      INSERT INTO flow_states (flow, process, max_in_flight, in_flight, waits_for, updated_at)
+      SELECT flow, gen_random_uuid(), 4, 4, 'endpoint_limit', now() - make_interval(secs => ${secondsAgo})
+      FROM webhooks WHERE id = ${id}
     `.execute(db)
     await said(16)
     expect(await reasonsOf(api, id)).toEqual(['claim'])

@@ -85,7 +85,7 @@ describe('a new webhook', () => {
     const { secret, ...webhook } = await create()
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     expect(webhook).toMatchObject({ ...definition, description: null, status: 'enabled', disabledReason: null })
-    expect(await webhooks.get(db, live(account), webhook.id)).toEqual(webhook)
+    expect(await webhooks.get(db, live(account), webhook.id)).toEqual({ ...webhook, health: expect.any(Object) })
     expect((await webhooks.list(db, live(account), { limit: 1 })).data).toEqual([webhook])
     const row = await stored(webhook.id)
     expect(row.secret.includes(secret)).toBe(false)
@@ -277,5 +277,5 @@ test("another account's webhook does not exist", async () => {
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))
   expect((await webhooks.list(db, live(stranger), { limit: 10 })).data).toEqual([])
-  expect(await webhooks.get(db, live(world.account), id)).toEqual({ id, ...rest })
+  expect(await webhooks.get(db, live(world.account), id)).toEqual({ id, ...rest, health: expect.any(Object) })
 })

@@ -33,6 +33,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       max_duration_ms integer NOT NULL,
       PRIMARY KEY (webhook_id, bucket)
     ) WITH (fillfactor = 50);
+    CREATE INDEX webhook_outcomes_by_bucket ON webhook_outcomes (bucket);
   `)
     .execute(db)
 }
