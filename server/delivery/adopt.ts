@@ -9,7 +9,7 @@ const pageSize = 1_000
 export type AdoptOptions = {
   db: Db
   queue: Pick<Queue, 'flows'>
-  /** Milliseconds between two looks for such jobs. A look that finds none reads three entries of an index. */
+  /** Milliseconds between two looks for such jobs. A look that finds none reads four entries of an index. */
   intervalMs: number
   onError: (error: unknown) => void
   /** Told when deliveries have come into flows. */

@@ -9,8 +9,9 @@ import { type Kysely, sql } from 'kysely'
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`
-    -- All that this and the next migrations change, in the order of the statements of processes at work: fan-outs lock the
-    -- outbox first, claims and settlements the deliveries before the webhooks.
+    -- The busiest tables that this and the next migrations change, in the order of most statements of processes at work:
+    -- fan-outs lock the outbox first, claims and settlements of successes the deliveries. Settlements of failures lock
+    -- webhooks before deliveries: one that meets this is made again, or this begins again.
     LOCK TABLE outbox, deliveries, webhooks IN ACCESS EXCLUSIVE MODE;
 
     CREATE TABLE delivery_flows (
