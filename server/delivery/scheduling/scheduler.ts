@@ -52,8 +52,8 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
 }
 
 /**
- * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight. `unasked`: it is
- * not, and none are.
+ * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight that have not been
+ * silent for long. `unasked`: it is not, and there are none of these.
  */
 type Standing = 'answered' | 'unanswered' | 'unasked'
 
@@ -109,8 +109,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
   const hand = { places: handMax, alpha }
   /**
-   * Requests to a host of flows that are not known to answer: for one that has none in flight more than for the others,
-   * so that an endpoint that hangs on many does not keep a new one from being asked.
+   * Requests to a host of flows that are not known to answer: for one that is unasked more than for the others, so that
+   * an endpoint that hangs on many does not keep a new one from being asked, nor its own deliveries from being claimed,
+   * which is how they come to a new URL.
    */
   const unansweredMax = { unanswered: Math.max(1, Math.floor(hostMax / 2)), unasked: Math.ceil((hostMax * 3) / 4) }
   const flows = new Map<string, Flow>()
@@ -159,9 +160,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     return hasHostRoom(flow) ? 'ready' : standingOf(flow)
   }
 
-  function standingOf({ limit, held }: Flow): Standing {
+  function standingOf({ limit, counted }: Flow): Standing {
     if (isAnswered(limit)) return 'answered'
-    return held === 0 ? 'unasked' : 'unanswered'
+    return counted === 0 ? 'unasked' : 'unanswered'
   }
 
   function hasHostRoom(flow: Flow): boolean {

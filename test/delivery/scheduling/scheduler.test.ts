@@ -18,7 +18,7 @@ import type {
   SchedulerSettings,
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
-/** Of requests to a host, for flows whose endpoints are not known to answer: those with none in flight, and the others. */
+/** Of requests to a host, for flows whose endpoints are not known to answer: those with none in flight that is not silent, and the others. */
 const [unaskedMax, unansweredMax] = [4, 2]
 const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
 
@@ -86,7 +86,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
   const isKnownToAnswer = (flow: string) => isAnswered(expected.get(flow) ?? newFlowLimit(max))
   const maxOfHost = (flow: string) => {
     if (isKnownToAnswer(flow)) return Number.POSITIVE_INFINITY
-    return held((one) => one.name.flow === flow && !isOver(one)) === 0 ? unaskedMax : unansweredMax
+    return countedOf(flow) === 0 ? unaskedMax : unansweredMax
   }
   const unansweredOfHost = (account: string, host: string) =>
     held((one) => {
