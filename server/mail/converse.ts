@@ -3,6 +3,7 @@ import type { Db } from '../database/connection.ts'
 import { type Begun, type DueEmail, type DueRecipient, readDomain } from './begin.ts'
 import { type Content, loadContent, sizeOfContent } from './contents.ts'
 import type { Fact } from './facts.ts'
+import { createHandOverOrder, type Turn } from './hand-over-order.ts'
 import { createLargeRoom } from './large-room.ts'
 import type { Composer } from './message/compose.ts'
 import type { DkimSigner } from './message/dkim.ts'
@@ -41,7 +42,10 @@ export type Waiting = { recipients: readonly Begun[]; until: Date | 'in-place' }
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
 export type Conversing = {
-  /** Makes the message and holds the conversation. Never throws. */
+  /**
+   * Makes the message and holds the conversation. Small messages for one destination are handed to the transport in
+   * the order of these calls. Never throws.
+   */
   converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed>
 }
 
@@ -60,8 +64,11 @@ export function createConversing(means: ConverseMeans): Conversing {
     // With those inside, fewer than the worker may hold and still claim.
     waiting: concurrency,
   })
+  const order = createHandOverOrder()
 
-  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
+  /** It waits for room in memory, and nothing waits for it. */
+  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<Conversed> {
+    turn.pass()
     const { email, destination, recipients } = planned
     const bytes = copies * (await sizeOfContent(db, email.id))
     // Its place is another's while it waits.
@@ -72,13 +79,13 @@ export function createConversing(means: ConverseMeans): Conversing {
       // It may have waited for long.
       const domain = email.domain && (await readDomain(db, email.domain.id))
       if (obstructedOf(domain, recipients).length > 0) return hindered(planned, domain)
-      return await send(planned, draft, signal)
+      return await send(planned, draft, signal, turn)
     } finally {
       leave()
     }
   }
 
-  async function send(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed> {
+  async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<Conversed> {
     const { email, destination, recipients } = planned
     const signer = email.domain && (await signers.of(email.domain.id))
     if (email.domain === null || signer === null) return hindered(planned, null)
@@ -88,8 +95,10 @@ export function createConversing(means: ConverseMeans): Conversing {
     if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, signer }).catch(onError)
     if (!message) return unmakeable(planned)
+    await turn.come
     const mailFrom = tokens.returnPath(copyOf(planned), email.domain.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
+    turn.pass()
     planned.leave()
     const outcomes = await sending
     return conversedOf(planned, outcomes, signal.aborted)
@@ -157,12 +166,14 @@ export function createConversing(means: ConverseMeans): Conversing {
 
   return {
     async converse(planned, draft, signal) {
+      const turn = order.join(planned.destination)
       try {
-        return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal)
+        return await (draft.small === undefined ? sendLarge : send)(planned, draft, signal, turn)
       } catch (error) {
         onError(error)
         return released(planned)
       } finally {
+        turn.pass()
         planned.leave()
       }
     },
