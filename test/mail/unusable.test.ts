@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { newId } from '../../server/ids.ts'
 import { startDnsServer } from '../support/dns-server.ts'
 import { isDone, type MailEngine, startMailEngine } from '../support/mail-engine.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
@@ -61,6 +62,17 @@ async function sendInTurn(engine: MailEngine, count: number, domain = 'one.test'
     await engine.advance(1)
   }
   return ids
+}
+
+/** Gives the account a second domain, with the keys of the first. */
+async function addDomain({ db, domainId, clock }: MailEngine): Promise<string> {
+  const first = await db.selectFrom('domains').selectAll().where('id', '=', domainId).executeTakeFirstOrThrow()
+  const id = newId('domain', clock.now())
+  await db
+    .insertInto('domains')
+    .values({ ...first, id, name: `other.${first.name}`, findings: JSON.stringify(first.findings) })
+    .execute()
+  return id
 }
 
 const addressesAt = ({ messages }: ScriptedSmtp) => messages.map(({ recipients }) => recipients[0]?.address)
@@ -138,6 +150,25 @@ describe('a relay that cannot be used', () => {
       expectInOrder(server, ['n0@one.test', 'n1@one.test'])
     },
   )
+
+  test('gets what is claimed together in its order, also where the first takes longest to make', async () => {
+    const { engine, startServer } = await startEngine('relay')
+    const server = await startServer()
+    const isSent = async (id: string) => expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'sent' })
+    // Its key is read from the database, the one of the others is known by then.
+    const other = await addDomain(engine)
+    await isSent(await engine.send({ to: ['before@one.test'] }))
+    const dueIn = (seconds: number) => new Date(engine.clock.now().getTime() + seconds * 1_000)
+    const ids = [await engine.send({ to: ['first@one.test'], domainId: other, scheduledAt: dueIn(60) })]
+    const addresses = ['before@one.test', 'first@one.test']
+    for (let n = 0; n < 8; n++) {
+      ids.push(await engine.send({ to: [`n${n}@one.test`], scheduledAt: dueIn(61 + n) }))
+      addresses.push(`n${n}@one.test`)
+    }
+    await engine.advance(80)
+    for (const id of ids) await isSent(id)
+    expect(addressesAt(server)).toEqual(addresses)
+  })
 
   test('is tried over one connection, again and again', async () => {
     const { engine, startServer, untilUnusable } = await startEngine('relay')
