@@ -11,6 +11,7 @@ import {
   newFlowLimit,
   patienceMs,
 } from './flow-limit.ts'
+import { createHostCeiling, type Host, newHost, type Standing, standingOf } from './host-ceiling.ts'
 import { createRing, type Ring } from './ring.ts'
 import type {
   FlowName,
@@ -51,26 +52,11 @@ function aheadOf({ limit, latencyMs }: FlowLimit): number {
   return latencyMs === null ? initialLimit : Math.floor((limit * aheadMs) / Math.max(1, latencyMs))
 }
 
-/**
- * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight that have not been
- * silent for long. `unasked`: it is not, and there are none of these.
- */
-type Standing = 'answered' | 'unanswered' | 'unasked'
-
-type Host = {
-  held: number
-  /** Of these, those of flows whose endpoints are not known to answer. */
-  unanswered: number
-  /** Flows that wait for the ceiling. */
-  waiting: Record<Standing, Ring<Flow>>
-  flows: number
-}
-
 type Account = TurnAccount & {
   id: string
   /** Flows that may start. */
   ready: Ring<Flow>
-  hosts: Map<string, Host>
+  hosts: Map<string, Host<Flow>>
   flows: number
   /** What its flows have in hand, and expect. */
   inHand: number
@@ -81,7 +67,7 @@ type Account = TurnAccount & {
 type Flow = {
   name: FlowName
   account: Account
-  host: Host
+  host: Host<Flow>
   limit: FlowLimit
   waiting: number
   inHand: number
@@ -97,23 +83,13 @@ type Flow = {
   usedAt: number
 }
 
-function newHost(): Host {
-  const waiting = { answered: createRing<Flow>(), unanswered: createRing<Flow>(), unasked: createRing<Flow>() }
-  return { held: 0, unanswered: 0, waiting, flows: 0 }
-}
-
 /** A request as it is kept here. */
 type Held = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
 
 export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
   const hand = { places: handMax, alpha }
-  /**
-   * Requests to a host of flows that are not known to answer: for one that is unasked more than for the others, so that
-   * an endpoint that hangs on many does not keep a new one from being asked, nor its own deliveries from being claimed,
-   * which is how they come to a new URL.
-   */
-  const unansweredMax = { unanswered: Math.max(1, Math.floor(hostMax / 2)), unasked: Math.ceil((hostMax * 3) / 4) }
+  const hasRoomAtHost = createHostCeiling(hostMax)
   const flows = new Map<string, Flow>()
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
@@ -140,7 +116,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   /** Lets one flow start that waits for the ceiling of its host, if any may. */
-  function admitNext({ waiting }: Host): void {
+  function admitNext({ waiting }: Host<Flow>): void {
     // The part that is left to those that answer is theirs alone.
     admitFirst(waiting.unasked) || admitFirst(waiting.unanswered) || admitFirst(waiting.answered)
   }
@@ -160,15 +136,8 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     return hasHostRoom(flow) ? 'ready' : standingOf(flow)
   }
 
-  function standingOf({ limit, counted }: Flow): Standing {
-    if (isAnswered(limit)) return 'answered'
-    return counted === 0 ? 'unasked' : 'unanswered'
-  }
-
   function hasHostRoom(flow: Flow): boolean {
-    const { host } = flow
-    const standing = standingOf(flow)
-    return host.held < hostMax && (standing === 'answered' || host.unanswered < unansweredMax[standing])
+    return hasRoomAtHost(flow.host, standingOf(flow))
   }
 
   function setLimit(flow: Flow, limit: FlowLimit): void {
@@ -199,7 +168,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const known = flows.get(name.flow)
     if (known !== undefined) return known
     const account = accountOf(name.account)
-    const host = account.hosts.get(name.host) ?? newHost()
+    const host = account.hosts.get(name.host) ?? newHost<Flow>()
     account.hosts.set(name.host, host)
     account.flows += 1
     host.flows += 1

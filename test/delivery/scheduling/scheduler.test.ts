@@ -18,7 +18,7 @@ import type {
   SchedulerSettings,
 } from '../../../server/delivery/scheduling/scheduler-types.ts'
 
-/** Of requests to a host, for flows whose endpoints are not known to answer: those with none in flight that is not silent, and the others. */
+/** Requests to a host for flows that are not known to answer: `unasked` and `unanswered` ones (host-ceiling.ts). */
 const [unaskedMax, unansweredMax] = [4, 2]
 const settings: SchedulerSettings = { places: 16, alpha: 2, flowMax: 8, hostMax: 5, handMax: 20 }
 
