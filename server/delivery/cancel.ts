@@ -10,16 +10,17 @@ const pageSize = 5_000
 
 /**
  * Cancels all that is pending for webhooks that this transaction disables or deletes, with its jobs:
- * a first part at once, what is beyond that in the background. What is in flight is still settled. Recoveries of them
+ * the first 5,000 at once, the others in the background. What is in flight is still settled. Recoveries of them
  * that are running end.
  */
 export async function cancelPending(trx: Trx, queue: Queue, webhookIds: readonly string[]): Promise<void> {
   const canceled: string[] = []
   for (const webhookId of webhookIds) {
     await cancelRecovery(trx, webhookId)
-    const ids = await pageOfPending(trx, { webhookId, after: '', limit: pageSize })
+    const limit = pageSize - canceled.length
+    const ids = await pageOfPending(trx, { webhookId, after: '', limit })
     canceled.push(...ids)
-    if (ids.length === pageSize) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
+    if (ids.length === limit) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
   }
   // All together, so that they are locked in one order.
   if (canceled.length > 0) await cancelDeliveries(trx, queue, canceled)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
-import { cancelRest } from '../../server/delivery/cancel.ts'
+import { cancelPending, cancelRest } from '../../server/delivery/cancel.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 
 /** More than is canceled at once. */
@@ -35,4 +35,21 @@ it('leaves the rest alone when the webhook is enabled again meanwhile', async ()
   const id = await backlog(engine)
   await cancelRest(engine, { webhookId: id })
   expect((await engine.deliveriesOf(id, () => true)).filter((row) => row.status === 'canceled')).toEqual([])
+})
+
+it('cancels as many at once for several webhooks together, and the rest of each in the background', async () => {
+  await using engine = await startEngine()
+  await engine.workers.stop(1_000)
+  const ids = [await engine.addWebhook('http://127.0.0.1:9/a'), await engine.addWebhook('http://127.0.0.1:9/b')]
+  await engine.emit(many / 2)
+  await engine.fanOut()
+  await inTransaction(engine.db, async (trx) => {
+    await cancelPending(trx, engine.queue, ids)
+    await trx.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'gone' }).where('id', 'in', ids).execute()
+  })
+  const first = await Promise.all(ids.map((id) => engine.deliveriesOf(id, () => true)))
+  expect(first.flat()).toHaveLength(many)
+  expect(first.flat().filter((row) => row.status === 'canceled')).toHaveLength(5_000)
+  await engine.tick(2)
+  for (const id of ids) await engine.deliveriesOf(id, (all) => all.every((row) => row.status === 'canceled'))
 })
