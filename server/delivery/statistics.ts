@@ -20,7 +20,10 @@ export type Statistics = {
   add(settlement: Settlement): void
   /** Looks at all flows now. */
   census(): FlowCensus
-  /** Tells what came of attempts once more, takes its flows back, and ends then, or at the deadline. Milliseconds, monotonic. */
+  /**
+   * Writes what came of attempts once more, deletes the states of its flows, and ends. Ends at the deadline at the latest:
+   * milliseconds, monotonic.
+   */
   stop(deadline: number): Promise<void>
 }
 

@@ -121,9 +121,8 @@ export async function endRunOfFailures(
 }
 
 /**
- * Disables webhooks on behalf of the service, and returns those that were enabled. This is the only place that does: an
- * account is told that its webhook was disabled in this transaction, and told before that it fails where `healthChanges`
- * finds a run that goes on.
+ * Disables webhooks on behalf of the service, and returns the ids of those that were enabled. No other code disables a
+ * webhook by itself. Its account learns of it by `disabledReason`, set in the same transaction.
  */
 async function disable(
   trx: Trx,

@@ -1,6 +1,6 @@
 /**
- * The order in which messages for one destination are handed to the transport: that of their claims, although they
- * are made side by side.
+ * Messages are made side by side. Those for one destination are still handed to the transport in the order in which
+ * their emails were claimed.
  */
 export type HandOverOrder = {
   /** Takes the next turn of a destination. */
@@ -8,24 +8,24 @@ export type HandOverOrder = {
 }
 
 export type Turn = {
-  /** Resolves when all that joined before have passed. */
+  /** Resolves when all turns before it are over. */
   come: Promise<unknown>
-  /** To be called once handed over, or when there is nothing to hand over. Has no effect the second time. */
+  /** Ends the turn: call it after the hand-over, or when there is nothing to hand over. A second call does nothing. */
   pass(): void
 }
 
 export function createHandOverOrder(): HandOverOrder {
-  /** By destination, when its last turn has come and passed. Has no entry where nobody waits. */
-  const lasts = new Map<string, Promise<unknown>>()
+  /** For each destination with turns that are not over: resolves when the last of them, and so each of them, is over. */
+  const ends = new Map<string, Promise<unknown>>()
   return {
     join(destination) {
-      const come = lasts.get(destination) ?? Promise.resolve()
+      const come = ends.get(destination) ?? Promise.resolve()
       const { promise: passed, resolve: pass } = Promise.withResolvers<void>()
-      // Who passes early must not let the next one before those who still make their message.
+      // A turn that is passed early is over only after those before it: the next must not overtake them.
       const over = Promise.all([come, passed]).then(() => {
-        if (lasts.get(destination) === over) lasts.delete(destination)
+        if (ends.get(destination) === over) ends.delete(destination)
       })
-      lasts.set(destination, over)
+      ends.set(destination, over)
       return { come, pass }
     },
   }

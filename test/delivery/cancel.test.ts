@@ -45,7 +45,11 @@ it('cancels as many at once for several webhooks together, and the rest of each 
   await engine.fanOut()
   await inTransaction(engine.db, async (trx) => {
     await cancelPending(trx, engine.queue, ids)
-    await trx.updateTable('webhooks').set({ status: 'disabled', disabled_reason: 'gone' }).where('id', 'in', ids).execute()
+    await trx
+      .updateTable('webhooks')
+      .set({ status: 'disabled', disabled_reason: 'gone' })
+      .where('id', 'in', ids)
+      .execute()
   })
   const first = await Promise.all(ids.map((id) => engine.deliveriesOf(id, () => true)))
   expect(first.flat()).toHaveLength(many)

@@ -2,7 +2,7 @@ import { setImmediate as settled } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createHandOverOrder } from '../../server/mail/hand-over-order.ts'
 
-/** Takes turns for `destinations`, and tells whose have come. */
+/** Takes a turn for each of `destinations`. `come` returns the indices of those that have come, in their order. */
 function startTurns(destinations: readonly string[]) {
   const order = createHandOverOrder()
   const come: number[] = []
@@ -20,7 +20,7 @@ function startTurns(destinations: readonly string[]) {
   }
 }
 
-test('has one turn of a destination come when the one before has passed', async () => {
+test('a turn comes when the one before it is over', async () => {
   const turns = startTurns(['one.test', 'one.test', 'one.test'])
   expect(await turns.come()).toEqual([0])
   turns.pass(0)
@@ -29,7 +29,7 @@ test('has one turn of a destination come when the one before has passed', async 
   expect(await turns.come()).toEqual([0, 1, 2])
 })
 
-test('has one that passes before its turn let nobody before those ahead of it', async () => {
+test('a turn that is passed early lets the next one overtake nobody', async () => {
   const turns = startTurns(['one.test', 'one.test', 'one.test'])
   turns.pass(1)
   expect(await turns.come()).toEqual([0])
@@ -37,12 +37,12 @@ test('has one that passes before its turn let nobody before those ahead of it', 
   expect(await turns.come()).toEqual([0, 1, 2])
 })
 
-test('has destinations wait for none but themselves', async () => {
+test('destinations do not wait for each other', async () => {
   const turns = startTurns(['one.test', 'two.test', 'one.test'])
   expect(await turns.come()).toEqual([0, 1])
 })
 
-test('starts anew where all have passed', async () => {
+test('a turn comes at once when all before it are over', async () => {
   const order = createHandOverOrder()
   order.join('one.test').pass()
   await settled()
