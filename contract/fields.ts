@@ -237,7 +237,7 @@ export const mailboxForm = new RegExp(`^${around}(?:${address}|${displayName}<${
 
 /**
  * A mailbox as a mail header has it: an address, or a name and an address in angle brackets. The grammar is
- * more than a pattern can say; see `server/emails/mailbox.ts`, which also tells what is wrong with one.
+ * more than a pattern can say; see `server/message/mailbox.ts`, which also tells what is wrong with one.
  */
 export const mailbox = wellFormedString(500).min(1).meta({
   id: 'Mailbox',

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { type App, startApp } from './app.ts'
-import { type Config, readConfig, warningsOfRetiredSettings } from './config.ts'
-import { OperatorError } from './errors.ts'
-import { createLogger } from './logging.ts'
-import { watchProcessFaults } from './process-faults.ts'
-import { stopSignal } from './signals.ts'
+import { type Config, readConfig, warningsOfRetiredSettings } from './config/config.ts'
+import { stopSignal } from './lib/stop-signal.ts'
+import { createLogger } from './observability/logging.ts'
+import { watchProcessFaults } from './observability/process-faults.ts'
+import { OperatorError } from './shared/errors.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
 /** Shows the keys of the first account to the people at the terminal: they must not come into a log. */

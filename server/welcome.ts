@@ -1,4 +1,4 @@
-import { isFindable } from './host-name.ts'
+import { isFindable } from './network/host-name.ts'
 
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }

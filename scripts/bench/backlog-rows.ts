@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { inTransaction, type Trx } from '../../server/database/connection.ts'
-import { newId, uuidOf } from '../../server/ids.ts'
 import { firstFlow } from '../../server/queue/flow-jobs.ts'
 import { startQueue } from '../../server/queue/queue.ts'
+import { newId, uuidOf } from '../../server/shared/ids.ts'
 import type { World } from './lab.ts'
 import { usualEvent } from './seed.ts'
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { z } from 'zod'
+import { openSecretBox } from '../../server/config/encryption-key.ts'
 import { connect, type Db } from '../../server/database/connection.ts'
 import { migrateToLatest } from '../../server/database/migrate.ts'
-import { openSecretBox } from '../../server/encryption-key.ts'
 import { installQueue } from '../../server/queue/queue.ts'
-import { type SecretBox, secretBox } from '../../server/secrets.ts'
+import { type SecretBox, secretBox } from '../../server/secrets/secret-box.ts'
 import { startArguments } from '../support/start-command.ts'
 import type { Processes, Running } from './processes.ts'
 

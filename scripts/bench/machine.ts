@@ -1,5 +1,5 @@
 import { cpus, platform, release, totalmem } from 'node:os'
-import { findBinaries } from '../../server/database/embedded-binaries.ts'
+import { findBinaries } from '../../server/database/embedded/binaries.ts'
 import { run } from '../support/run.ts'
 
 /** Where results came from. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { hashOfKey, lastFourOf, newKey } from '../../server/api-keys/key-format.ts'
-import { systemClock } from '../../server/clock.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { firstIdAt, newId } from '../../server/ids.ts'
+import { systemClock } from '../../server/lib/clock.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
+import { firstIdAt, newId } from '../../server/shared/ids.ts'
 import type { World } from './lab.ts'
 
 /** A customer of the service. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { hashOfKey } from './key-format.ts'
 import type { AuthenticatedKey, FoundKey } from './service.ts'
 

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Grant } from '../../contract/permissions.ts'
-import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { DomainError } from '../errors.ts'
-import { newId } from '../ids.ts'
+import type { Clock } from '../lib/clock.ts'
+import { DomainError } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
 import { hashOfKey, type KeyMode, lastFourOf, newKey } from './key-format.ts'
 import {
   type AccountRow,

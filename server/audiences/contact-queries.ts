@@ -1,7 +1,7 @@
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import { addressKey } from '../subscribers/address.ts'
+import { addressKey } from '../message/address.ts'
 import type { Person } from '../subscribers/people.ts'
 
 /** What names a contact: a list and a person. */

@@ -1,12 +1,12 @@
 import type { Audience, CreateAudience, UpdateAudience } from '../../contract/audiences.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
-import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { notFound } from '../errors.ts'
-import { newId } from '../ids.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Outbox } from '../outbox/append.ts'
-import { decodeCursor, pageOfRows } from '../pagination.ts'
-import type { Scope } from '../scope.ts'
+import { notFound } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Scope } from '../shared/scope.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import {
   type AudienceRow,

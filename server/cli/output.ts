@@ -1,4 +1,4 @@
-import { printable } from '../printable.ts'
+import { printable } from '../lib/printable.ts'
 
 /** For programs: one JSON value, on one line. */
 export function printJson(value: unknown): void {

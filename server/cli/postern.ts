@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
-import { messageOf } from '../errno.ts'
-import { DomainError, OperatorError } from '../errors.ts'
-import { stopSignal } from '../signals.ts'
+import { messageOf } from '../lib/error-codes.ts'
+import { stopSignal } from '../lib/stop-signal.ts'
+import { DomainError, OperatorError } from '../shared/errors.ts'
 import { buildProgram } from './program.ts'
 
 /** 1: not possible. 2: not understood. */

@@ -1,7 +1,7 @@
-import { readCommandConfig } from '../config.ts'
+import { readCommandConfig } from '../config/config.ts'
 import { connect, type Db } from '../database/connection.ts'
 import { asOperatorError, assertDatabase } from '../database/connection-errors.ts'
-import { joinEmbeddedDatabase } from '../database/embedded.ts'
+import { joinEmbeddedDatabase } from '../database/embedded/start.ts'
 import { migrateToLatest } from '../database/migrate.ts'
 
 /** What a command works with. */

@@ -1,4 +1,4 @@
-import { mapInTurns, slicesInTurns } from '../in-turns.ts'
+import { mapInTurns, slicesInTurns } from '../lib/yielding.ts'
 
 /**
  * An array as PostgreSQL writes it, of values that stand in one without quotes: identifiers, UUIDs, numbers, times

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { messageOf } from '../errno.ts'
-import { OperatorError } from '../errors.ts'
+import { messageOf } from '../lib/error-codes.ts'
+import { OperatorError } from '../shared/errors.ts'
 import type { Db } from './connection.ts'
 
 /** PostgreSQL 14, as `server_version_num` counts. */

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { hasCode } from '../errno.ts'
+import { hasCode } from '../lib/error-codes.ts'
 
 /** What the DNS says of a name: its records, that it has none, or that it cannot be told now. */
 export type Answer<T> =

@@ -1,5 +1,5 @@
 import type { DomainRecord } from '../../contract/domains.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../lib/printable.ts'
 
 /** What a check found of one record. */
 export type Finding = Pick<DomainRecord, 'status' | 'hint'>

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createSlots } from '../slots.ts'
+import { createSlots } from '../lib/semaphore.ts'
 
 /** A pair of keys for DKIM. */
 export type DkimKeyPair = {

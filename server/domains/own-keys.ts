@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type DkimKeysInput, rsaBits } from '../../contract/domains.ts'
-import { brokenRule } from '../errors.ts'
+import { brokenRule } from '../shared/errors.ts'
 import { type DkimKeyPair, pairOf } from './keys.ts'
 import { keyRecordName } from './records.ts'
 

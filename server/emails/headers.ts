@@ -1,6 +1,6 @@
 import { emailLimits } from '../../contract/email-content.ts'
-import type { ErrorDetail } from '../errors.ts'
-import { isReservedHeader } from '../mail/message/headers.ts'
+import { isReservedHeader } from '../message/headers.ts'
+import type { ErrorDetail } from '../shared/errors.ts'
 
 /** RFC 9110 §5.6.2: what programs take in a name. RFC 5322 §2.2 allows more, which nobody uses. */
 const name = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/

@@ -2,8 +2,8 @@ import { simulatorDomain } from '../../contract/simulator.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { ContactService } from '../audiences/contact-service.ts'
 import type { Handle } from '../database/connection.ts'
-import { DomainError } from '../errors.ts'
-import type { Scope } from '../scope.ts'
+import { DomainError } from '../shared/errors.ts'
+import type { Scope } from '../shared/scope.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** In whose name something is sent. */

@@ -1,10 +1,10 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
 import type { EmailStatus, RecipientStatus } from '../database/tables/emails.ts'
-import { newId } from '../ids.ts'
-import { isWaiting, statusOfEmail } from '../mail/email-status.ts'
+import { isWaiting, statusOfEmail } from '../email-delivery/email-status.ts'
+import { writeMailbox } from '../message/mailbox.ts'
 import type { NewEvent } from '../outbox/append.ts'
+import { newId } from '../shared/ids.ts'
 import type { Judge, Sender } from './judging.ts'
-import { writeMailbox } from './mailbox.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** A recipient as it is stored first. */

@@ -2,8 +2,8 @@ import { type ExpressionBuilder, sql } from 'kysely'
 import type { EmailListQuery } from '../../contract/emails.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
-import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
-import type { Scope } from '../scope.ts'
+import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
 import { pairsOf } from './metadata.ts'
 
 const emailColumns = [

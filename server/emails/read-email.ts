@@ -1,10 +1,10 @@
 import { emailLimits } from '../../contract/email-content.ts'
 import type { SendEmail } from '../../contract/emails.ts'
-import type { ErrorDetail } from '../errors.ts'
-import { addressKey } from '../subscribers/address.ts'
+import { addressKey } from '../message/address.ts'
+import { hasMailboxForm, type Mailbox, readMailbox, writeMailbox } from '../message/mailbox.ts'
+import type { ErrorDetail } from '../shared/errors.ts'
 import { decodeBase64, sizeOfBase64 } from './base64.ts'
 import { faultsOfHeaders } from './headers.ts'
-import { hasMailboxForm, type Mailbox, readMailbox, writeMailbox } from './mailbox.ts'
 import { mediaTypeOf } from './media-type.ts'
 
 export type RecipientKind = 'to' | 'cc' | 'bcc'

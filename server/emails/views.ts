@@ -1,5 +1,5 @@
 import type { Email, EmailDetails } from '../../contract/emails.ts'
-import { writeMailbox } from './mailbox.ts'
+import { writeMailbox } from '../message/mailbox.ts'
 import type { EmailRow, findContent, RecipientRow, selectAttachments, TimelineRow } from './queries.ts'
 
 /** An email as lists show it. `recipients` are its own, in their order. */

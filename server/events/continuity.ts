@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import { idPattern } from '../../contract/ids.ts'
-import type { Clock } from '../clock.ts'
 import type { Db } from '../database/connection.ts'
-import { continueAfter, timeOf } from '../ids.ts'
+import type { Clock } from '../lib/clock.ts'
+import { continueAfter, timeOf } from '../shared/ids.ts'
 
 /** How far the newest event may be ahead before it is worth a word: what clocks of several machines differ by. Milliseconds. */
 const usualSkewMs = 1_000

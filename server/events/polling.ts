@@ -1,9 +1,9 @@
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Handle } from '../database/connection.ts'
-import { DomainError } from '../errors.ts'
-import { firstIdAt, idAboveThoseBefore } from '../ids.ts'
 import { findPlace, givePositions, lastPositionBefore, type Place } from '../outbox/positions.ts'
-import type { Scope } from '../scope.ts'
+import { DomainError } from '../shared/errors.ts'
+import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
 import { type EventRow, selectPositioned, selectUnpositioned } from './queries.ts'
 
 /** Thousands of events in the outbox that one request looks through at most. */

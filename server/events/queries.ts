@@ -4,7 +4,7 @@ import { modes } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import type { EventsTable } from '../database/tables/events.ts'
 import { type EventsOfMode, lastUnpositioned, positionsOf } from '../outbox/positions.ts'
-import type { Scope } from '../scope.ts'
+import type { Scope } from '../shared/scope.ts'
 
 export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'mode' | 'body'>
 

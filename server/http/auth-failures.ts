@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../lib/clock.ts'
 
 const windowMs = 60_000
 const maxClients = 100_000

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
-import { DomainError } from '../errors.ts'
-import { type Gathering, gatherBytes, releaseBytes } from '../gather-bytes.ts'
-import type { BodyRoom } from './body-room.ts'
+import { type Gathering, gatherBytes, releaseBytes } from '../lib/byte-buffer.ts'
+import { DomainError } from '../shared/errors.ts'
+import type { BodyRoom } from './body-admission.ts'
 import { readJson } from './read-json.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()

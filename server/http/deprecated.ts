@@ -1,5 +1,5 @@
 import type { Response } from 'express'
-import { brokenRule } from '../errors.ts'
+import { brokenRule } from '../shared/errors.ts'
 import type { RouteRequest } from './endpoint.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
-import { answerPage, answerText } from './fixed-answers.ts'
+import { answerPage, answerText } from './static-responses.ts'
 
 /** Everything comes from this server, and nothing stands inline. */
 const contentSecurityPolicy = [

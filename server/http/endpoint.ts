@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
-import type { Scope } from '../scope.ts'
+import type { Scope } from '../shared/scope.ts'
 
 /** What a route knows of the request beyond its validated input. */
 export type EndpointContext = {

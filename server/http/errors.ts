@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { type ErrorBody, errorTable } from '../../contract/errors.ts'
-import { DomainError } from '../errors.ts'
+import { DomainError } from '../shared/errors.ts'
 import { requestIdOf } from './request-id.ts'
 import { isUnavailable } from './unavailable.ts'
 

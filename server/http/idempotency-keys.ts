@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
 import type { Db, Handle } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
 
 /** How long an answer is kept. Milliseconds: 24 hours. */
 const lifeMs = 24 * 3_600_000

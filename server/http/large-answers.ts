@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { DomainError } from '../errors.ts'
+import { DomainError } from '../shared/errors.ts'
 
 /*
  * An answer with a long text is in memory until its client has read it. So there are few at a time, one for each

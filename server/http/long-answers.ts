@@ -1,8 +1,8 @@
 import { pipeline, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
-import { slicesInTurns } from '../in-turns.ts'
-import { LongText } from '../long-text.ts'
+import { LongText } from '../lib/streamed-text.ts'
+import { slicesInTurns } from '../lib/yielding.ts'
 
 /** A longer text is written in slices of this length, each in a turn of its own: up to 25 ms. Characters of UTF-16. */
 const sliceLength = 1_048_576

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Express, Request, RequestHandler, Response } from 'express'
-import type { Asking, MailLinks } from '../mail/tracking.ts'
+import type { Asking, MailLinks } from '../tracking/tracking.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 /** One transparent pixel. */

@@ -1,6 +1,6 @@
 import { type AppRouter, isAppRoute } from '@ts-rest/core'
 import type { Express } from 'express'
-import { DomainError } from '../errors.ts'
+import { DomainError } from '../shared/errors.ts'
 
 /** The paths of a contract, each with the methods it has. */
 export function pathsOf(contract: AppRouter): Map<string, string[]> {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse } from 'node:querystring'
 import type { NextFunction, Response } from 'express'
 import { deepParameters } from '../../contract/metadata.ts'
-import { type ErrorDetail, invalidRequest } from '../errors.ts'
+import { type ErrorDetail, invalidRequest } from '../shared/errors.ts'
 
 const deepKey = /^(\w+)\[([^[\]]*)\]$/
 

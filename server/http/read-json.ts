@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { DomainError, invalidField } from '../errors.ts'
+import { DomainError, invalidField } from '../shared/errors.ts'
 
 /*
  * JSON from outside is parsed in steps, since `JSON.parse` and decoding UTF-8 stop the process for as long as

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { hasCode, messageOf } from '../errno.ts'
-import { OperatorError } from '../errors.ts'
-import { noTunnels, refuse, unreadable } from './unreadable.ts'
+import { hasCode, messageOf } from '../lib/error-codes.ts'
+import { OperatorError } from '../shared/errors.ts'
+import { noTunnels, refuse, unreadable } from './parser-errors.ts'
 
 export type ListenOptions = {
   app: RequestListener

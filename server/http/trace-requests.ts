@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { noTracer, type Tracer, unrecorded } from '../tracing/tracer.ts'
+import { noTracer, type Tracer, unrecorded } from '../observability/tracing/tracer.ts'
 import { quietRoutes, routeOf } from './access-log.ts'
 import { requestIdOf } from './request-id.ts'
 

@@ -1,8 +1,8 @@
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import type { RequestValidationError } from '@ts-rest/express'
 import { z } from 'zod'
-import { brokenRules, DomainError, type ErrorDetail, invalidRequest } from '../errors.ts'
-import { type Issue, wordingOf } from './wording.ts'
+import { brokenRules, DomainError, type ErrorDetail, invalidRequest } from '../shared/errors.ts'
+import { type Issue, wordingOf } from './validation-messages.ts'
 
 /**
  * The same contract with schemas whose validation throws what they throw. That of zod tries again

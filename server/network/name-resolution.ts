@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { hasCode } from '../errno.ts'
+import { hasCode } from '../lib/error-codes.ts'
 
 export type ResolvedAddress = { address: string; family: number }
 

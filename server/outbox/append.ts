@@ -1,13 +1,13 @@
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
-import type { Clock } from '../clock.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import { leaseSeconds } from '../delivery/leased-event.ts'
-import type { Leasing } from '../delivery/worker.ts'
-import { newId } from '../ids.ts'
-import type { Scope } from '../scope.ts'
-import type { Tracer } from '../tracing/tracer.ts'
-import { createLoneEvents } from './lone-events.ts'
+import { createLoneEvents } from '../fan-out/lone-events.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Tracer } from '../observability/tracing/tracer.ts'
+import { newId } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
+import { leaseSeconds } from '../webhook-delivery/settlement/leased-event.ts'
+import type { Leasing } from '../webhook-delivery/worker.ts'
 
 /** An event about to be appended, of any type. */
 export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]

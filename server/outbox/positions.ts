@@ -3,9 +3,9 @@ import { reachesMode } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import { hasCode } from '../errno.ts'
-import { DomainError } from '../errors.ts'
-import type { Scope } from '../scope.ts'
+import { hasCode } from '../lib/error-codes.ts'
+import { DomainError } from '../shared/errors.ts'
+import type { Scope } from '../shared/scope.ts'
 
 /*
  * The order of polling. Each event has a position, a number from 1 within its account, in `event_positions`. It is
@@ -122,7 +122,7 @@ export function positionsOf(
   `
 }
 
-/** Not one that is only kept for its poller to go on after it: see `server/retention.ts`. */
+/** Not one that is only kept for its poller to go on after it: see `server/background/retention.ts`. */
 const hasEvent = sql<boolean>`EXISTS (SELECT FROM events WHERE id = event_id OFFSET 0)`
 
 /** The last position before the first event of an account whose id is `id` or greater; 0 when there is none before. */

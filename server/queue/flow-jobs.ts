@@ -3,7 +3,7 @@ import type { PgBoss } from 'pg-boss'
 import { plainArray } from '../database/arrays.ts'
 import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import { idOfUuid, uuidOf } from '../ids.ts'
+import { idOfUuid, uuidOf } from '../shared/ids.ts'
 import { type JobClaim, queueTime } from './jobs.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries } from './lanes.ts'
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Job, PgBoss } from 'pg-boss'
 import type { Handle } from '../database/connection.ts'
-import { uuidOf } from '../ids.ts'
+import { uuidOf } from '../shared/ids.ts'
 import type { PriorityRange } from './lanes.ts'
 
 /** Names the claim of a job: one that lapsed and was made again by another worker has another name. */

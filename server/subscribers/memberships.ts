@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
-import type { Clock } from '../clock.ts'
 import type { Trx } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import type { ChangedField } from './change.ts'
 import { deleteMemberships, lockMemberships, type Membership, updateMemberships } from './queries.ts'

@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { SubscribersTable } from '../database/tables/people.ts'
-import { addressKey } from './address.ts'
+import { addressKey } from '../message/address.ts'
 import type { SubscriberState } from './change.ts'
 
 export type SubscriberRow = Selectable<SubscribersTable>

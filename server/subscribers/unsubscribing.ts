@@ -1,5 +1,5 @@
 import type { Mode } from '../../contract/mode.ts'
-import { liveKeyNeeded } from '../errors.ts'
+import { liveKeyNeeded } from '../shared/errors.ts'
 
 /**
  * Refuses with `authentication_error` that a test key takes back that somebody unsubscribed. People are shared

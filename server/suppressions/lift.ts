@@ -1,5 +1,5 @@
 import type { Trx } from '../database/connection.ts'
-import { addressKey } from '../subscribers/address.ts'
+import { addressKey } from '../message/address.ts'
 import { deleteUnsubscribed } from './queries.ts'
 
 /**

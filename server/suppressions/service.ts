@@ -6,13 +6,13 @@ import type {
   SuppressionReason,
   SuppressionSource,
 } from '../../contract/suppressions.ts'
-import type { Clock } from '../clock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { readAddress } from '../emails/mailbox.ts'
-import { DomainError } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { decodeCursor, pageOfRows } from '../pagination.ts'
-import { addressKey } from '../subscribers/address.ts'
+import type { Clock } from '../lib/clock.ts'
+import { addressKey } from '../message/address.ts'
+import { readAddress } from '../message/mailbox.ts'
+import { DomainError } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import {
   deleteSuppression,
   findSuppressions,

@@ -3,8 +3,8 @@ import type { Webhook } from '../../contract/webhooks.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { WebhooksTable } from '../database/tables/webhooks.ts'
-import { type SealedSecrets, sealedSecretColumns } from '../delivery/keyring.ts'
-import type { Scope } from '../scope.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 
 export type WebhookRow = Pick<Selectable<WebhooksTable>, (typeof columns)[number]>
 

@@ -1,4 +1,4 @@
-import { maxSigningSecrets, type SealedSecrets, validPreviousSecrets } from '../delivery/keyring.ts'
+import { maxSigningSecrets, type SealedSecrets, validPreviousSecrets } from '../webhook-delivery/attempt/keyring.ts'
 
 /** How long a secret still signs after it was rotated. Milliseconds: 24 hours. */
 const previousSecretLifeMs = 24 * 3_600_000

@@ -10,18 +10,18 @@ import {
   type WebhookTestResult,
   type WebhookWithSecret,
 } from '../../contract/webhooks.ts'
-import type { Clock } from '../clock.ts'
-import { changeCount } from '../counts.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { type AddressPolicy, faultOfUrl } from '../delivery/address-guard.ts'
-import type { DeliveryService } from '../delivery/service.ts'
-import { deletedVersion, type WebhookChanges } from '../delivery/webhook-changes.ts'
-import { brokenRule, DomainError, notFound } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { decodeCursor, pageOfRows } from '../pagination.ts'
-import type { Scope } from '../scope.ts'
-import type { SecretBox } from '../secrets.ts'
+import type { DeliveryService } from '../deliveries/service.ts'
+import type { Clock } from '../lib/clock.ts'
+import { changeCount } from '../lib/count-map.ts'
+import type { SecretBox } from '../secrets/secret-box.ts'
+import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type AddressPolicy, faultOfUrl } from '../webhook-delivery/attempt/address-guard.ts'
+import { deletedVersion, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { changeOf } from './change.ts'
 import {
   deleteWebhook,

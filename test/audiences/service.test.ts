@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
-import { newId } from '../../server/ids.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { live } from '../support/scope.ts'
 import { createWorld, refusal, type World } from './world.ts'
 

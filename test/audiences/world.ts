@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { createContactService } from '../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../server/audiences/service.ts'
-import type { Clock } from '../../server/clock.ts'
 import { createEventService } from '../../server/events/service.ts'
-import { newId } from '../../server/ids.ts'
+import type { Clock } from '../../server/lib/clock.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createSubscriberService } from '../../server/subscribers/service.ts'
 import { createTestDatabase } from '../support/database.ts'
 

@@ -6,8 +6,8 @@ describe('a function belongs to', () => {
     ['its package', 'file:///app/node_modules/pg/lib/client.js', 'pg'],
     ['its package with a scope', 'file:///app/node_modules/@ts-rest/core/index.js', '@ts-rest/core'],
     ['the innermost package', 'file:///app/node_modules/a/node_modules/b/b.js', 'b'],
-    ['a room of the service', 'file:///app/server/delivery/settle.ts', 'server/delivery/'],
-    ['the service', 'file:///app/server/ids.ts', 'server/'],
+    ['a room of the service', 'file:///app/server/webhook-delivery/settlement/settle.ts', 'server/webhook-delivery/'],
+    ['the service', 'file:///app/server/app.ts', 'server/'],
     ['Node', 'node:net', 'node'],
   ])('%s', (_, url, expected) => {
     expect(packageOf(url, 'f')).toBe(expected)
@@ -28,7 +28,7 @@ test('self times are added up by function and by package, without the time of re
         { id: 2, callFrame: frame('query', 'file:///app/node_modules/pg/lib/client.js') },
         // The same function, called from elsewhere.
         { id: 3, callFrame: frame('query', 'file:///app/node_modules/pg/lib/client.js') },
-        { id: 4, callFrame: frame('', 'file:///app/server/ids.ts') },
+        { id: 4, callFrame: frame('', 'file:///app/server/shared/ids.ts') },
       ],
       samples: [1, 2, 3, 4],
       timeDeltas: [5_000_000, 1_000_000, 2_000_000, 500_000],
@@ -39,11 +39,11 @@ test('self times are added up by function and by package, without the time of re
     busySeconds: 3.5,
     byPackage: [
       { name: 'pg', seconds: 3 },
-      { name: 'server/', seconds: 0.5 },
+      { name: 'server/shared/', seconds: 0.5 },
     ],
     byFunction: [
       { name: 'query pg/lib/client.js:10', seconds: 3 },
-      { name: '(anonymous) server/ids.ts:10', seconds: 0.5 },
+      { name: '(anonymous) server/shared/ids.ts:10', seconds: 0.5 },
     ],
   })
 })

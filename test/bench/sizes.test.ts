@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sizesOf } from '../../scripts/bench/sizes.ts'
-import { newId } from '../../server/ids.ts'
 import { installQueue } from '../../server/queue/queue.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase

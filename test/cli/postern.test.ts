@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/clock.ts'
 import { connect } from '../../server/database/connection.ts'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded.ts'
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
+import { systemClock } from '../../server/lib/clock.ts'
 
 const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
 

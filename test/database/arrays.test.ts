@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { plainArray, textArrays } from '../../server/database/arrays.ts'
-import { newId } from '../../server/ids.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 
 it('are read as they were written: identifiers, numbers, times, and what is null', async () => {

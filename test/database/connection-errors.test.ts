@@ -6,7 +6,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assertDatabase } from '../../server/database/connection-errors.ts'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded.ts'
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 import type { Database } from '../../server/database/schema.ts'
 
 let dataDir: string

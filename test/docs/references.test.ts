@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { settingsTable } from '../../server/settings.ts'
+import { settingsTable } from '../../server/config/settings.ts'
 import { type Document, headingsOf, proseOf, readDocument, readPages, root } from './document.ts'
 
 /* What the README, CONTRIBUTING and the pages below docs/ refer to is there. */
@@ -18,8 +18,8 @@ const otherVariables: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',
   // Of versions before: the start says what has replaced them.
-  DELIVERY_CONCURRENCY: 'server/config.ts',
-  WEBHOOK_CONCURRENCY: 'server/config.ts',
+  DELIVERY_CONCURRENCY: 'server/config/config.ts',
+  WEBHOOK_CONCURRENCY: 'server/config/config.ts',
 }
 
 /** As GitHub makes the anchor of a heading. */

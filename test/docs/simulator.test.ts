@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { simulatorDomain, simulatorStories } from '../../contract/simulator.ts'
-import { newId } from '../../server/ids.ts'
-import { play } from '../../server/mail/simulator.ts'
-import { transition } from '../../server/mail/transition.ts'
+import { play } from '../../server/email-delivery/simulator.ts'
+import { transition } from '../../server/email-delivery/transition.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { begunRecipient } from '../support/emails.ts'
 import { sectionOfPages } from './document.ts'
 

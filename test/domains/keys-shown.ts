@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Domain } from '../../contract/domains.ts'
-import { openPrivateKey } from '../../server/private-keys.ts'
+import { openPrivateKey } from '../../server/secrets/private-keys.ts'
 import type { DomainWorld } from './world.ts'
 
 type Role = 'signing' | 'next'

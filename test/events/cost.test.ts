@@ -4,9 +4,9 @@ import type { EventTypeName } from '../../contract/event-types.ts'
 import type { EventListQuery } from '../../contract/events.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
-import { lastPositionOf, nextEvents } from '../../server/delivery/recoverable.ts'
 import { createEventService } from '../../server/events/service.ts'
-import { newId } from '../../server/ids.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { lastPositionOf, nextEvents } from '../../server/webhook-delivery/recovery/recoverable.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 /*

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { initialLimit } from '../../server/delivery/scheduling/flow-limit.ts'
+import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { startService } from '../main/service-process.ts'
 import { stopMonotonicClock } from '../support/clock.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'

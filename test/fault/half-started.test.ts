@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { startApp } from '../../server/app.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { configOf } from '../support/service.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { type App, startApp } from '../../server/app.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
 import { runNode } from '../main/service-process.ts'
 import { createTestClient, type SendOptions, type TestClient } from '../support/client.ts'
 import { answer, type Behaviour, type Receiver, startReceiver } from '../support/receiver.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { startApp } from '../../server/app.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
 import { configOf, startTestService } from '../support/service.ts'
 import { verdict } from './support/evidence.ts'
 import { createLedger } from './support/ledger.ts'

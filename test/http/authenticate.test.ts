@@ -7,7 +7,7 @@ import { createAuthFailures } from '../../server/http/auth-failures.ts'
 import { authenticate, authorize, requirePermission } from '../../server/http/authenticate.ts'
 import type { Endpoint } from '../../server/http/endpoint.ts'
 import { createEndpoint } from '../../server/http/idempotency.ts'
-import { secretBox } from '../../server/secrets.ts'
+import { secretBox } from '../../server/secrets/secret-box.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Api, startApi } from './gates.ts'
 

@@ -4,14 +4,14 @@ import express, { type RequestHandler } from 'express'
 import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ErrorCode, errorBody, errorTable } from '../../contract/errors.ts'
-import { DomainError } from '../../server/errors.ts'
 import { logRequests } from '../../server/http/access-log.ts'
 import { readJsonBody } from '../../server/http/body.ts'
 import { answerErrors } from '../../server/http/errors.ts'
 import { assignRequestId } from '../../server/http/request-id.ts'
 import { createRequestMetrics } from '../../server/http/request-metrics.ts'
 import { listen } from '../../server/http/server.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
+import { DomainError } from '../../server/shared/errors.ts'
 
 /** Serves `handler` on `/things/:id`, and what it logs. */
 async function serve(handler: RequestHandler) {

@@ -9,9 +9,9 @@ import { z } from 'zod'
 import type { Deprecation } from '../../contract/deprecations.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { outcome } from '../../contract/route.ts'
-import { DomainError } from '../../server/errors.ts'
 import { readJsonBody } from '../../server/http/body.ts'
 import type { Endpoint, EndpointContext, RouteGate } from '../../server/http/endpoint.ts'
+import { DomainError } from '../../server/shared/errors.ts'
 
 const c = initContract()
 const answer = z.object({ accountId: z.string(), count: z.number() })

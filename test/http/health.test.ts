@@ -3,8 +3,8 @@ import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from '../../server/http/health.ts'
 import { listen } from '../../server/http/server.ts'
-import { createLogger } from '../../server/logging.ts'
-import { createRegistry } from '../../server/metrics.ts'
+import { createLogger } from '../../server/observability/logging.ts'
+import { createRegistry } from '../../server/observability/metrics.ts'
 
 async function serve({ checks = {}, registry = new Registry() }: { checks?: Checks; registry?: Registry }) {
   const app = express()

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { answerInTurns } from '../../server/http/long-answers.ts'
 import { listen } from '../../server/http/server.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
 
 /** Serves `served.body` at `/`, and something small at `/small`. */
 async function serve() {

@@ -2,10 +2,10 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpApp } from '../../server/http/app.ts'
 import { type HttpServer, listen } from '../../server/http/server.ts'
-import { newId } from '../../server/ids.ts'
-import { createLogger } from '../../server/logging.ts'
-import { createMailTokens, type UnsubscribeRef } from '../../server/mail/message/tokens.ts'
-import { createMailLinks, type Visit } from '../../server/mail/tracking.ts'
+import { createMailTokens, type UnsubscribeRef } from '../../server/message/tokens.ts'
+import { createLogger } from '../../server/observability/logging.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { createMailLinks, type Visit } from '../../server/tracking/tracking.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 const tokens = createMailTokens(Buffer.alloc(32, 7))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DomainError } from '../../server/errors.ts'
 import { type JsonBounds, readJson, tooLongLength } from '../../server/http/read-json.ts'
+import { DomainError } from '../../server/shared/errors.ts'
 
 const bounds: JsonBounds = {
   longFields: { html: 1_000_000 },

@@ -5,10 +5,10 @@ import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { contract } from '../../contract/index.ts'
-import { DomainError, type ErrorDetail } from '../../server/errors.ts'
 import { answerErrors } from '../../server/http/errors.ts'
 import { readPart, validatedAtOnce } from '../../server/http/validation.ts'
-import { createLogger } from '../../server/logging.ts'
+import { createLogger } from '../../server/observability/logging.ts'
+import { DomainError, type ErrorDetail } from '../../server/shared/errors.ts'
 
 const ada = 'ada@example.com'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApiKeyService } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/clock.ts'
+import { systemClock } from '../../server/lib/clock.ts'
 import { createTestTime } from '../support/clock.ts'
 import { operations } from '../support/published-spec.ts'
 import { startTestService, type TestKeys, type TestService } from '../support/service.ts'

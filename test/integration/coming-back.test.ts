@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const sample = (name: string) =>
-  readFileSync(join(import.meta.dirname, '..', 'mail', 'inbound', 'corpus', `${name}.eml`), 'utf8')
+  readFileSync(join(import.meta.dirname, '..', 'bounces', 'corpus', `${name}.eml`), 'utf8')
 
 /** Sends an email, waits until it is captured, and answers its return path. */
 async function sendAndCapture(to: string): Promise<{ emailId: string; returnPath: string; capturedId: string }> {

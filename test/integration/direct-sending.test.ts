@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { readConfig } from '../../server/config.ts'
+import { readConfig } from '../../server/config/config.ts'
 import { publish } from '../domains/world.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'

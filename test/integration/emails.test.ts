@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createApiKeyService } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/clock.ts'
+import { systemClock } from '../../server/lib/clock.ts'
 import type { Answer, TestClient } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 

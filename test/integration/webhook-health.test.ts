@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { newId } from '../../server/ids.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { answer, type Receiver, silence, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { joinEmbeddedDatabase } from '../../server/database/embedded.ts'
+import { joinEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../server/clock.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { newId } from '../../server/ids.ts'
+import { systemClock } from '../../server/lib/clock.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { live } from '../support/scope.ts'
 

@@ -7,14 +7,14 @@ import { eventType, reachesMode } from '../../contract/event-types.ts'
 import { exampleId } from '../../contract/ids.ts'
 import { contract } from '../../contract/index.ts'
 import { type Mode, modes } from '../../contract/mode.ts'
-import { systemClock } from '../../server/clock.ts'
 import { connect, type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import { runDueChecks } from '../../server/domains/checking.ts'
 import { createEventService } from '../../server/events/service.ts'
-import { newId } from '../../server/ids.ts'
-import { createLogger } from '../../server/logging.ts'
-import { createMailTokens } from '../../server/mail/message/tokens.ts'
+import { systemClock } from '../../server/lib/clock.ts'
+import { createMailTokens } from '../../server/message/tokens.ts'
+import { createLogger } from '../../server/observability/logging.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedEmail } from '../support/emails.ts'
 import { live } from '../support/scope.ts'
@@ -250,7 +250,7 @@ describe('while two processes of the service and another program write', () => {
       }
     }
 
-    const notification = readFileSync(new URL('../mail/inbound/corpus/postfix-user-unknown.eml', import.meta.url))
+    const notification = readFileSync(new URL('../bounces/corpus/postfix-user-unknown.eml', import.meta.url))
     const tokens = createMailTokens(encryptionKey)
 
     /** Has notifications come back by SMTP: each bounces an email. */

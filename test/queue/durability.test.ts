@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
-import { newId } from '../../server/ids.ts'
 import { startQueue } from '../../server/queue/queue.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { someFlow } from '../support/flows.ts'
 

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import { expect, it } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
-import { newId, uuidOf } from '../../server/ids.ts'
 import { startQueue } from '../../server/queue/queue.ts'
+import { newId, uuidOf } from '../../server/shared/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 
 const onError = (error: Error) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressKey } from '../../server/subscribers/address.ts'
+import { addressKey } from '../../server/message/address.ts'
 import { changeOf, type SubscriberState } from '../../server/subscribers/change.ts'
 
 const ada: SubscriberState = { email: 'ada@example.com', firstName: 'Ada', lastName: null, status: 'active' }

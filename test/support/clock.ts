@@ -1,6 +1,6 @@
 import { TestClock } from 'pg-boss'
 import { onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../server/clock.ts'
+import type { Clock } from '../../server/lib/clock.ts'
 
 /**
  * Time that stands still until a test moves it, for the service and for its queue. All three parts

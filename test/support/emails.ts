@@ -1,6 +1,6 @@
 import type { Db } from '../../server/database/connection.ts'
-import { newId } from '../../server/ids.ts'
-import type { RecipientState } from '../../server/mail/transition.ts'
+import type { RecipientState } from '../../server/email-delivery/transition.ts'
+import { newId } from '../../server/shared/ids.ts'
 
 export type SeedEmail = {
   accountId: string

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { FinishedEvent } from '../../server/delivery/finish-events.ts'
-import type { LeasedEvent } from '../../server/delivery/leased-event.ts'
-import type { FanOutMeans } from '../../server/outbox/fan-out.ts'
+import type { FanOutMeans } from '../../server/fan-out/fan-out.ts'
 import { type FlowClaim, firstFlow, type Wanted } from '../../server/queue/flow-jobs.ts'
 import type { Queue } from '../../server/queue/queue.ts'
+import type { FinishedEvent } from '../../server/webhook-delivery/settlement/finish-events.ts'
+import type { LeasedEvent } from '../../server/webhook-delivery/settlement/leased-event.ts'
 
 /** A flow of no webhook. */
 export const someFlow = firstFlow + 7

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedDatabase } from '../../server/database/embedded.ts'
+import { startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 
 const prefix = 'postern-test-'
 /** A run that is younger may just be starting. */

@@ -1,4 +1,4 @@
-import type { Scope } from '../../server/scope.ts'
+import type { Scope } from '../../server/shared/scope.ts'
 
 /** What a live key of an account is limited to. */
 export function live(accountId: string): Scope {

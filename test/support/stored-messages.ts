@@ -1,5 +1,5 @@
 import type { Mode } from '../../contract/mode.ts'
-import { newId } from '../../server/ids.ts'
+import { newId } from '../../server/shared/ids.ts'
 import type { TestDatabase } from './database.ts'
 
 export type StoredMessage = {

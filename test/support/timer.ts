@@ -1,4 +1,4 @@
-import type { StartTimer } from '../../server/timer.ts'
+import type { StartTimer } from '../../server/lib/timer.ts'
 
 /** A timer that runs when a test says so. */
 export type TestTimer = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newId } from '../../server/ids.ts'
-import { addressKey } from '../../server/subscribers/address.ts'
+import { addressKey } from '../../server/message/address.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createSuppressionService, type SuppressionService } from '../../server/suppressions/service.ts'
 import { createWorld, refusal, type World } from '../audiences/world.ts'
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-// biome-ignore lint/style/noRestrictedImports: what the service is compared with is Express without the service.
 import express from 'express'
 import pg from 'pg'
 import { Pool } from 'undici'

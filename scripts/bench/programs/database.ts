@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { startEmbeddedDatabase } from '../../../server/database/embedded.ts'
+import { startEmbeddedDatabase } from '../../../server/database/embedded/start.ts'
 import { handler, serve } from './serve.ts'
 
 /*

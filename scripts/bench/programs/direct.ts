@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import { newId } from '../../../server/ids.ts'
+import { newId } from '../../../server/shared/ids.ts'
 import { handler, serve } from './serve.ts'
 
 /* One INSERT, and when it has committed one POST, at a fixed rate: the shortest way from a commit to a receiver. */

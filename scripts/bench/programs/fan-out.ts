@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { systemClock } from '../../../server/clock.ts'
 import { connect } from '../../../server/database/connection.ts'
-import { fanOutBatch } from '../../../server/outbox/fan-out.ts'
+import { fanOutBatch } from '../../../server/fan-out/fan-out.ts'
+import { systemClock } from '../../../server/lib/clock.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
 import { handler, serve } from './serve.ts'
 

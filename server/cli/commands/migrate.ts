@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { OperatorError } from '../../errors.ts'
 import { installQueue } from '../../queue/queue.ts'
+import { OperatorError } from '../../shared/errors.ts'
 import { printJson } from '../output.ts'
 import { withSession } from '../session.ts'
 

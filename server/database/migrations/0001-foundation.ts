@@ -83,7 +83,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
     CREATE INDEX deliveries_pending ON deliveries (id) WHERE status = 'pending';
     -- Those made in another half a minute than their event: seven characters of an id tell 32.8 s. The
-    -- others of an event are found by id; see server/retention.ts, which asks in these words.
+    -- others of an event are found by id; see server/background/retention.ts, which asks in these words.
     CREATE INDEX deliveries_apart ON deliveries (event_id) WHERE substr(id, 5, 7) <> substr(event_id, 5, 7);
     -- What is canceled, recovered or looked for of one webhook: few among all that succeeded, and among
     -- all that is pending for others. The status is a key, so that the index alone tells it.

@@ -18,7 +18,7 @@ export type DomainsTable = {
   rsa_selector: string
   /** Base64 of the key as the DNS record carries it. */
   rsa_public_key: string
-  /** See `server/private-keys.ts`. */
+  /** See `server/secrets/private-keys.ts`. */
   rsa_private_key: Buffer
   ed25519_selector: string
   ed25519_public_key: string

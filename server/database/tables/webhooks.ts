@@ -14,7 +14,7 @@ export type WebhooksTable = {
   metadata: ColumnType<Record<string, string>, string | undefined, string>
   status: Generated<'enabled' | 'disabled'>
   disabled_reason: 'manual' | 'gone' | 'failing' | null
-  /** AES-256-GCM, see `server/secrets.ts`. */
+  /** AES-256-GCM, see `server/secrets/secret-box.ts`. */
   secret: Buffer
   previous_secret: Buffer | null
   previous_secret_expires_at: Date | null

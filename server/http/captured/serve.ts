@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
-import { answerPage, answerText } from '../fixed-answers.ts'
+import { answerPage, answerText } from '../static-responses.ts'
 
 /**
  * The page and its files come from this server, and scripts too. A frame has the policy of its page: what

@@ -1,6 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
-import type { DeliveryService } from '../../delivery/service.ts'
+import type { DeliveryService } from '../../deliveries/service.ts'
 import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../endpoint.ts'
 

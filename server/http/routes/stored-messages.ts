@@ -1,7 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
-import type { LongText } from '../../long-text.ts'
-import type { CapturedMessageService, InboundMessageService } from '../../mail/mailbox/service.ts'
+import type { LongText } from '../../lib/streamed-text.ts'
+import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 export function capturedMessageRoutes(messages: CapturedMessageService, endpoint: Endpoint) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import type { Db } from '../../../server/database/connection.ts'
-import { idOfUuid } from '../../../server/ids.ts'
+import { idOfUuid } from '../../../server/shared/ids.ts'
 import type { LostClaim } from './ledger.ts'
 
 /** What is claimed at this moment: all that a process that has just died can have had in hand. */

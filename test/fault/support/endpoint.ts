@@ -1,4 +1,4 @@
-import { changeCount } from '../../../server/counts.ts'
+import { changeCount } from '../../../server/lib/count-map.ts'
 import { type Behaviour, type Receiver, startReceiver } from '../../support/receiver.ts'
 
 /** A receiver that counts the requests that are in flight at the same time. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Clock, systemClock } from '../../../server/clock.ts'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
-import { newId } from '../../../server/ids.ts'
+import { type Clock, systemClock } from '../../../server/lib/clock.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
+import { newId } from '../../../server/shared/ids.ts'
 import { live } from '../../support/scope.ts'
 import type { Ledger } from './ledger.ts'
 

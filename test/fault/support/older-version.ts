@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
-import { newId, uuidOf } from '../../../server/ids.ts'
 import { priorityOfRetry, priorityOfTurn, secondOf } from '../../../server/queue/lanes.ts'
+import { newId, uuidOf } from '../../../server/shared/ids.ts'
 
 /** The last commit whose deliveries wait in lanes. */
 const commit = '64d19cab634a99ec0ef57b61122179ef93e976be'

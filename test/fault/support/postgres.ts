@@ -1,7 +1,7 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { startEmbeddedDatabase } from '../../../server/database/embedded.ts'
+import { startEmbeddedDatabase } from '../../../server/database/embedded/start.ts'
 import { createRunDirectory, dataDirOf } from '../../support/run-directory.ts'
 
 /** A PostgreSQL of a test's own, as durable as it is by default, always at the same port. */

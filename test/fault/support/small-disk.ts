@@ -3,7 +3,7 @@ import { chown, mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { hasCode, messageOf } from '../../../server/errno.ts'
+import { hasCode, messageOf } from '../../../server/lib/error-codes.ts'
 
 /** A file system of a few megabytes, in memory. */
 export type SmallDisk = AsyncDisposable & {

@@ -1,0 +1,119 @@
+import type { Logger } from 'pino'
+import type { Db } from '../database/connection.ts'
+import { reconcileEmails } from '../email-delivery/reconcile.ts'
+import { startFanOutWorker } from '../fan-out/worker.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Loop } from '../lib/loop.ts'
+import { createOutbox, type Outbox } from '../outbox/append.ts'
+import type { Queue } from '../queue/queue.ts'
+import { startAdopting } from '../webhook-delivery/adopt.ts'
+import { cancelRest } from '../webhook-delivery/cancel.ts'
+import { reconcile, takeOverKept } from '../webhook-delivery/reconcile.ts'
+import { continueRecovery, takeOverRecovery } from '../webhook-delivery/recovery/recover.ts'
+import {
+  type DeliveryWorker,
+  type DeliveryWorkerOptions,
+  type Leasing,
+  startDeliveryWorker,
+} from '../webhook-delivery/worker.ts'
+import { createRetention } from './retention.ts'
+
+export type Workers = {
+  /** There may be events to fan out. */
+  wakeFanOut(): void
+  /** There may be deliveries to make, of this flow or of whatever flow. */
+  wakeDelivery(flow?: number): void
+  /** Has events taken in hand as they are appended. */
+  readonly leasing: Leasing
+  /** Whether all of them have lately looked for work without an error. */
+  alive(): boolean
+  /** Ends them: nothing is claimed any more, what is in flight is finished or handed back. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
+  queue: Queue
+  db: Db
+  clock: Clock
+  logger: Logger
+  retentionMs: number
+  /** Looks up the records of domains that are due, until `signal` ends it. */
+  checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
+  /** Deletes what the HTTP room keeps for a time. */
+  deleteExpiredAnswers: () => Promise<unknown>
+}
+
+const everyMinute = '* * * * *'
+/** It reads all that is pending: 12 s of a database with 1,000,000 of them. */
+const everyHour = '0 * * * *'
+/** Flows deleted in one transaction. */
+const flowsAtOnce = 1_000
+
+/** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
+export const silenceLimitMs = 30_000
+
+/** Starts everything that happens off the request's path, or nothing when a part of it does not start. */
+export async function startWorkers(options: WorkersOptions): Promise<Workers> {
+  await using starting = new AsyncDisposableStack()
+  const { db, queue, clock, logger } = options
+  const delivery: DeliveryWorker = startDeliveryWorker({ ...options, wakeFanOut: () => fanOut.wake() })
+  starting.defer(() => delivery.stop(0))
+  const fanOut: Loop = startFanOutWorker({
+    ...options,
+    delivery,
+    intervalMs: options.pollIntervalMs ?? 1_000,
+  })
+  starting.defer(() => fanOut.stop())
+
+  const adopting = startAdopting({
+    db,
+    queue,
+    intervalMs: 1_000,
+    onError: (error) =>
+      logger.error({ err: error }, 'taking over deliveries of the version before failed; trying again'),
+    onAdopted: () => delivery.wake(),
+  })
+  starting.defer(() => adopting.stop())
+
+  await queue.kept.onLapse(async (deliveryIds) => {
+    await takeOverKept({ db, queue }, deliveryIds)
+    delivery.wake()
+  })
+  await queue.onTask('cancel', (data) => cancelRest({ db, queue }, data))
+  const { retentionMs } = options
+  const recovering = { db, queue, clock, retentionMs, wake: delivery.wake }
+  await queue.onTask('recovery', (data) => continueRecovery(recovering, data))
+  await queue.onTask('recover', (data) => takeOverRecovery(recovering, data))
+  const deleteExpired = createRetention(options)
+  await queue.onSchedule('retention', everyMinute, async () => {
+    const expired = await deleteExpired()
+    await options.deleteExpiredAnswers()
+    if (expired.events + expired.deliveries + expired.emails > 0)
+      logger.info(expired, 'deleted what is past its retention')
+  })
+  const stopping = new AbortController()
+  starting.defer(() => stopping.abort())
+  const outbox = createOutbox({ clock, wake: () => fanOut.wake(), leasing: delivery.leasing })
+  await queue.onSchedule('domain-checks', everyMinute, async () => {
+    await options.checkDomains({ outbox, signal: stopping.signal })
+  })
+  await queue.onSchedule('reconciliation', everyHour, async () => {
+    while ((await queue.flows.deleteUnused(db, flowsAtOnce)) === flowsAtOnce);
+    const mended = await reconcile({ db, queue })
+    if (mended > 0) logger.warn({ mended }, 'pending deliveries had no job and were given one')
+    const mendedEmails = await reconcileEmails({ db, queue })
+    if (mendedEmails > 0) logger.warn({ mended: mendedEmails }, 'waiting emails had no job and were given one')
+  })
+
+  starting.move()
+  return {
+    wakeFanOut: () => fanOut.wake(),
+    wakeDelivery: delivery.wake,
+    leasing: delivery.leasing,
+    alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
+    async stop(deadlineMs) {
+      stopping.abort()
+      await Promise.all([fanOut.stop(), adopting.stop(), delivery.stop(deadlineMs)])
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import type { Fact } from '../email-delivery/outcomes.ts'
+import type { RecipientReport } from './delivery-status.ts'
+import { judgeFailure, replyTextOf } from './judge.ts'
+import type { Notification } from './read.ts'
+
+/** An email that a notification is about. */
+export type NotifiedEmail = {
+  id: string
+  recipients: readonly { position: number; addressKey: string }[]
+}
+
+export type FactOptions = {
+  at: Date
+  /** What makes two addresses the same. */
+  keyOf: (address: string) => string
+  /** Whose copy came back, where that is known for sure: then nothing is believed of the others. */
+  position: number | null
+}
+
+/** Reports that are no complaint: that it is no spam after all, or of how it was signed. RFC 6650 §5, RFC 6591. */
+const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
+
+/**
+ * What a notification tells of the recipients of an email. What it says of others is left out; a copy
+ * of one recipient has nobody else to speak of.
+ *
+ * Several recipients know a return path that they share, and each can send to it what looks like a report about
+ * another. Such a report suppresses nobody: a bounce is soft, and a complaint is doubtful.
+ */
+export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): Fact[] {
+  const { at, keyOf } = options
+  const known = email.recipients.filter(({ position }) => options.position === null || position === options.position)
+  const positionOf = (addresses: readonly string[]): number | null => {
+    const keys = addresses.map(keyOf)
+    const named = known.find(({ addressKey }) => keys.includes(addressKey))
+    const [only] = known
+    return named?.position ?? (known.length === 1 && only !== undefined ? only.position : null)
+  }
+  const isDoubtful = known.length > 1
+  switch (notification.kind) {
+    case 'dsn':
+      return notification.recipients.flatMap((report) => {
+        const position = positionOf(report.addresses)
+        return position === null ? [] : [{ emailId: email.id, position, at, ...factOf(report, isDoubtful) }]
+      })
+    case 'arf': {
+      const { feedbackType, recipients } = notification
+      if (noComplaints.includes(feedbackType)) return []
+      const position = positionOf(recipients)
+      if (position === null) return []
+      return [{ emailId: email.id, position, at, kind: 'complained', feedbackType, ...(isDoubtful && { isDoubtful }) }]
+    }
+    default:
+      return []
+  }
+}
+
+/** Whether nothing has to be done for a notification, though it was understood. */
+export function saysNothing(notification: Notification): boolean {
+  return (
+    notification.kind === 'auto-reply' ||
+    (notification.kind === 'arf' && noComplaints.includes(notification.feedbackType))
+  )
+}
+
+function factOf(report: RecipientReport, isDoubtful: boolean) {
+  const { host } = report
+  switch (report.action) {
+    case 'failed':
+      return {
+        kind: 'bounced',
+        ...judgeFailure(report),
+        ...(isDoubtful && { bounceType: 'soft' as const }),
+        host,
+      } as const
+    case 'delayed':
+      return { kind: 'delayed', reason: 'A mail server is late.', reply: replyTextOf(report), host } as const
+    case 'delivered':
+    case 'relayed':
+    case 'expanded':
+      return { kind: report.action, reply: replyTextOf(report), host } as const
+  }
+}

@@ -1,0 +1,101 @@
+import type { Mode } from '../../contract/mode.ts'
+import type { Db } from '../database/connection.ts'
+import type { Fact } from '../email-delivery/outcomes.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { CopyRef, MailTokens } from '../message/tokens.ts'
+import type { ReceivedMessage } from '../smtp-listener/listener.ts'
+import { deleteOlderMessages } from '../stored-messages/queries.ts'
+import type { InboundKind } from './metrics.ts'
+import { factsOf, saysNothing } from './outcomes.ts'
+import { findEmail, insertInbound } from './queries.ts'
+import { type Notification, type OriginalMessage, readNotification } from './read.ts'
+
+export type ReceiveOptions = {
+  db: Db
+  clock: Clock
+  tokens: Pick<MailTokens, 'copy' | 'readReturnPath' | 'readCopy' | 'readUnsubscribe'>
+  /** What makes two addresses the same. */
+  keyOf: (address: string) => string
+  /** Writes down what was learned; resolves when it is committed. */
+  record: (facts: readonly Fact[]) => Promise<void>
+  onMessage: (kind: InboundKind) => void
+}
+
+/** Messages that were not understood, kept of each account. */
+export const keptPerAccount = 1_000
+/** Of those that are of no account. */
+export const keptForOperator = 100
+/** What is kept of one. */
+export const keptBytes = 2 ** 20
+
+/**
+ * Answers a function that takes a message to a return path, or to a mailbox that is of no email, and resolves
+ * when all that follows from it is committed. Nothing comes twice of a message that comes twice.
+ */
+export function createReceiver(options: ReceiveOptions): (message: ReceivedMessage) => Promise<void> {
+  const { db, clock, tokens, onMessage } = options
+
+  return async (message) => {
+    const notification = readNotification(message.content)
+    if (saysNothing(notification)) return onMessage('auto-reply')
+    const original = 'original' in notification ? notification.original : noOriginal
+    const copies = copiesOf(message, original)
+    if (copies.length === 0) await takeUnknown(message, notification)
+    for (const copy of copies) await take(message, notification, copy)
+  }
+
+  /** What the message that came back says is more than where it came back to: it can have been forwarded. */
+  function copiesOf({ recipients }: ReceivedMessage, { copyToken, returnPath }: OriginalMessage): CopyRef[] {
+    const inside =
+      (copyToken === null ? null : tokens.readCopy(copyToken)) ??
+      (returnPath === null ? null : tokens.readReturnPath(returnPath))
+    if (inside !== null) return [inside]
+    const copies = recipients.map(tokens.readReturnPath).filter((copy) => copy !== null)
+    return [...new Map(copies.map((copy) => [tokens.copy(copy), copy])).values()]
+  }
+
+  async function take(message: ReceivedMessage, notification: Notification, copy: CopyRef): Promise<void> {
+    const { emailId } = copy
+    const email = await findEmail(db, emailId)
+    const owner: Owner = { emailId, accountId: email?.accountId ?? null, mode: email?.mode ?? 'live' }
+    if (notification.kind === 'unreadable') await keep(message, owner, notification.reason)
+    if (email === undefined) return onMessage('gone')
+    if (notification.kind === 'unreadable') return onMessage('unreadable')
+    const facts = factsOf(notification, email, {
+      at: clock.now(),
+      keyOf: options.keyOf,
+      position: copy.position ?? positionIn(notification, emailId),
+    })
+    if (facts.length === 0) {
+      await keep(message, owner, 'It names none of the recipients of the email.')
+      return onMessage('unmatched')
+    }
+    await options.record(facts)
+    onMessage(notification.kind)
+  }
+
+  async function takeUnknown(message: ReceivedMessage, notification: Notification): Promise<void> {
+    const isUnreadable = notification.kind === 'unreadable'
+    const reason = isUnreadable ? notification.reason : 'Nothing in it tells which email it is about.'
+    await keep(message, { emailId: null, accountId: null, mode: 'live' }, reason)
+    onMessage(isUnreadable ? 'unreadable' : 'unmatched')
+  }
+
+  async function keep(message: ReceivedMessage, owner: Owner, reason: string): Promise<void> {
+    await insertInbound(db, { ...owner, reason, message, at: clock.now() }, keptBytes)
+    const number = owner.accountId === null ? keptForOperator : keptPerAccount
+    await deleteOlderMessages(db, 'inbound_messages', owner.accountId, number)
+  }
+
+  /** Whose copy came back, by the link in it. */
+  function positionIn(notification: Notification, emailId: string): number | null {
+    if (!('original' in notification) || notification.original.unsubscribeToken === null) return null
+    const recipient = tokens.readUnsubscribe(notification.original.unsubscribeToken)
+    return recipient?.emailId === emailId ? recipient.position : null
+  }
+}
+
+/** Whose a message is that is kept; without an account, the operator's. */
+type Owner = { emailId: string | null; accountId: string | null; mode: Mode }
+
+const noOriginal: OriginalMessage = { copyToken: null, returnPath: null, unsubscribeToken: null }

@@ -1,0 +1,264 @@
+import { hostname } from 'node:os'
+import type { z } from 'zod'
+import { isFindable } from '../network/host-name.ts'
+import { isLoopbackHost, isPublicUrl } from '../network/local-host.ts'
+import type { TracingConfig } from '../observability/tracing/settings.ts'
+import { OperatorError } from '../shared/errors.ts'
+import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
+
+/** Where the data is: a PostgreSQL of the operator's, or the one that comes with the service. */
+export type DatabaseConfig = { readonly poolSize: number } & (
+  | { readonly kind: 'external'; readonly url: string }
+  | { readonly kind: 'embedded'; readonly dataDir: string }
+)
+
+/** The settings of one process, checked and with their defaults. */
+export type Config = {
+  readonly http: {
+    readonly host: string
+    /** 0: any free port. */
+    readonly port: number
+    /** How clients reach the service, without a slash at the end; null: at the address it listens on. */
+    readonly publicUrl: string | null
+    readonly maxBodyBytes: number
+    /** Of a request with emails. */
+    readonly maxEmailBodyBytes: number
+    /** How many proxies in front of the service are believed in what they say of the client's address. */
+    readonly trustProxy: number
+    /** Per client address. */
+    readonly authFailuresPerMinute: number
+  }
+  readonly database: DatabaseConfig
+  /** 32 bytes; null: kept in the data directory of the embedded database. */
+  readonly encryptionKey: Buffer | null
+  readonly roles: { readonly api: boolean; readonly worker: boolean }
+  /** Requests per minute of each plan. */
+  readonly rateLimits: Readonly<Record<string, number>>
+  /** Events and attempts older than this go. Milliseconds. */
+  readonly retentionMs: number
+  readonly webhooks: {
+    readonly allowPrivateNetworks: boolean
+    readonly allowHttp: boolean
+    /** Webhooks that an account can have, of both modes together. */
+    readonly maxPerAccount: number
+  }
+  readonly delivery: {
+    /** Requests in flight or being settled in this process. */
+    readonly places: number
+    /** Requests in flight to one URL of an account, at most. */
+    readonly endpointMax: number
+  }
+  readonly mail: {
+    readonly transport: SettingValues['MAIL_TRANSPORT']
+    /** Null: none is named, which only the relay transport needs. */
+    readonly relay: SettingValues['SMTP_URL']
+    readonly concurrency: number
+    readonly connectionsPerHost: number
+    readonly messagesPerConnection: number
+    /** Whether mail servers may have addresses that are not public. */
+    readonly allowPrivateNetworks: boolean
+    /** What the service calls itself to mail servers. */
+    readonly hostname: string
+    /** Whose SPF record sending domains include; null: theirs allow `hostname`. */
+    readonly spfInclude: string | null
+    /** As `node:dns` takes them; null: those of the system. */
+    readonly dnsServers: readonly string[] | null
+    /** Of the capture transport; 0: any free port. */
+    readonly capturePort: number
+    /** Where notifications about email are taken; null: nowhere. */
+    readonly inbound: InboundConfig | null
+  }
+  readonly logLevel: SettingValues['LOG_LEVEL']
+  readonly shutdownTimeoutSeconds: number
+  /** Null: nothing is traced. */
+  readonly tracing: TracingConfig | null
+}
+
+/** A mail server for what comes back. */
+export type InboundConfig = {
+  readonly host: string
+  readonly port: number
+  /** Files, PEM; null: no STARTTLS. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null
+}
+
+/** What a command needs: where the data is, and which plans there are. */
+export type CommandConfig = Pick<Config, 'database' | 'rateLimits'>
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Settings that have no meaning any more, and what took their place. */
+const retiredSettings: Readonly<Record<string, string>> = {
+  DELIVERY_CONCURRENCY: 'DELIVERY_PLACES says how many deliveries a process has in flight',
+  WEBHOOK_CONCURRENCY: 'ENDPOINT_MAX_IN_FLIGHT says how many are in flight to one URL at most',
+}
+
+/** What to tell at the start of settings that are given and do nothing. */
+export function warningsOfRetiredSettings(env: Env = process.env): string[] {
+  return Object.entries(retiredSettings).flatMap(([name, instead]) =>
+    (env[name] ?? '') === '' ? [] : [`${name} is set and does nothing any more: ${instead}; remove ${name}`],
+  )
+}
+
+/**
+ * The settings of a process from its environment. An empty variable counts as not set.
+ *
+ * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
+ */
+export function readConfig(env: Env = process.env, machineName: string = hostname()): Config {
+  const values = parse(settingsSchema, env, [
+    ...missingKeyOf(env),
+    ...missingRelayOf(env),
+    ...idleRelayOf(env),
+    ...missingNameOf(env, machineName),
+    ...missingPairOf(env),
+  ])
+  const isEmbedded = values.DATABASE_URL === null
+  return {
+    http: {
+      host: values.HOST,
+      port: values.PORT,
+      publicUrl: values.PUBLIC_URL,
+      maxBodyBytes: values.MAX_BODY_BYTES,
+      maxEmailBodyBytes: values.MAX_EMAIL_BODY_BYTES,
+      trustProxy: values.TRUST_PROXY,
+      authFailuresPerMinute: values.AUTH_FAILURES_PER_MINUTE,
+    },
+    database: databaseOf(values),
+    encryptionKey: values.ENCRYPTION_KEY,
+    roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
+    rateLimits: values.RATE_LIMITS,
+    retentionMs: values.RETENTION_DAYS * 24 * 3_600_000,
+    webhooks: {
+      allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
+      allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,
+      maxPerAccount: values.MAX_WEBHOOKS_PER_ACCOUNT,
+    },
+    delivery: {
+      places: values.DELIVERY_PLACES,
+      endpointMax: values.ENDPOINT_MAX_IN_FLIGHT,
+    },
+    mail: {
+      transport: values.MAIL_TRANSPORT,
+      relay: values.SMTP_URL,
+      concurrency: values.MAIL_CONCURRENCY,
+      connectionsPerHost: values.MAIL_CONNECTIONS_PER_HOST,
+      messagesPerConnection: values.MAIL_MESSAGES_PER_CONNECTION,
+      allowPrivateNetworks: values.MAIL_ALLOW_PRIVATE_NETWORKS,
+      hostname: values.MAIL_HOSTNAME ?? machineName.toLowerCase(),
+      spfInclude: values.MAIL_SPF_INCLUDE,
+      dnsServers: values.MAIL_DNS_SERVERS,
+      capturePort: values.CAPTURE_SMTP_PORT,
+      inbound: inboundOf(values),
+    },
+    logLevel: values.LOG_LEVEL,
+    shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
+    tracing: tracingOf(values),
+  }
+}
+
+/** Whether only programs of this machine can reach the API. */
+function isForThisMachine({ HOST: host, PUBLIC_URL: publicUrl }: SettingValues): boolean {
+  return isLoopbackHost(host) && (publicUrl === null || !isPublicUrl(publicUrl))
+}
+
+function inboundOf(values: SettingValues): InboundConfig | null {
+  const { INBOUND_SMTP_PORT: port, INBOUND_SMTP_TLS_CERT: certFile, INBOUND_SMTP_TLS_KEY: keyFile } = values
+  if (port === null) return null
+  return {
+    host: values.INBOUND_SMTP_HOST,
+    port,
+    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
+  }
+}
+
+function tracingOf(values: SettingValues): TracingConfig | null {
+  const endpoint = values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? values.OTEL_EXPORTER_OTLP_ENDPOINT
+  if (endpoint === null) return null
+  return {
+    endpoint,
+    headers: values.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    samplerRatio: values.OTEL_TRACES_SAMPLER_ARG,
+  }
+}
+
+/** The settings a command needs; those of the server are not looked at. Throws as `readConfig` does. */
+export function readCommandConfig(env: Env = process.env): CommandConfig {
+  const needed = { DATABASE_URL: true, DATA_DIR: true, DATABASE_POOL_SIZE: true, RATE_LIMITS: true } as const
+  const values = parse(settingsSchema.pick(needed), env, [])
+  return { database: databaseOf(values), rateLimits: values.RATE_LIMITS }
+}
+
+function databaseOf(values: Pick<SettingValues, 'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE'>): DatabaseConfig {
+  const poolSize = values.DATABASE_POOL_SIZE
+  return values.DATABASE_URL === null
+    ? { kind: 'embedded', dataDir: values.DATA_DIR, poolSize }
+    : { kind: 'external', url: values.DATABASE_URL, poolSize }
+}
+
+function missingRelayOf(env: Env): string[] {
+  if (env.MAIL_TRANSPORT !== 'relay' || env.SMTP_URL) return []
+  return ['SMTP_URL is needed with MAIL_TRANSPORT=relay: the relay, such as smtp://user:password@relay.example.com:587']
+}
+
+function idleRelayOf(env: Env): string[] {
+  if (!env.SMTP_URL || env.MAIL_TRANSPORT === 'relay') return []
+  return ['SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out']
+}
+
+/**
+ * Others have to find the name where they check who sends to them, and where they send what comes back. A
+ * relay is known by its own name: without INBOUND_SMTP_PORT, `welcome` tells of it.
+ */
+function missingNameOf(env: Env, machineName: string): string[] {
+  const { MAIL_TRANSPORT: transport, INBOUND_SMTP_PORT: inboundPort, MAIL_HOSTNAME: given } = env
+  if (isFindable(given || machineName)) return []
+  if (transport !== 'direct' && !(transport === 'relay' && inboundPort)) return []
+  const fault = 'has no dot, and cannot be found from the records of sending domains'
+  const remedy = 'give one the DNS has, such as mail.example.com'
+  if (given) return [`MAIL_HOSTNAME is ${JSON.stringify(given)}, which ${fault}; ${remedy}`]
+  const needing = transport === 'direct' ? 'MAIL_TRANSPORT=direct' : 'INBOUND_SMTP_PORT'
+  return [
+    `MAIL_HOSTNAME is needed with ${needing}: the name of this machine, ${JSON.stringify(machineName)}, ${fault}; ${remedy}`,
+  ]
+}
+
+function missingKeyOf(env: Env): string[] {
+  if (!env.DATABASE_URL || env.ENCRYPTION_KEY) return []
+  return [
+    'ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32" and keep it, since the secrets of the webhooks and the keys of the domains cannot be read without it',
+  ]
+}
+
+function missingPairOf(env: Env): string[] {
+  if (Boolean(env.INBOUND_SMTP_TLS_CERT) === Boolean(env.INBOUND_SMTP_TLS_KEY)) return []
+  return ['INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together: set both, or none for no STARTTLS']
+}
+
+/** Values that must not stand in a terminal or a log. */
+const secretSettings: readonly string[] = [
+  'ENCRYPTION_KEY',
+  'DATABASE_URL',
+  'SMTP_URL',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+]
+
+function parse<T extends z.ZodType>(schema: T, env: Env, faults: readonly string[]): z.output<T> {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const result = schema.safeParse(given)
+  if (result.success && faults.length === 0) return result.data
+
+  const badNames = new Set(result.error?.issues.map((issue) => issue.path[0]))
+  const bad = settingsTable
+    .filter(({ name }) => badNames.has(name))
+    .map(({ name, allowed }) =>
+      secretSettings.includes(name)
+        ? `${name} must be ${allowed}`
+        : `${name} is ${JSON.stringify(given[name])}, but must be ${allowed}`,
+    )
+  throw new OperatorError([...bad, ...faults].join('; '))
+}

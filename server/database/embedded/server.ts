@@ -1,0 +1,249 @@
+import { readFileSync } from 'node:fs'
+import { readFile, readlink, realpath, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { hasCode } from '../../lib/error-codes.ts'
+import { OperatorError } from '../../shared/errors.ts'
+import type { Binaries } from './binaries.ts'
+import type { Cluster } from './cluster.ts'
+import { type Ended, type RunAs, startProgram, Tail } from './run.ts'
+
+/** Where a server of a cluster runs and answers. */
+export type FoundServer = { pid: number; port: number }
+
+/** A server this process answers for. */
+export type RunningServer = FoundServer & {
+  /** Shuts it down in order and waits for its end. Open connections are cut after a second, and their transactions undone. */
+  stop(): Promise<void>
+}
+
+export type StartServerOptions = {
+  cluster: Cluster
+  binaries: Binaries
+  runAs: RunAs | undefined
+  settings: Record<string, string>
+  onLog: (line: string) => void
+  /** Told when the server ends and nobody asked it to. */
+  onUnexpectedExit: (error: OperatorError) => void
+}
+
+export type AdoptServerOptions = Pick<StartServerOptions, 'cluster' | 'onUnexpectedExit'> & { found: FoundServer }
+
+const pollMs = 50
+/** How often an adopted server is looked after. */
+const watchMs = 1_000
+/** Time for a server that is there to finish starting or stopping, crash recovery included. */
+const settleTimeoutMs = 60_000
+/** Time for the connections of a server that is stopped to end by themselves. */
+const graceMs = 1_000
+const maxStarts = 5
+/** What another process can cause between our look and our start, and a moment later not any more. */
+const passingFailure = /Address already in use|could not create any TCP\/IP sockets|pre-existing shared memory block/
+
+export function connectionStringOf(cluster: Cluster, port: number): string {
+  return `postgres://${cluster.user}:${cluster.password}@127.0.0.1:${port}/postgres`
+}
+
+/** Starts the server of a cluster that has none, on a free port of 127.0.0.1. */
+export async function startServer(options: StartServerOptions): Promise<RunningServer> {
+  for (let start = 1; ; start++) {
+    const port = await freePort()
+    const result = await startOnPort(options, port)
+    if ('server' in result) return result.server
+    const reason = result.failed.lines.slice(-5).join(' ')
+    if (start === maxStarts || !passingFailure.test(reason)) {
+      throw new OperatorError(
+        `the embedded database did not start in ${options.cluster.directory}: ${reason || `exit code ${result.failed.code}`}`,
+      )
+    }
+    await delay(200 * start)
+  }
+}
+
+async function startOnPort(
+  options: StartServerOptions,
+  port: number,
+): Promise<{ server: RunningServer } | { failed: Ended }> {
+  const { cluster, binaries, runAs } = options
+  let ready: () => void = () => undefined
+  const isReady = new Promise<void>((resolve) => {
+    ready = resolve
+  })
+  const tail = new Tail((line) => {
+    if (line.includes('database system is ready to accept connections')) ready()
+    options.onLog(line)
+  })
+  const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...options.settings }
+  const args = ['-D', cluster.argument, '-p', String(port)]
+  for (const [name, value] of Object.entries(settings)) args.push('-c', `${name}=${value}`)
+  const { child, ended } = startProgram({ path: binaries.postgres, args, cwd: cluster.directory, runAs }, tail)
+
+  const first = await Promise.race([isReady, ended])
+  if (first !== undefined) return { failed: first }
+  const pid = child.pid
+  if (pid === undefined) throw new Error('the embedded database has no process id')
+  let stopping: Promise<void> | undefined
+  void ended.then(({ code, lines }) => {
+    if (stopping !== undefined) return
+    stopping = Promise.resolve()
+    options.onUnexpectedExit(unexpectedExit(lines.slice(-3).join(' ') || `exit code ${code}`))
+  })
+  const stop = () => {
+    stopping ??= shutDown(pid, () => ended.then(() => undefined))
+    return stopping
+  }
+  return { server: { pid, port, stop } }
+}
+
+function unexpectedExit(reason: string): OperatorError {
+  return new OperatorError(`the embedded database ended unexpectedly: ${reason}; start again`)
+}
+
+/**
+ * The server of a cluster that runs already, as after a process that started it was killed; or null.
+ * Waits for one that is on its way up or down. That it knows our password proves it is the one.
+ */
+export async function findServer(cluster: Cluster): Promise<FoundServer | null> {
+  const deadline = performance.now() + settleTimeoutMs
+  for (;;) {
+    const found = await readPidFile(cluster)
+    if (found === null) return null
+    if (await answers(cluster, found.port)) return found
+    const isOurs = await isServerOf(found.pid, cluster)
+    if (isOurs === 'no') {
+      // Its number was given to another process since, for which PostgreSQL would refuse to start.
+      await rm(join(cluster.directory, 'postmaster.pid'), { force: true })
+      return null
+    }
+    // Where it cannot be told, PostgreSQL finds out for itself when it is started.
+    if (isOurs === 'unknown') return null
+    if (performance.now() > deadline) {
+      throw new OperatorError(
+        `the embedded database runs as process ${found.pid} but does not answer; end that process and start again`,
+      )
+    }
+    await delay(pollMs)
+  }
+}
+
+/**
+ * Answers from now on for a server that was found. It is no child of ours, so nobody tells us when it
+ * ends: its process is looked for every second.
+ */
+export function adoptServer({ cluster, found, onUnexpectedExit }: AdoptServerOptions): RunningServer {
+  let stopping: Promise<void> | undefined
+  const watch = setInterval(() => {
+    if (isAlive(found.pid)) return
+    clearInterval(watch)
+    stopping = Promise.resolve()
+    onUnexpectedExit(unexpectedExit(`its process ${found.pid} is gone`))
+  }, watchMs).unref()
+  const stop = () => {
+    clearInterval(watch)
+    stopping ??= shutDown(found.pid, () => untilGone(cluster, found.pid))
+    return stopping
+  }
+  return { ...found, stop }
+}
+
+/** Source: PostgreSQL documentation, "Database File Layout": the lines of postmaster.pid. */
+async function readPidFile(cluster: Cluster): Promise<FoundServer | null> {
+  const text = await readFile(join(cluster.directory, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n')
+  const pid = Number(lines[0])
+  const port = Number(lines[3])
+  return pid > 1 && port > 0 && port < 65_536 ? { pid, port } : null
+}
+
+async function answers(cluster: Cluster, port: number): Promise<boolean> {
+  const client = new pg.Client({
+    connectionString: connectionStringOf(cluster, port),
+    connectionTimeoutMillis: 2_000,
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    await client.query('SELECT 1')
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function isServerOf(pid: number, cluster: Cluster): Promise<'yes' | 'no' | 'unknown'> {
+  if (!isAlive(pid)) return 'no'
+  if (process.platform !== 'linux') return 'unknown'
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.directory)) ? 'yes' : 'no'
+  } catch (error) {
+    // A process of somebody else, whose directory is not for us to see; ours would be.
+    return hasCode(error, 'EACCES', 'ENOENT') ? 'no' : 'unknown'
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    return hasCode(error, 'EPERM')
+  }
+  return !isZombie(pid)
+}
+
+/**
+ * Ended, but its number is not free: its parent does not ask how, as process 1 of many containers never does.
+ *
+ * Source: proc_pid_stat(5): the state stands behind the name, which is in parentheses and may hold some.
+ */
+function isZombie(pid: number): boolean {
+  if (process.platform !== 'linux') return false
+  try {
+    return /^.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * SIGTERM waits for connections to end, which those of our pools are about to; SIGINT cuts what is left
+ * of them; SIGQUIT, the last resort, is a crash it recovers from.
+ *
+ * Source: PostgreSQL documentation, "Shutting Down the Server".
+ */
+async function shutDown(pid: number, untilEnd: () => Promise<void>): Promise<void> {
+  signal(pid, 'SIGTERM')
+  const end = untilEnd()
+  const cut = setTimeout(() => signal(pid, 'SIGINT'), graceMs)
+  const crash = setTimeout(() => signal(pid, 'SIGQUIT'), settleTimeoutMs)
+  await end
+  clearTimeout(cut)
+  clearTimeout(crash)
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    // Gone already.
+    if (!hasCode(error, 'ESRCH')) throw error
+  }
+}
+
+async function untilGone(cluster: Cluster, pid: number): Promise<void> {
+  while (isAlive(pid) && (await readPidFile(cluster))?.pid === pid) await delay(pollMs)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no free port on 127.0.0.1')
+  return address.port
+}

@@ -1,0 +1,153 @@
+import { type ExpressionBuilder, sql } from 'kysely'
+import type { DeliveryListQuery, DeliveryStatus } from '../../contract/deliveries.ts'
+import type { Mode } from '../../contract/mode.ts'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { Database } from '../database/schema.ts'
+import { queueNow } from '../queue/queue.ts'
+import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
+
+export const deliveryColumns = [
+  'id',
+  'event_id',
+  'event_type',
+  'status',
+  'attempt_count',
+  'next_attempt_at',
+  'created_at',
+  'completed_at',
+] as const
+
+/** Whether the event of a delivery was made up for a test. The event is there for as long as its deliveries. */
+export const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
+/** A delivery has the mode of its event, which stays for as long as it does. */
+export const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
+
+export type WebhookTarget = SealedSecrets & {
+  id: string
+  mode: Mode
+  url: string
+  events: string[]
+  status: 'enabled' | 'disabled'
+  version: number
+  flow: number
+}
+
+/**
+ * One webhook, or undefined. `both` finds it in either mode: for work that no key asks for. `lock` keeps others from
+ * changing it until the transaction ends.
+ */
+export async function findWebhook(
+  handle: Handle,
+  {
+    scope,
+    webhookId,
+    lock,
+  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
+): Promise<WebhookTarget | undefined> {
+  return handle
+    .selectFrom('webhooks')
+    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
+    .where('id', '=', webhookId)
+    .where('account_id', '=', scope.accountId)
+    .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
+    .$if(lock === 'share', (query) => query.forShare())
+    .$if(lock === 'change', (query) => query.forNoKeyUpdate())
+    .executeTakeFirst()
+}
+
+/** Enabled webhooks of all accounts, by id; up to `limit` beginning above `after`. */
+export async function enabledWebhooks(
+  handle: Handle,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ id: string; url: string }[]> {
+  return handle
+    .selectFrom('webhooks')
+    .select(['id', 'url'])
+    .where('id', '>', after)
+    .where('status', '=', 'enabled')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Newest first; up to `limit` beginning below `before`. */
+export async function listDeliveries(
+  handle: Handle,
+  { webhookId, query, before, limit }: { webhookId: string; query: DeliveryListQuery; before?: string; limit: number },
+) {
+  return handle
+    .selectFrom('deliveries')
+    .select([...deliveryColumns, isSample.as('sample'), modeOfEvent.as('mode')])
+    .where('webhook_id', '=', webhookId)
+    .$if(before !== undefined, (q) => q.where('id', '<', before as string))
+    .$if(query.status !== undefined, (q) => q.where('status', '=', query.status as DeliveryStatus))
+    .$if(query.eventType !== undefined, (q) => q.where('event_type', '=', query.eventType as string))
+    .$if(query.since !== undefined, (q) => q.where(createdSince(query.since as string)))
+    .$if(query.until !== undefined, (q) => q.where(createdBefore(query.until as string)))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Created at or after a time; the bound on the id lets the index stop there. */
+function createdSince(time: string) {
+  const at = new Date(time)
+  return (eb: ExpressionBuilder<Database, 'deliveries'>) =>
+    eb.and([eb('id', '>=', firstIdAt('delivery', at)), eb('created_at', '>=', at)])
+}
+
+/** Created before a time; the bound on the id lets the index begin there. */
+function createdBefore(time: string) {
+  const at = new Date(time)
+  const bound = idAboveThoseBefore('delivery', at)
+  return (eb: ExpressionBuilder<Database, 'deliveries'>) => eb.and([eb('id', '<', bound), eb('created_at', '<', at)])
+}
+
+export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number]
+
+export async function findDelivery(
+  handle: Handle,
+  { webhookId, deliveryId, lock = false }: { webhookId: string; deliveryId: string; lock?: boolean },
+): Promise<DeliveryRow | undefined> {
+  return handle
+    .selectFrom('deliveries')
+    .select([...deliveryColumns, isSample.as('sample'), modeOfEvent.as('mode')])
+    .where('id', '=', deliveryId)
+    .where('webhook_id', '=', webhookId)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst()
+}
+
+export async function listAttempts(handle: Handle, deliveryId: string) {
+  return handle.selectFrom('attempts').selectAll().where('delivery_id', '=', deliveryId).orderBy('number').execute()
+}
+
+export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
+
+/**
+ * Makes a delivery due now. One that is pending keeps its place in the schedule. One that had ended begins a new
+ * run of the schedule, but a sample is tried once. An attempt of the run before that is still in flight belongs
+ * to that run and takes nothing from the new one.
+ */
+export async function makeDue(
+  trx: Trx,
+  { deliveryId, lastPosition }: { deliveryId: string; lastPosition: number },
+): Promise<DeliveryRow> {
+  const { rows } = await sql<DeliveryRow>`
+    UPDATE deliveries SET
+      status = 'pending',
+      next_attempt_at = ${queueNow},
+      completed_at = NULL,
+      run = CASE WHEN status = 'pending' THEN run ELSE run + 1 END,
+      schedule_position = CASE
+        WHEN status = 'pending' THEN schedule_position
+        WHEN ${isSample} THEN ${lastPosition}
+        ELSE 0
+      END
+    WHERE id = ${deliveryId}
+    RETURNING ${sql.join(deliveryColumns.map((column) => sql.ref(column)))}, ${isSample} AS sample, ${modeOfEvent} AS mode
+  `.execute(trx)
+  return rows[0] as DeliveryRow
+}

@@ -1,0 +1,338 @@
+import type {
+  Delivery,
+  DeliveryListQuery,
+  DeliveryWithAttempts,
+  RecoverRequest,
+  Recovery,
+  StartedRecovery,
+} from '../../contract/deliveries.ts'
+import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
+import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import { nextMoment } from '../lib/sequence.ts'
+import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
+import type { Queue } from '../queue/queue.ts'
+import { DomainError, notFound } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Scope } from '../shared/scope.ts'
+import { attempt } from '../webhook-delivery/attempt/attempt.ts'
+import { tracedAttempt } from '../webhook-delivery/attempt/attempt-span.ts'
+import { type Exchange, loggedAnswer } from '../webhook-delivery/attempt/exchange.ts'
+import type { Keyring } from '../webhook-delivery/attempt/keyring.ts'
+import { retryDelaysSeconds } from '../webhook-delivery/attempt/retry-schedule.ts'
+import { faultOf } from '../webhook-delivery/attempt/verdict.ts'
+import { cancelPending } from '../webhook-delivery/cancel.ts'
+import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from '../webhook-delivery/recovery/queries.ts'
+import { startRecovery } from '../webhook-delivery/recovery/recover.ts'
+import {
+  countRecoverable,
+  knownSince,
+  lastPositionOf,
+  type RetentionMeans,
+} from '../webhook-delivery/recovery/recoverable.ts'
+import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.ts'
+import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
+import { readHealth } from './health-reads.ts'
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  findDelivery,
+  findWebhook,
+  listAttempts,
+  listDeliveries,
+  makeDue,
+  type WebhookTarget,
+} from './queries.ts'
+import { findWaitingDelivery, waitOf } from './waiting.ts'
+
+/** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
+export type DeliveryService = {
+  list(handle: Handle, scope: Scope, webhookId: string, query: DeliveryListQuery): Promise<Page<Delivery>>
+  get(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
+  /** Makes the next attempt now, one sequence of attempts whatever was scheduled. */
+  resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
+  /**
+   * Has events sent that the webhook has missed, in the background: those of a span of time that it receives as it is
+   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out, and so are
+   * events past the retention.
+   *
+   * One recovery of a webhook runs at a time. The same request returns the one that is running, with `started` false;
+   * another is refused with `conflict`.
+   */
+  recover(handle: Handle, scope: Scope, webhookId: string, request: RecoverRequest): Promise<StartedRecovery>
+  getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
+  /** Newest first. */
+  listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
+  /** How the deliveries of a webhook are doing, whose flow this is. */
+  health(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth>
+  /** Cancels all that is pending for a webhook that was disabled or deleted, with its jobs. */
+  cancelPending(trx: Trx, webhookId: string): Promise<void>
+  /** Sends a sample of `type` at once, tried once and logged. */
+  sendTest(handle: Handle, scope: Scope, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
+}
+
+export type DeliveryServiceOptions = RetentionMeans & {
+  queue: Queue
+  exchange: Exchange
+  keyring: Keyring
+  /** Called after a commit that made deliveries of a flow due. */
+  wake: (flow: number) => void
+  /** Records the attempts of tests, within what is being done. Default: none are recorded. */
+  tracer?: Tracer
+  /** Asked before each test. */
+  webhookChanges: Pick<WebhookChanges, 'mayBegin'>
+}
+
+export function createDeliveryService(options: DeliveryServiceOptions): DeliveryService {
+  const { queue, exchange, keyring, clock, tracer = noTracer, webhookChanges } = options
+
+  /** The webhook, enabled and kept so until the transaction ends. */
+  async function enabledWebhook(
+    trx: Trx,
+    scope: Scope,
+    webhookId: string,
+    lock: 'share' | 'change' = 'share',
+  ): Promise<WebhookTarget> {
+    const webhook = await findWebhook(trx, { scope, webhookId, lock })
+    if (webhook === undefined) throw notFound('webhook', webhookId)
+    if (webhook.status === 'disabled') {
+      throw new DomainError('webhook_disabled', 'The webhook is disabled. Set its status to "enabled" first.')
+    }
+    return webhook
+  }
+
+  async function mustExist(handle: Handle, scope: Scope, webhookId: string): Promise<WebhookTarget> {
+    const webhook = await findWebhook(handle, { scope, webhookId })
+    if (webhook === undefined) throw notFound('webhook', webhookId)
+    return webhook
+  }
+
+  return {
+    async list(handle, scope, webhookId, query) {
+      await mustExist(handle, scope, webhookId)
+      const before = decodeCursor('delivery', query.cursor)
+      const rows = await listDeliveries(handle, {
+        webhookId,
+        query,
+        limit: query.limit + 1,
+        ...(before === undefined ? {} : { before }),
+      })
+      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toDelivery })
+    },
+
+    async get(handle, scope, webhookId, deliveryId) {
+      await mustExist(handle, scope, webhookId)
+      const row = await findWaitingDelivery({ handle, queue }, { webhookId, deliveryId })
+      if (row === undefined) throw notFound('delivery', deliveryId)
+      const attempts = await listAttempts(handle, deliveryId)
+      return { ...toDelivery(row), ...waitOf(row), attempts: attempts.map(toAttempt) }
+    },
+
+    resend: (handle, scope, webhookId, deliveryId) =>
+      inTransaction(handle, async (trx) => {
+        const webhook = await enabledWebhook(trx, scope, webhookId)
+        const row = await findDelivery(trx, { webhookId, deliveryId, lock: true })
+        if (row === undefined) throw notFound('delivery', deliveryId)
+        const claimed = await queue.claimed(trx, [deliveryId])
+        // Its attempt is running or about to: that is the one asked for.
+        if (row.status === 'pending' && claimed.has(deliveryId)) return toDelivery(row)
+        await queue.remove(trx, [deliveryId])
+        const due = await makeDue(trx, { deliveryId, lastPosition: retryDelaysSeconds.length })
+        await queue.flows.put(trx, [{ deliveryId, flow: webhook.flow, dueAt: null }])
+        afterCommit(trx, () => options.wake(webhook.flow))
+        return toDelivery(due)
+      }),
+
+    recover: (handle, scope, webhookId, request) =>
+      inTransaction(handle, async (trx) => {
+        const { accountId } = scope
+        const running = await findRunning(trx, { accountId, webhookId })
+        if (running !== undefined) {
+          await enabledWebhook(trx, scope, webhookId, 'share')
+          return sameRecovery(running, request)
+        }
+        // Counted before the webhook is locked, so that its settlements need not wait for that.
+        const span = { since: new Date(request.since), until: toDate(request.until), types: request.types ?? null }
+        const { count, isExact } = await countRecoverable(trx, await mustExist(trx, scope, webhookId), {
+          ...span,
+          since: knownSince(span.since, options),
+          accountId,
+          lastPosition: await lastPositionOf(trx, accountId),
+        })
+        await enabledWebhook(trx, scope, webhookId, 'change')
+        const other = await findRunning(trx, { accountId, webhookId })
+        if (other !== undefined) return sameRecovery(other, request)
+        const values = { ...span, account_id: accountId, webhook_id: webhookId, found: count, found_all: isExact }
+        return { ...toRecovery(await startRecovery(trx, queue, values, clock.now())), started: true }
+      }),
+
+    async getRecovery(handle, scope, webhookId, recoveryId) {
+      await mustExist(handle, scope, webhookId)
+      const row = await findRecovery(handle, { accountId: scope.accountId, recoveryId })
+      if (row === undefined || row.webhook_id !== webhookId) throw notFound('recovery', recoveryId)
+      return toRecovery(row)
+    },
+
+    async listRecoveries(handle, scope, webhookId, { limit, cursor }) {
+      await mustExist(handle, scope, webhookId)
+      const before = decodeCursor('recovery', cursor)
+      const rows = await selectRecoveries(handle, {
+        accountId: scope.accountId,
+        webhookId,
+        limit: limit + 1,
+        ...(before === undefined ? {} : { before }),
+      })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toRecovery })
+    },
+
+    health: readHealth,
+
+    cancelPending: (trx, webhookId) => cancelPending(trx, queue, [webhookId]),
+
+    async sendTest(handle, scope, webhookId, type) {
+      let webhook: WebhookTarget
+      let readAt: number
+      // Nothing is awaited between the answer and the exchange.
+      do {
+        readAt = nextMoment()
+        webhook = await mustExist(handle, scope, webhookId)
+      } while (!webhookChanges.mayBegin(webhookId, { version: webhook.version, readAt }, true))
+      const now = clock.now()
+      const eventId = newId('event', now)
+      const deliveryId = newId('delivery', now)
+      const { traceparent } = tracer.current()
+      const body = sampleBody(type, eventId, now)
+      const outcome = await attempt(
+        { exchange, clock, tracer },
+        {
+          eventId,
+          body,
+          mode: scope.mode,
+          url: webhook.url,
+          sample: true,
+          ...keyring.keysOf(webhook, now),
+          traced: tracedAttempt({ id: deliveryId, webhookId, attemptCount: 0, traceparent }),
+        },
+      )
+      const fault = faultOf(outcome)
+      const answer = loggedAnswer(outcome)
+      await inTransaction(handle, async (trx) => {
+        // The webhook first, as everywhere: a settlement locks it before it writes deliveries.
+        if (fault === null) await endRunOfFailures(trx, { webhookId, url: webhook.url })
+        await trx
+          .insertInto('events')
+          .values({
+            id: eventId,
+            account_id: scope.accountId,
+            mode: scope.mode,
+            type,
+            body,
+            sample: true,
+            created_at: now,
+            traceparent,
+          })
+          .execute()
+        await trx
+          .insertInto('deliveries')
+          .values({
+            id: deliveryId,
+            account_id: scope.accountId,
+            webhook_id: webhookId,
+            event_id: eventId,
+            event_type: type,
+            status: fault === null ? 'succeeded' : 'failed',
+            attempt_count: 1,
+            schedule_position: retryDelaysSeconds.length + 1,
+            created_at: now,
+            completed_at: clock.now(),
+            next_attempt_at: null,
+            // It waits for nothing.
+            queued_at: now,
+            claimed_at: now,
+          })
+          .execute()
+        await trx
+          .insertInto('attempts')
+          .values({
+            delivery_id: deliveryId,
+            number: 1,
+            started_at: outcome.startedAt,
+            duration_ms: Math.round(outcome.durationMs),
+            response_status: answer?.status ?? null,
+            response_body: answer?.body ?? null,
+            error: fault,
+            reposted: outcome.reposted,
+          })
+          .execute()
+      })
+      return fault === null ? { success: true, responseTime: outcome.durationMs } : { success: false, error: fault }
+    },
+  }
+}
+
+/** A body of the type as its example shows it, with the id and the time of now. */
+function sampleBody(type: EventTypeName, eventId: string, now: Date): string {
+  const { exampleBody, timeField } = eventType(type)
+  return JSON.stringify({ ...exampleBody, id: eventId, [timeField]: now.toISOString() })
+}
+
+function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    eventId: row.event_id,
+    eventType: row.event_type as EventTypeName,
+    mode: row.mode,
+    status: row.status,
+    attemptCount: row.attempt_count,
+    sample: row.sample,
+    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    completedAt: row.completed_at?.toISOString() ?? null,
+  }
+}
+
+function toDate(time: string | undefined): Date | null {
+  return time === undefined ? null : new Date(time)
+}
+
+/** The recovery that is running, for a request for the same one. */
+function sameRecovery(running: RecoveryRow, { since, until, types }: RecoverRequest): StartedRecovery {
+  const isSame =
+    running.since.getTime() === new Date(since).getTime() &&
+    running.until?.getTime() === toDate(until)?.getTime() &&
+    String(running.types?.toSorted()) === String(types?.toSorted())
+  if (isSame) return { ...toRecovery(running), started: false }
+  throw new DomainError(
+    'conflict',
+    `Another recovery of this webhook is running: "${running.id}". Wait until GET /v1/webhooks/${running.webhook_id}/recoveries/${running.id} says that it is completed, then start this one.`,
+  )
+}
+
+function toRecovery(row: RecoveryRow): Recovery {
+  return {
+    id: row.id,
+    status: row.status,
+    since: row.since.toISOString(),
+    until: row.until?.toISOString() ?? null,
+    types: row.types?.filter(isEventTypeName) ?? null,
+    count: row.found,
+    countIsExact: row.found_all,
+    done: row.done,
+    createdAt: row.created_at.toISOString(),
+    completedAt: row.completed_at?.toISOString() ?? null,
+  }
+}
+
+function toAttempt(row: AttemptRow): DeliveryWithAttempts['attempts'][number] {
+  return {
+    number: row.number,
+    startedAt: row.started_at.toISOString(),
+    durationMs: row.duration_ms,
+    responseStatus: row.response_status,
+    responseBody: row.response_body,
+    error: row.error,
+    reposted: row.reposted,
+  }
+}

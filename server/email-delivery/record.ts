@@ -1,0 +1,281 @@
+import { type Selectable, sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import type {
+  EmailRecipientsTable,
+  EmailStatus,
+  SuppressionSource,
+  SuppressionsTable,
+} from '../database/tables/emails.ts'
+import type { NewEvent, Outbox } from '../outbox/append.ts'
+import { newId } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
+import { isWaiting, statusOfEmail } from './email-status.ts'
+import type { Fact } from './outcomes.ts'
+import { type RecipientState, type TimelineEntry, transition } from './transition.ts'
+
+export type RecordMeans = {
+  outbox: Outbox
+  /** From 0 to below 1. Default: Math.random. */
+  random?: () => number
+  /** Where a hard bounce was learned from. Default: the answer of the server it was sent to. */
+  source?: Extract<SuppressionSource, 'smtp_answer' | 'notification'>
+}
+
+/** What is still to be done for an email after its facts were recorded. */
+export type Remainder = {
+  emailId: string
+  /** Whether a recipient waits that no time is set for. */
+  anyQueued: boolean
+  /** When the next deferred recipient is due; null: there is none. */
+  nextAt: Date | null
+}
+
+type Recipient = {
+  emailId: string
+  position: number
+  address: string
+  addressKey: string
+  domain: string
+  state: RecipientState
+  changed: boolean
+}
+
+type Email = {
+  id: string
+  scope: Scope
+  subject: string
+  status: EmailStatus
+  recipients: Recipient[]
+}
+
+/**
+ * Writes down what happened to recipients: their states, the history of their emails, the events, and the
+ * addresses not to be written to again; all or nothing, in the transaction `handle` is, or one of its own.
+ * Facts are taken in the order given. One that changes nothing, such as a notification that comes a second
+ * time, or that is of an email which is gone, is passed over.
+ *
+ * The one writer of all this, whoever learned the fact. Answers what remains of each email found.
+ */
+export async function recordFacts(handle: Handle, means: RecordMeans, facts: readonly Fact[]): Promise<Remainder[]> {
+  if (facts.length === 0) return []
+  return inTransaction(handle, async (trx) => {
+    const emails = await lockEmails(trx, [...new Set(facts.map(({ emailId }) => emailId))])
+    const { entries, events, suppressed } = apply(
+      emails,
+      await withoutRepeated(trx, facts),
+      means.random ?? Math.random,
+    )
+    await writeRecipients(trx, emails)
+    await writeTimeline(trx, entries)
+    await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
+    for (const { scope, events: ofScope } of events.values()) await means.outbox.append(trx, scope, ofScope)
+    return [...emails.values()].map(remainderOf)
+  })
+}
+
+/** Leaves out what stands in the history already, of that which shows nowhere else: that a message was passed on. */
+async function withoutRepeated(trx: Trx, facts: readonly Fact[]): Promise<readonly Fact[]> {
+  const isPassedOn = ({ kind }: Fact) => kind === 'relayed' || kind === 'expanded'
+  const ids = [...new Set(facts.filter(isPassedOn).map(({ emailId }) => emailId))]
+  if (ids.length === 0) return facts
+  const rows = await trx
+    .selectFrom('email_timeline')
+    .select(['email_id', 'position', 'type'])
+    .where('email_id', 'in', ids)
+    .where('type', 'in', ['relayed', 'expanded'])
+    .execute()
+  const told = new Set(rows.map(({ email_id: id, position, type }) => `${id} ${position} ${type}`))
+  return facts.filter((fact) => {
+    if (!isPassedOn(fact)) return true
+    const key = `${fact.emailId} ${fact.position} ${fact.kind}`
+    const isNew = !told.has(key)
+    told.add(key)
+    return isNew
+  })
+}
+
+type Entry = TimelineEntry & { emailId: string; position: number; at: Date }
+type Suppressed = { email: Email; recipient: Recipient; reason: SuppressionsTable['reason']; at: Date }
+type Consequences = {
+  entries: Entry[]
+  /** By account and mode. */
+  events: Map<string, { scope: Scope; events: NewEvent[] }>
+  suppressed: Suppressed[]
+}
+
+/** Changes the states in `emails` and answers what else follows. */
+function apply(emails: ReadonlyMap<string, Email>, facts: readonly Fact[], random: () => number): Consequences {
+  const consequences: Consequences = { entries: [], events: new Map(), suppressed: [] }
+  for (const fact of facts) {
+    const email = emails.get(fact.emailId)
+    const recipient = email?.recipients[fact.position]
+    if (email === undefined || recipient === undefined) continue
+    const { emailId, address, domain } = recipient
+    const next = transition({ emailId, address, domain, subject: email.subject }, recipient.state, fact, random())
+    if (next === null) continue
+    recipient.state = next.state
+    recipient.changed = true
+    const { position, at } = fact
+    consequences.entries.push(...next.timeline.map((entry) => ({ ...entry, emailId, position, at })))
+    const { scope } = email
+    const key = `${scope.accountId} ${scope.mode}`
+    const ofScope = consequences.events.get(key) ?? { scope, events: [] }
+    ofScope.events.push(...next.events)
+    consequences.events.set(key, ofScope)
+    if (next.suppress !== null) consequences.suppressed.push({ email, recipient, reason: next.suppress, at })
+  }
+  return consequences
+}
+
+function remainderOf({ id, recipients }: Email): Remainder {
+  const waiting = recipients.filter(({ state }) => isWaiting(state.status))
+  const times = waiting.flatMap(({ state }) => (state.nextAttemptAt === null ? [] : [state.nextAttemptAt.getTime()]))
+  return {
+    emailId: id,
+    anyQueued: times.length < waiting.length,
+    nextAt: times.length === 0 ? null : new Date(Math.min(...times)),
+  }
+}
+
+type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
+  mode: Mode
+  subject: string
+  email_status: EmailStatus
+}
+
+/** Locks emails with all their recipients, in one order for all, so that no two wait for each other. */
+async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
+  const { rows } = await sql<Row>`
+    SELECT e.id AS email_id, e.account_id, e.mode, e.subject, e.status AS email_status,
+      r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
+      r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at
+    FROM emails e JOIN email_recipients r ON r.email_id = e.id
+    WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
+    ORDER BY e.id, r.position
+    FOR UPDATE
+  `.execute(trx)
+  const emails = new Map<string, Email>()
+  for (const row of rows) {
+    const { email_id: id, account_id: accountId, mode, subject, email_status: status } = row
+    const email = emails.get(id) ?? { id, scope: { accountId, mode }, subject, status, recipients: [] }
+    emails.set(id, email)
+    email.recipients[row.position] = {
+      emailId: id,
+      position: row.position,
+      address: row.address,
+      addressKey: row.address_key,
+      domain: row.domain,
+      changed: false,
+      state: {
+        status: row.status,
+        attemptCount: row.attempt_count,
+        firstAttemptAt: row.first_attempt_at,
+        nextAttemptAt: row.next_attempt_at,
+        reason: row.reason,
+        delayedAt: row.delayed_at,
+        acceptedAt: row.accepted_at,
+        deliveredAt: row.delivered_at,
+        openedAt: row.opened_at,
+        clickedAt: row.clicked_at,
+        complainedAt: row.complained_at,
+      },
+    }
+  }
+  return emails
+}
+
+async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Promise<void> {
+  const changed = [...emails.values()].flatMap(({ recipients }) => recipients.filter((one) => one.changed))
+  if (changed.length === 0) return
+  const states = changed.map(({ state }) => state)
+  const ids = [...new Set(changed.map(({ emailId }) => emailId))]
+  const statuses = ids.map((id) =>
+    statusOfEmail(emails.get(id)?.recipients.map(({ state }) => state.status) ?? ['failed']),
+  )
+  await sql`
+    WITH recipient AS (
+      UPDATE email_recipients r SET
+        status = i.status, next_attempt_at = i.next_attempt_at, reason = i.reason, delayed_at = i.delayed_at,
+        accepted_at = i.accepted_at, delivered_at = i.delivered_at, opened_at = i.opened_at,
+        clicked_at = i.clicked_at, complained_at = i.complained_at
+      FROM unnest(
+        ${changed.map(({ emailId }) => emailId)}::text[],
+        ${changed.map(({ position }) => position)}::int[],
+        ${states.map(({ status }) => status)}::text[],
+        ${states.map(({ nextAttemptAt }) => nextAttemptAt)}::timestamptz[],
+        ${states.map(({ reason }) => reason)}::text[],
+        ${states.map(({ delayedAt }) => delayedAt)}::timestamptz[],
+        ${states.map(({ acceptedAt }) => acceptedAt)}::timestamptz[],
+        ${states.map(({ deliveredAt }) => deliveredAt)}::timestamptz[],
+        ${states.map(({ openedAt }) => openedAt)}::timestamptz[],
+        ${states.map(({ clickedAt }) => clickedAt)}::timestamptz[],
+        ${states.map(({ complainedAt }) => complainedAt)}::timestamptz[]
+      ) AS i (email_id, position, status, next_attempt_at, reason, delayed_at, accepted_at, delivered_at, opened_at,
+        clicked_at, complained_at)
+      -- Repeated so that the planner uses an index, however old its statistics are.
+      WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${ids}::text[])
+    )
+    UPDATE emails e SET
+      status = i.status,
+      updated_at = now(),
+      completed_at = CASE WHEN i.status IN ('queued', 'sending') THEN NULL ELSE coalesce(e.completed_at, now()) END
+    FROM unnest(${ids}::text[], ${statuses}::text[]) AS i (id, status)
+    WHERE e.id = i.id AND e.id = ANY(${ids}::text[]) AND e.status <> i.status
+  `.execute(trx)
+}
+
+async function writeTimeline(trx: Trx, entries: readonly Entry[]): Promise<void> {
+  if (entries.length === 0) return
+  await sql`
+    INSERT INTO email_timeline (email_id, position, at, type, detail, reply, host)
+    SELECT * FROM unnest(
+      ${entries.map(({ emailId }) => emailId)}::text[],
+      ${entries.map(({ position }) => position)}::int[],
+      ${entries.map(({ at }) => at)}::timestamptz[],
+      ${entries.map(({ type }) => type)}::text[],
+      ${entries.map(({ detail }) => detail)}::text[],
+      ${entries.map(({ reply }) => reply)}::text[],
+      ${entries.map(({ host }) => host)}::text[]
+    )
+  `.execute(trx)
+}
+
+/**
+ * A complaint outweighs what stood there, and so does everything an unsubscribing, which is kept beside it:
+ * see `deleteSuppression`. Nothing else changes an entry.
+ */
+async function writeSuppressions(
+  trx: Trx,
+  suppressed: readonly Suppressed[],
+  bounceSource: SuppressionSource,
+): Promise<void> {
+  if (suppressed.length === 0) return
+  // One for each address, the weightiest: a statement cannot change a row twice.
+  const byKey = new Map<string, Suppressed>()
+  for (const one of suppressed) {
+    const key = `${one.email.scope.accountId} ${one.recipient.addressKey}`
+    if (!byKey.has(key) || one.reason === 'complaint') byKey.set(key, one)
+  }
+  const ones = [...byKey].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
+  await sql`
+    INSERT INTO suppressions (id, account_id, address, address_key, reason, source, email_id, created_at)
+    SELECT * FROM unnest(
+      ${ones.map(({ at }) => newId('suppression', at))}::text[],
+      ${ones.map(({ email }) => email.scope.accountId)}::text[],
+      ${ones.map(({ recipient }) => recipient.address)}::text[],
+      ${ones.map(({ recipient }) => recipient.addressKey)}::text[],
+      ${ones.map(({ reason }) => reason)}::text[],
+      ${ones.map(({ reason }) => (reason === 'complaint' ? 'feedback_report' : bounceSource))}::text[],
+      ${ones.map(({ email }) => email.id)}::text[],
+      ${ones.map(({ at }) => at)}::timestamptz[]
+    )
+    ON CONFLICT (account_id, address_key) DO UPDATE SET
+      reason = excluded.reason, source = excluded.source, email_id = excluded.email_id,
+      unsubscribed_at = CASE suppressions.reason
+        WHEN 'unsubscribe' THEN suppressions.created_at ELSE suppressions.unsubscribed_at END,
+      unsubscribe_email_id = CASE suppressions.reason
+        WHEN 'unsubscribe' THEN suppressions.email_id ELSE suppressions.unsubscribe_email_id END
+    WHERE excluded.reason = 'complaint' OR suppressions.reason = 'unsubscribe'
+  `.execute(trx)
+}

@@ -1,0 +1,197 @@
+import { sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
+import { plainArray } from '../database/arrays.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Queue, queueNow } from '../queue/queue.ts'
+import type { DueDelivery } from '../webhook-delivery/load.ts'
+import { flowName, type Intake } from '../webhook-delivery/scheduling/intake.ts'
+import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
+import { type LeasedEvent, leaseSeconds } from '../webhook-delivery/settlement/leased-event.ts'
+import { toLeasedEvent } from './matching.ts'
+import { findTargets } from './targets.ts'
+
+/** Events taken in one transaction at most. */
+const maxEvents = 1_000
+/** Deliveries made in one transaction, beyond which no further event is begun. */
+const maxDeliveries = 2_000
+/** Rows written by one statement. */
+const chunkSize = 2_500
+
+type Waiting = {
+  event_id: string
+  account_id: string
+  mode: Mode
+  type: string
+  body: string | null
+  traceparent: string | null
+}
+
+export type FanOutMeans = {
+  db: Db
+  queue: Queue
+  clock: Clock
+  /** Has events taken in hand. Default: all go into the queue. */
+  taking?: {
+    /** Where deliveries are best off. */
+    intake: Pick<Intake, 'size' | 'after' | 'destinationOf'>
+    lease: string
+    /** Whether an event is in hand already: its lease has lapsed, and is renewed. */
+    isOpen: (eventId: string) => boolean
+  }
+}
+
+/** How much was done, and with which events. */
+export type FanOut = {
+  events: number
+  deliveries: number
+  eventIds: readonly string[]
+  /** Those that are leased: the caller makes their deliveries. */
+  leased: readonly LeasedEvent[]
+  /** How many deliveries wait in the queue to be claimed, by flow. */
+  queued: readonly { name: FlowName; count: number }[]
+  /** The last event that was read. Null: there is none after it. */
+  last: string | null
+  /** Whether it took all it may, or left events for later, so that there may be more. */
+  isFull: boolean
+}
+
+/**
+ * Takes one batch of waiting events, in one transaction. An event whose deliveries are all best off in hand is leased:
+ * it stays in the outbox until they are written down. One with a delivery that is best made later stays there without a
+ * lease. Of all others the deliveries are written with their jobs, and they leave the outbox. Several workers may do
+ * this at once; each event is taken by one of them. Returns how much was done; all counts are 0 when nothing waits.
+ *
+ * When this rejects, nothing is the caller's: should the commit have taken place all the same, the leases lapse, and
+ * then others make the deliveries.
+ */
+export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
+  return inTransaction(db, async (trx) => {
+    const limit = taking?.intake.size ?? maxEvents
+    const waiting = await take(trx, { after: taking?.intake.after ?? '', limit })
+    if (waiting.length === 0) return nothing
+    const targets = await findTargets(trx, waiting)
+    const now = clock.now()
+
+    const leaving: string[] = []
+    const renewed: string[] = []
+    const leased: LeasedEvent[] = []
+    const queued = new Map<string, { name: FlowName; count: number }>()
+    let deliveries = 0
+    let last: string | null = null
+    let chunk: NewDelivery[] = []
+    for (const row of waiting) {
+      if (deliveries >= maxDeliveries) break
+      last = row.event_id
+      // It stays in the outbox meanwhile, since its row is locked.
+      if (taking?.isOpen(row.event_id)) {
+        renewed.push(row.event_id)
+        continue
+      }
+      const event = toLeasedEvent(toEvent(row), targets, now)
+      const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
+      const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(names) ?? 'queue')
+      if (destination === 'later') continue
+      deliveries += names.length
+      if (destination === 'hand' && names.length > 0) {
+        leased.push(event)
+        continue
+      }
+      leaving.push(event.id)
+      for (const name of names) {
+        const own = queued.get(name.flow) ?? { name, count: 0 }
+        own.count += 1
+        queued.set(name.flow, own)
+      }
+      for (const delivery of event.deliveries) {
+        chunk.push({ delivery, event })
+        if (chunk.length < chunkSize) continue
+        await write(trx, queue, chunk)
+        chunk = []
+      }
+    }
+    await write(trx, queue, chunk)
+    if (leased.length + renewed.length > 0 && taking !== undefined) {
+      await lease(trx, [...idsOf(leased), ...renewed], taking.lease)
+    }
+    // Last, together with the COMMIT: the events get their positions, for which the accounts' counters stay locked.
+    if (leaving.length > 0) await leave(trx, leaving)
+    const eventIds = [...leaving, ...idsOf(leased)]
+    const isFull = waiting.length === limit || eventIds.length + renewed.length < waiting.length
+    if (waiting.length < limit && last === waiting.at(-1)?.event_id) last = null
+    return { events: eventIds.length, deliveries, eventIds, leased, queued: [...queued.values()], last, isFull }
+  })
+}
+
+const nothing: FanOut = {
+  events: 0,
+  deliveries: 0,
+  eventIds: [],
+  leased: [],
+  queued: [],
+  last: null,
+  isFull: false,
+}
+
+type NewDelivery = { delivery: DueDelivery; event: LeasedEvent }
+
+function idsOf(events: readonly LeasedEvent[]): string[] {
+  return events.map(({ id }) => id)
+}
+
+function toEvent({ event_id: id, account_id: accountId, mode, type, body, traceparent }: Waiting) {
+  return { id, accountId, mode, type, body: body ?? '', traceparent }
+}
+
+async function take(trx: Trx, { after, limit }: { after: string; limit: number }): Promise<Waiting[]> {
+  const statement = sql<Waiting>`
+    SELECT o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
+    FROM (
+      SELECT event_id, account_id, mode, type FROM outbox_rows, (SELECT ${queueNow} AS now OFFSET 0) present
+      WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${limit} FOR UPDATE OF outbox_rows SKIP LOCKED
+    ) o
+    -- One by one along the key, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
+    ORDER BY o.event_id
+  `
+  return executePrepared(trx, { name: 'take_from_outbox' }, statement)
+}
+
+async function lease(trx: Trx, eventIds: readonly string[], lessee: string): Promise<void> {
+  const statement = sql`
+    UPDATE outbox_rows SET lease = ${lessee}::uuid, leased_until = ${queueNow} + make_interval(secs => ${leaseSeconds})
+    WHERE event_id = ANY(${plainArray(eventIds)}::text[])
+  `
+  await executePrepared(trx, { name: 'lease_from_outbox', sendsWithNext: true }, statement)
+}
+
+async function leave(trx: Trx, eventIds: readonly string[]): Promise<void> {
+  await executePrepared(
+    trx,
+    { name: 'leave_outbox', sendsWithNext: true },
+    trx.deleteFrom('outbox_rows').where('event_id', '=', sql<string>`ANY(${plainArray(eventIds)}::text[])`),
+  )
+}
+
+/** Writes deliveries that wait in the queue. */
+async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return
+  const insertion = sql`
+    INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, next_attempt_at, created_at)
+    SELECT id, account_id, webhook_id, event_id, event_type, ${queueNow}, created_at
+    FROM unnest(
+      ${plainArray(deliveries.map(({ delivery }) => delivery.id))}::text[],
+      ${plainArray(deliveries.map(({ delivery }) => delivery.accountId))}::text[],
+      ${plainArray(deliveries.map(({ delivery }) => delivery.webhookId))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.id))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.type))}::text[],
+      ${plainArray(deliveries.map(({ event }) => event.createdAt.toISOString()))}::timestamptz[]
+    ) AS d (id, account_id, webhook_id, event_id, event_type, created_at)
+  `
+  await executePrepared(trx, { name: 'insert_deliveries', sendsWithNext: true }, insertion)
+  await queue.flows.put(
+    trx,
+    deliveries.map(({ delivery }) => ({ deliveryId: delivery.id, flow: delivery.webhook.flow, dueAt: null })),
+  )
+}

@@ -1,0 +1,82 @@
+import type { CompiledQuery } from 'kysely'
+import type { Trx } from '../database/connection.ts'
+import { QueryBehindCommit } from '../database/prepared.ts'
+import type { Clock } from '../lib/clock.ts'
+import { nextMoment } from '../lib/sequence.ts'
+import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
+import type { Leasing } from '../webhook-delivery/worker.ts'
+import { type OutboxEvent, toLeasedEvent } from './matching.ts'
+import { selectTargets, type TargetRow, toTargets } from './targets.ts'
+import { recordFanOut } from './trace.ts'
+
+/*
+ * Events that come alone are delivered by the process that appends them, without a fan-out:
+ *
+ *   BEGIN … INSERT event, leased row in the outbox … COMMIT; SELECT webhooks
+ *                                                              └▶ deliveries in hand
+ *
+ * The webhooks are read behind the COMMIT, in the same round trip. So a webhook that was made before the commit misses
+ * nothing, as with the fan-out.
+ */
+
+/** Events of a transaction that are delivered so; for more, a batch of the fan-out costs less. */
+const mostEvents = 16
+
+export type LoneEvents = {
+  /** What to lease the next events of a transaction to. Null: they are left to the fan-out. */
+  lease(trx: Trx, next: { accountId: string; count: number }): string | null
+  /** Has events delivered once the transaction has committed. They are inserted with their lease. */
+  add(trx: Trx, events: readonly OutboxEvent[]): Promise<void>
+}
+
+export type LoneEventsOptions = {
+  clock: Clock
+  leasing: Leasing
+  /** Records what a fan-out would. Default: nothing is recorded. */
+  tracer?: Tracer | undefined
+}
+
+export function createLoneEvents({ clock, leasing, tracer = noTracer }: LoneEventsOptions): LoneEvents {
+  const added = new WeakMap<Trx, OutboxEvent[]>()
+  let compiled: CompiledQuery<TargetRow> | undefined
+
+  async function readTargets(trx: Trx, events: readonly OutboxEvent[]): Promise<void> {
+    let readAt = 0
+    let startedAt = clock.now()
+    const accountIds = () => [...new Set(events.map(({ accountId }) => accountId))]
+    const types = () => [...new Set(events.map(({ type }) => type))]
+    compiled ??= selectTargets([], []).compile(trx)
+    const query = new QueryBehindCommit<TargetRow>(compiled, {
+      name: 'find_targets',
+      parameters() {
+        readAt = nextMoment()
+        startedAt = clock.now()
+        return [accountIds(), types()]
+      },
+      onRows(rows) {
+        if (rows === null) return leasing.release(events.map(({ id }) => id))
+        const targets = toTargets(rows, readAt)
+        const now = clock.now()
+        for (const event of events) recordFanOut(tracer, event, { startedAt, endedAt: now })
+        leasing.take(events.map((event) => toLeasedEvent(event, targets, now)))
+      },
+    })
+    await trx.executeQuery(query)
+  }
+
+  return {
+    lease(trx, { accountId, count }) {
+      return (added.get(trx)?.length ?? 0) + count > mostEvents ? null : leasing.lease(accountId)
+    },
+    async add(trx, events) {
+      const before = added.get(trx)
+      if (before !== undefined) {
+        before.push(...events)
+        return
+      }
+      const all = [...events]
+      added.set(trx, all)
+      await readTargets(trx, all)
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import type { Mode } from '../../contract/mode.ts'
+import { newId } from '../shared/ids.ts'
+import type { DueDelivery } from '../webhook-delivery/load.ts'
+import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
+import { receives } from './subscription.ts'
+import type { Target } from './targets.ts'
+
+/** An event in the outbox, as its deliveries need it. */
+export type OutboxEvent = {
+  id: string
+  accountId: string
+  mode: Mode
+  type: string
+  body: string
+  traceparent: string | null
+}
+
+/** The deliveries that are to be made of an event, by the webhooks that may receive it. */
+export function toLeasedEvent(
+  event: OutboxEvent,
+  targets: ReadonlyMap<string, readonly Target[]>,
+  createdAt: Date,
+): LeasedEvent {
+  const { id, accountId, mode, type, body, traceparent } = event
+  const receiving = (targets.get(accountId) ?? []).filter((target) => receives(target, event))
+  const deliveries = receiving.map(
+    (target): DueDelivery => ({
+      id: newId('delivery', createdAt),
+      accountId,
+      webhookId: target.id,
+      eventId: id,
+      body,
+      mode,
+      traceparent,
+      // Samples are sent without the outbox.
+      sample: false,
+      attemptCount: 0,
+      run: 0,
+      schedulePosition: 0,
+      webhook: target.webhook,
+    }),
+  )
+  return { id, type, createdAt, deliveries }
+}

@@ -1,0 +1,55 @@
+import { sql } from 'kysely'
+import type { Mode } from '../../contract/mode.ts'
+import type { Handle } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import { nextMoment } from '../lib/sequence.ts'
+import { sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
+import type { DueDelivery } from '../webhook-delivery/load.ts'
+
+/** A webhook that may receive events, with all that an attempt needs. */
+export type Target = {
+  id: string
+  accountId: string
+  mode: Mode
+  events: readonly string[]
+  webhook: DueDelivery['webhook']
+}
+
+export type TargetRow = Pick<DueDelivery['webhook'], 'url' | 'version' | 'flow' | 'host'> &
+  Omit<DueDelivery['webhook'], 'readAt'> & { id: string; account_id: string; mode: Mode; events: string[] }
+
+const columns = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
+
+/** A statement for the enabled webhooks of accounts that receive events of any of these types. */
+export function selectTargets(accountIds: readonly string[], types: readonly string[]) {
+  return sql<TargetRow>`
+    SELECT w.id, w.account_id, w.mode, w.events, w.url, ${columns}, w.version, w.flow, f.host
+    FROM webhooks w JOIN delivery_flows f ON f.number = w.flow
+    WHERE w.account_id = ANY(${accountIds}::text[]) AND w.status = 'enabled' AND w.events && ${types}::text[]
+    ORDER BY w.id
+  `
+}
+
+/** @param readAt The moment before the statement was sent. */
+export function toTargets(rows: readonly TargetRow[], readAt: number): Map<string, Target[]> {
+  const targets = rows.map(({ id, account_id: accountId, mode, events, ...webhook }) => ({
+    id,
+    accountId,
+    mode,
+    events,
+    webhook: { ...webhook, readAt },
+  }))
+  return Map.groupBy(targets, ({ accountId }) => accountId)
+}
+
+/** The enabled webhooks that receive events of the types of `events`, by account. */
+export async function findTargets(
+  handle: Handle,
+  events: readonly { account_id: string; type: string }[],
+): Promise<Map<string, Target[]>> {
+  const readAt = nextMoment()
+  const accountIds = [...new Set(events.map((event) => event.account_id))]
+  const types = [...new Set(events.map((event) => event.type))]
+  const rows = await executePrepared(handle, { name: 'find_targets' }, selectTargets(accountIds, types))
+  return toTargets(rows, readAt)
+}

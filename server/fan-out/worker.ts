@@ -1,0 +1,46 @@
+import type { Logger } from 'pino'
+import type { Db } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Loop, startLoop } from '../lib/loop.ts'
+import type { Tracer } from '../observability/tracing/tracer.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { DeliveryWorker } from '../webhook-delivery/worker.ts'
+import { fanOutBatch } from './fan-out.ts'
+import { traceFanOut } from './trace.ts'
+
+export type FanOutWorkerOptions = {
+  db: Db
+  queue: Queue
+  clock: Clock
+  logger: Logger
+  /** Who makes the deliveries of what is leased, and claims those that are not. */
+  delivery: Pick<DeliveryWorker, 'intakes' | 'lease' | 'isOpen' | 'offer'>
+  /** Milliseconds between polls when nothing wakes the worker. */
+  intervalMs: number
+  /** Records fan-outs in the traces of their events. Default: none are recorded. */
+  tracer?: Tracer
+}
+
+/**
+ * Fans out what is in the outbox, batch by batch. Where more waits than a batch, it waits a moment until the deliveries
+ * can be in hand: making them is as fast then as it can be, and they cost least.
+ */
+export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
+  const { clock, logger, delivery, intervalMs } = options
+
+  return startLoop({
+    intervalMs,
+    onError: (error) => logger.error({ err: error }, 'fan-out failed; trying again'),
+    async run() {
+      const startedAt = clock.now()
+      using intake = await delivery.intakes.open()
+      const done = await fanOutBatch({ ...options, taking: { intake, lease: delivery.lease, isOpen: delivery.isOpen } })
+      intake.fill(done)
+      const { queued, eventIds, isFull } = done
+      for (const { name, count } of queued) delivery.offer(name, count)
+      // Nothing waits for traces.
+      void traceFanOut(options, eventIds, startedAt)
+      return isFull
+    },
+  })
+}

@@ -1,0 +1,205 @@
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type MimeNode from 'nodemailer/lib/mime-node'
+import type { Clock } from '../lib/clock.ts'
+import { type DkimSigner, signMessage } from './dkim.ts'
+import { fileNameParameters } from './file-names.ts'
+import {
+  emailIdHeader,
+  type FieldLines,
+  field,
+  givenField,
+  isHeaderName,
+  isReservedHeader,
+  type Mailbox,
+  mailbox,
+  mailboxField,
+  mailboxOf,
+  textField,
+  unsubscribeFields,
+} from './headers.ts'
+import { trackHtml } from './links.ts'
+import { renderMessage } from './render.ts'
+import type { MailTokens } from './tokens.ts'
+
+/** Everything a message is made of. */
+export type MessageParts = {
+  email: {
+    id: string
+    accountId: string
+    /** With its angle brackets. */
+    messageId: string
+    /** The From header, as given. */
+    sender: string
+    subject: string
+    createdAt: Date
+    scheduledAt: Date | null
+    audienceId: string | null
+    trackOpens: boolean
+    trackClicks: boolean
+  }
+  content: {
+    replyTo: readonly string[]
+    headers: Readonly<Record<string, string>>
+    html: string | null
+    text: string | null
+    attachments: readonly MessageAttachment[]
+  }
+  /** All of the email. */
+  recipients: readonly { position: number; kind: 'to' | 'cc' | 'bcc'; name: string | null; address: string }[]
+  /** Null: not signed. */
+  signer: DkimSigner | null
+}
+
+export type MessageAttachment = {
+  filename: string
+  contentType: string
+  /** Not null: shown inside the HTML, where it is named by this. */
+  contentId: string | null
+  content: Buffer
+}
+
+export type Composer = {
+  /**
+   * The message as it goes over the line: CRLF line ends, no Bcc, signed.
+   *
+   * @param only The position of the one recipient whose copy it is; null: the copy for all of them, without
+   * anything that tells one from another.
+   */
+  compose(parts: MessageParts, only: number | null): Promise<Buffer>
+}
+
+export type ComposerOptions = {
+  tokens: MailTokens
+  /** Where this service is reached from outside, without a slash at the end. */
+  publicUrl: () => string
+  /** Tells when a message is signed. */
+  clock: Clock
+}
+
+/** Whether each recipient gets a copy of their own, with links that tell who followed them. */
+export function isPersonal(email: Pick<MessageParts['email'], 'audienceId' | 'trackOpens' | 'trackClicks'>): boolean {
+  return email.audienceId !== null || email.trackOpens || email.trackClicks
+}
+
+export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): Composer {
+  function unsubscribeUrl({ email, recipients }: MessageParts, position: number): string | null {
+    const address = recipients.find((recipient) => recipient.position === position)?.address
+    if (email.audienceId === null || address === undefined) return null
+    const { id: emailId, accountId } = email
+    return `${publicUrl()}/u/${tokens.unsubscribe({ emailId, position, accountId, address })}`
+  }
+
+  function personalHtml({ email, content }: MessageParts, position: number): string {
+    const recipient = { emailId: email.id, position }
+    const html = content.html ?? ''
+    if (html === '' || !(email.trackOpens || email.trackClicks)) return html
+    return trackHtml(html, {
+      linkTo: email.trackClicks ? (link) => `${publicUrl()}/t/c/${tokens.click({ ...recipient, link })}` : null,
+      pixelUrl: email.trackOpens ? `${publicUrl()}/t/o/${tokens.pixel(recipient)}` : null,
+      ownUrl: publicUrl(),
+    })
+  }
+
+  return {
+    async compose(parts, only) {
+      const { email, content, signer } = parts
+      const shown = shownRecipients(parts, only)
+      const html = only === null ? (content.html ?? '') : personalHtml(parts, only)
+      const url = only === null ? null : unsubscribeUrl(parts, only)
+      const root = new MailComposer({
+        messageId: email.messageId,
+        // Of the email, not of the attempt: every copy that arrives says the same.
+        date: email.scheduledAt ?? email.createdAt,
+        text: withCrlf(content.text ?? ''),
+        html: withCrlf(html),
+        attachments: content.attachments.map(attachmentOf),
+        boundaryPrefix: '=_postern',
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }).compile()
+      nameFiles(root)
+      const fields = [
+        mailboxField('From', [mailboxOf(email.sender)]),
+        mailboxField('To', mailboxes(shown, 'to')),
+        mailboxField('Cc', mailboxes(shown, 'cc')),
+        mailboxField('Reply-To', content.replyTo.map(mailboxOf)),
+        textField('Subject', email.subject),
+        ...givenFields(content.headers, url !== null),
+        ...(url === null ? [] : unsubscribeFields(url)),
+        field(emailIdHeader, tokens.copy({ emailId: email.id, position: only })),
+      ]
+      const message = renderMessage(
+        fields.filter((lines) => lines !== null),
+        root,
+      )
+      return signer === null ? message : signMessage(message, signer, clock.now())
+    },
+  }
+}
+
+/**
+ * The recipients that the header names. The members of an audience do not know each other: each copy is to its
+ * recipient alone, however the email named them.
+ */
+function shownRecipients({ email, recipients }: MessageParts, only: number | null): MessageParts['recipients'] {
+  if (email.audienceId === null) return recipients
+  return recipients.flatMap((one) => (one.position === only ? [{ ...one, kind: 'to' as const }] : []))
+}
+
+function mailboxes(recipients: MessageParts['recipients'], wanted: 'to' | 'cc'): Mailbox[] {
+  return recipients.filter(({ kind }) => kind === wanted).map(({ name, address }) => mailbox(name ?? '', address))
+}
+
+/** The sender's own fields, without those that are not the sender's to give. */
+function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: boolean): FieldLines[] {
+  return Object.entries(headers)
+    .filter(([name]) => isHeaderName(name) && !isReservedHeader(name))
+    .filter(([name]) => !hasUnsubscribe || !/^list-unsubscribe(-post)?$/i.test(name))
+    .map(([name, value]) => givenField(name, value))
+}
+
+/** Other line ends are not for the line, where servers read them differently. Source: RFC 5321 §2.3.8. */
+function withCrlf(text: string): string {
+  return text.replace(/\r\n|\r|\n/g, '\r\n')
+}
+
+function attachmentOf({ filename, contentType, contentId, content }: MessageAttachment) {
+  return {
+    filename,
+    contentType: typeOfAttachment(contentType),
+    contentTransferEncoding: 'base64',
+    content,
+    ...(contentId !== null && { cid: contentId }),
+  }
+}
+
+/** Has the parts that are files say their names, as the library would not: it puts encoded words into quotes. */
+function nameFiles(node: MimeNode): void {
+  const { filename } = node
+  if (typeof filename === 'string') {
+    for (const [key, parameter] of [
+      ['Content-Type', 'name'],
+      ['Content-Disposition', 'filename'],
+    ] as const) {
+      const value = [String(node.getHeader(key)), ...fileNameParameters(parameter, filename)].join(';\r\n ')
+      node.setHeader(key, { prepared: true, value })
+    }
+  }
+  for (const child of node.childNodes) nameFiles(child)
+}
+
+const token = "[\\w!#$%&'*+.^`{|}~-]+"
+const mediaType = new RegExp(`^${token}/${token}(?:; ?${token}=${token})*$`)
+/** More than the API takes. Characters. */
+const maxTypeLength = 255
+
+/**
+ * What is attached is a file, byte for byte. A message or a multipart may not be encoded, and would be read
+ * as a part of this one. Its name is said apart. Source: RFC 2046 §5, §5.2.1.
+ */
+function typeOfAttachment(contentType: string): string {
+  const isFile = contentType.length <= maxTypeLength && mediaType.test(contentType)
+  if (!isFile || /^(?:multipart|message)\//i.test(contentType)) return 'application/octet-stream'
+  const [type = '', ...parameters] = contentType.split(';')
+  return [type, ...parameters.filter((parameter) => !/^ ?name(?:\*[^=]*)?=/i.test(parameter))].join(';')
+}

@@ -1,0 +1,209 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  timingSafeEqual,
+} from 'node:crypto'
+import { type IdKind, idPattern, idPrefixes } from '../../contract/ids.ts'
+import { deriveKey } from '../secrets/secret-box.ts'
+import { idOfUuid, uuidOf } from '../shared/ids.ts'
+
+/** One recipient of an email. */
+export type RecipientRef = {
+  emailId: string
+  /** From 0, below 65,536. */
+  position: number
+}
+
+/** An email, and where each recipient has a copy of their own, whose it is. */
+export type CopyRef = {
+  emailId: string
+  /** Null: one that several recipients may have. */
+  position: number | null
+}
+
+/** A link of an email, as it was written there, and whose copy it was in. */
+export type LinkRef = RecipientRef & { link: string }
+
+/** Who unsubscribes from whom, and by which email: all that is needed when the email is long deleted. */
+export type UnsubscribeRef = RecipientRef & { accountId: string; address: string }
+
+/**
+ * Makes and reads what comes back from outside: only what was made here, with the same key and for the
+ * same purpose, is read; everything else is null. Tokens hold for ever. Those in links are encrypted: neither
+ * an address nor a link can be read in them.
+ */
+export type MailTokens = {
+  /** The address that notifications about a copy are to come back to. @param host Of the return path. */
+  returnPath(copy: CopyRef, host: string): string
+  /** What an address is the return path of, whatever its host and letter case. */
+  readReturnPath(address: string): CopyRef | null
+  /** What stands in the return path, alone: 42 letters and digits, 46 with a position. */
+  copy(copy: CopyRef): string
+  /** Whatever the letter case. */
+  readCopy(token: string): CopyRef | null
+  pixel(recipient: RecipientRef): string
+  readPixel(token: string): RecipientRef | null
+  click(link: LinkRef): string
+  readClick(token: string): LinkRef | null
+  unsubscribe(from: UnsubscribeRef): string
+  readUnsubscribe(token: string): UnsubscribeRef | null
+}
+
+/** In front of the token in a return path. */
+const returnPathPrefix = 'b.'
+/** Base32 characters; ten bytes. */
+const shortMacLength = 16
+/** Bytes; of AES, a block. */
+const tagLength = 16
+const idLength = 16
+const positionLength = 2
+const recipientLength = idLength + positionLength
+
+/** @param key The encryption key; each purpose has a key of its own, derived from it. */
+export function createMailTokens(key: Buffer): MailTokens {
+  const returnPathKey = purposeKey(key, 'return path 1')
+  const pixels = createSealer(key, 'pixel')
+  const clicks = createSealer(key, 'click')
+  const unsubscribes = createSealer(key, 'unsubscribe')
+
+  function copy({ emailId, position }: CopyRef): string {
+    const text = emailId.slice(idPrefixes.email.length + 1) + (position === null ? '' : digitsOf(position))
+    return text + shortMac(returnPathKey, text)
+  }
+
+  function readCopy(token: string): CopyRef | null {
+    const whole = token.toLowerCase()
+    const text = whole.slice(0, -shortMacLength)
+    const { emailId, digits } = copyForm.exec(text)?.groups ?? {}
+    if (emailId === undefined || !emailIdPattern.test(`${idPrefixes.email}_${emailId}`)) return null
+    const mac = Buffer.from(whole.slice(-shortMacLength))
+    const expected = Buffer.from(shortMac(returnPathKey, text))
+    if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return null
+    return {
+      emailId: `${idPrefixes.email}_${emailId}`,
+      position: digits === undefined ? null : Number.parseInt(digits, positionRadix),
+    }
+  }
+
+  return {
+    returnPath: (ref, host) => `${returnPathPrefix}${copy(ref)}@${host}`,
+    readReturnPath(address) {
+      const local = address.slice(0, address.lastIndexOf('@')).toLowerCase()
+      return local.startsWith(returnPathPrefix) ? readCopy(local.slice(returnPathPrefix.length)) : null
+    },
+    copy,
+    readCopy,
+    pixel: (recipient) => pixels.seal(packRecipient(recipient)),
+    readPixel(token) {
+      const payload = pixels.open(token)
+      return payload === null ? null : unpackRecipient(payload)
+    },
+    click: (link) => clicks.seal(Buffer.concat([packRecipient(link), Buffer.from(link.link)])),
+    readClick(token) {
+      const payload = clicks.open(token)
+      if (payload === null) return null
+      return { ...unpackRecipient(payload), link: payload.toString('utf8', recipientLength) }
+    },
+    unsubscribe: (from) =>
+      unsubscribes.seal(Buffer.concat([packRecipient(from), packId(from.accountId), Buffer.from(from.address)])),
+    readUnsubscribe(token) {
+      const payload = unsubscribes.open(token)
+      if (payload === null) return null
+      const accountId = unpackId('account', payload.subarray(recipientLength))
+      return { ...unpackRecipient(payload), accountId, address: payload.toString('utf8', recipientLength + idLength) }
+    },
+  }
+}
+
+const emailIdPattern = idPattern('email')
+
+/** The identifier without its prefix, and the position where there is one. */
+const copyForm = /^(?<emailId>.{26})(?<digits>[0-9a-v]{4})?$/
+/** Of a position in a return path: it has to do without a difference of letter cases. */
+const positionRadix = 32
+
+function digitsOf(position: number): string {
+  return position.toString(positionRadix).padStart(4, '0')
+}
+
+/** The lower-case alphabet of the identifiers: no two of its characters differ in letter case alone. */
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+
+function shortMac(key: KeyObject, text: string): string {
+  const digest = createHmac('sha256', key).update(text).digest()
+  // Five bits a character, of which a byte gives them without a remainder.
+  return Array.from(digest.subarray(0, shortMacLength), (byte) => alphabet[byte & 0x1f]).join('')
+}
+
+type Sealer = {
+  seal(payload: Buffer): string
+  /** At least a recipient long. */
+  open(token: string): Buffer | null
+}
+
+function purposeKey(key: Buffer, purpose: string): KeyObject {
+  return createSecretKey(deriveKey(key, `mail ${purpose}`))
+}
+
+/**
+ * Base64url of a payload that is encrypted and authenticated: AES-256-CTR, whose first counter is the
+ * HMAC-SHA-256 of the payload, cut to 128 bits. The counter is also the tag, so a token is 16 bytes longer than
+ * its payload, and the same payload always gives the same token.
+ *
+ * Tokens of earlier versions have an HMAC in front of a payload in the clear. They are read, but not made.
+ *
+ * Source: Rogaway and Shrimpton, "Deterministic Authenticated-Encryption" (2006) §4, as in RFC 5297.
+ */
+function createSealer(key: Buffer, purpose: string): Sealer {
+  const encryptionKey = purposeKey(key, `${purpose} encryption 2`)
+  const tagKey = purposeKey(key, `${purpose} 2`)
+  const clearKey = purposeKey(key, `${purpose} 1`)
+  const isTag = (tag: Buffer, payload: Buffer, by: KeyObject) => timingSafeEqual(tag, tagOf(payload, by))
+  return {
+    seal(payload) {
+      const tag = tagOf(payload, tagKey)
+      const cipher = createCipheriv(cipherName, encryptionKey, tag)
+      return Buffer.concat([tag, cipher.update(payload), cipher.final()]).toString('base64url')
+    },
+    open(token) {
+      const bytes = Buffer.from(token, 'base64url')
+      // Characters that mean nothing are passed over in reading: a token has one form alone.
+      if (bytes.length < tagLength + recipientLength || bytes.toString('base64url') !== token) return null
+      const tag = bytes.subarray(0, tagLength)
+      const rest = bytes.subarray(tagLength)
+      const decipher = createDecipheriv(cipherName, encryptionKey, tag)
+      const payload = Buffer.concat([decipher.update(rest), decipher.final()])
+      if (isTag(tag, payload, tagKey)) return payload
+      return isTag(tag, rest, clearKey) ? rest : null
+    },
+  }
+}
+
+const cipherName = 'aes-256-ctr'
+
+function tagOf(payload: Buffer, key: KeyObject): Buffer {
+  return createHmac('sha256', key).update(payload).digest().subarray(0, tagLength)
+}
+
+function packRecipient({ emailId, position }: RecipientRef): Buffer {
+  const bytes = Buffer.alloc(positionLength)
+  bytes.writeUInt16BE(position)
+  return Buffer.concat([packId(emailId), bytes])
+}
+
+function unpackRecipient(bytes: Buffer): RecipientRef {
+  return { emailId: unpackId('email', bytes), position: bytes.readUInt16BE(idLength) }
+}
+
+function packId(id: string): Buffer {
+  return Buffer.from(uuidOf(id).replaceAll('-', ''), 'hex')
+}
+
+/** @param bytes Begin with the identifier. */
+function unpackId(kind: IdKind, bytes: Buffer): string {
+  const hex = bytes.toString('hex', 0, idLength)
+  return idOfUuid(kind, hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))
+}

@@ -1,0 +1,147 @@
+import { sql } from 'kysely'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Db } from '../database/connection.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { ExchangeOutcome } from '../webhook-delivery/attempt/exchange.ts'
+import type { Verdict } from '../webhook-delivery/attempt/verdict.ts'
+import type { DeliveryCensus } from '../webhook-delivery/worker.ts'
+
+export type DeliveryMetrics = {
+  /** Counts one attempt. */
+  onAttempt(outcome: ExchangeOutcome, verdict: Verdict): void
+  /** Counts a delivery that is claimed. */
+  onWaited(seconds: number): void
+  /** Has the figures of flows and places read there: of a process that delivers. */
+  watchFlows(census: () => DeliveryCensus): void
+}
+
+/** A registry with the figures of the process. Those of requests are added by the HTTP room. */
+export function createRegistry(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}
+
+/**
+ * Figures of deliveries, and of emails that wait: counted as they happen, or read from the database when they
+ * are asked for.
+ */
+export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: Db; queue: Queue }): DeliveryMetrics {
+  const registers = [registry]
+  const attempts = new Counter({
+    name: 'postern_delivery_attempts_total',
+    help: 'Attempts made by this process, by what came of them.',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  const duration = new Histogram({
+    name: 'postern_delivery_attempt_duration_seconds',
+    help: 'Seconds from the start of an attempt to its answer or failure.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  })
+  const wait = new Histogram({
+    name: 'postern_delivery_wait_seconds',
+    help: 'Seconds that deliveries waited in the queue since they were due, until this process claimed them.',
+    buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200],
+    registers,
+  })
+  readGauge(registry, {
+    name: 'postern_outbox_events',
+    help: 'Committed events that await their fan-out.',
+    read: async (gauge) => gauge.set(await countOutbox(db)),
+  })
+  readGauge(registry, {
+    name: 'postern_queue_deliveries',
+    help: 'Deliveries in the queue by state, as of the last monitoring pass.',
+    labelNames: ['state'],
+    async read(gauge) {
+      for (const [state, count] of Object.entries(await queue.depth())) gauge.set({ state }, count)
+    },
+  })
+  readGauge(registry, {
+    name: 'postern_queue_emails',
+    help: 'Emails in the queue by state, as of the last monitoring pass.',
+    labelNames: ['state'],
+    async read(gauge) {
+      for (const [state, count] of Object.entries(await queue.emails.depth())) gauge.set({ state }, count)
+    },
+  })
+  readGauge(registry, {
+    name: 'postern_oldest_undelivered_event_age_seconds',
+    help: 'Age of the oldest event that awaits its fan-out or has a pending delivery; 0 when there is none.',
+    read: async (gauge) => gauge.set(await oldestUndeliveredAge(db)),
+  })
+  return {
+    onAttempt(outcome, verdict) {
+      attempts.inc({ outcome: verdict.kind })
+      duration.observe(outcome.durationMs / 1000)
+    },
+    onWaited: (seconds) => wait.observe(seconds),
+    watchFlows: (census) => createFlowMetrics(registry, census),
+  }
+}
+
+/** Figures of the flows of a process that delivers: see docs/delivery-engine.md. */
+function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): void {
+  readGauge(registry, {
+    name: 'postern_delivery_flows_waiting',
+    help: 'URLs with deliveries that wait in this process, by what they wait for.',
+    labelNames: ['waiting_for'],
+    async read(gauge) {
+      for (const [waiting_for, count] of Object.entries(census().waiting)) gauge.set({ waiting_for }, count)
+    },
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_flows_stalled',
+    help: 'URLs that answer nothing: this process sends one request to each every 5 seconds.',
+    read: async (gauge) => gauge.set(census().stalled),
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_places',
+    help: 'Deliveries that this process can have in flight or be writing down at once.',
+    read: async (gauge) => gauge.set(census().places),
+  })
+  readGauge(registry, {
+    name: 'postern_delivery_places_taken',
+    help: 'How many of these places are taken.',
+    read: async (gauge) => gauge.set(census().taken),
+  })
+}
+
+type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }
+
+/** A figure that is read when it is asked for. While it cannot be, it is not a number, and the others are there. */
+function readGauge(registry: Registry, { read, ...configuration }: ReadGauge): void {
+  new Gauge({
+    ...configuration,
+    registers: [registry],
+    async collect() {
+      this.reset()
+      await read(this).catch(() => {
+        if (configuration.labelNames === undefined) this.set(Number.NaN)
+      })
+    },
+  })
+}
+
+/** Counted no further than this: beyond it, only that there are so many matters. */
+const countLimit = 100_000
+
+async function countOutbox(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (SELECT 1 FROM outbox_rows LIMIT ${countLimit}) waiting
+  `.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+async function oldestUndeliveredAge(db: Db): Promise<number> {
+  const { rows } = await sql<{ age: number }>`
+    SELECT COALESCE(EXTRACT(EPOCH FROM now() - min(e.created_at)), 0)::float8 AS age FROM events e WHERE e.id IN (
+      (SELECT event_id FROM outbox_rows ORDER BY event_id LIMIT 1)
+      UNION ALL
+      (SELECT event_id FROM deliveries WHERE status = 'pending' ORDER BY id LIMIT 1)
+    )
+  `.execute(db)
+  return Math.max(0, rows[0]?.age ?? 0)
+}

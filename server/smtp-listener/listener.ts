@@ -1,0 +1,259 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import type { Clock } from '../lib/clock.ts'
+import { messageOf } from '../lib/error-codes.ts'
+import { createSlots } from '../lib/semaphore.ts'
+import { OperatorError } from '../shared/errors.ts'
+import { createDoor, type DoorLimits } from './admission.ts'
+import { readMessage } from './read-message.ts'
+
+/** A message as an SMTP client handed it over. */
+export type ReceivedMessage = {
+  /** The reverse path without angle brackets; empty: none. */
+  mailFrom: string
+  recipients: string[]
+  /** Dots are no longer stuffed. Only its beginning, where no more is kept. */
+  content: Buffer
+}
+
+export type SmtpListenerOptions = {
+  host: string
+  /** 0: any free port. */
+  port: number
+  /** The setting the port comes from, for the error when it cannot be had. */
+  portSetting: string
+  /** What it calls itself in the greeting. */
+  name: string
+  /** PEM. Null: no STARTTLS. */
+  tls: { key: string; cert: string } | null
+  /** What is longer is refused. */
+  maxMessageBytes: number
+  /** Bytes of a message that are handed over: the rest is read and forgotten. Default: all. */
+  keepBytes?: number
+  maxRecipients: number
+  /** All together; the next are told to come again. */
+  maxConnections: number
+  /** Milliseconds a connection may last, whatever it does. Default: without end. */
+  lifetimeMs?: number
+  /** Default: none. */
+  door?: DoorLimits
+  /** Whether there is such a mailbox here. Anything else is refused: nothing is relayed. */
+  acceptsRecipient: (address: string) => boolean | Promise<boolean>
+  /**
+   * Takes over a message. The client is told so when this resolves, and to try again later when it
+   * rejects, so that what resolves must be safe.
+   */
+  onMessage: (message: ReceivedMessage) => Promise<void>
+  clock: Clock
+  logger: Logger
+}
+
+export type SmtpListener = {
+  host: string
+  port: number
+  /** Takes nothing new, lets messages under way end until the deadline, then closes all connections. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** For a connection on which nothing moves. RFC 5321 §4.5.3.2.7 would have 5 minutes. */
+const idleTimeoutMs = 60_000
+/** Where more than this is kept of a message, it waits until one of a few places is free: memory is bounded. */
+const smallMessageBytes = 1_048_576
+const largeMessagesAtOnce = 4
+/** Recipients refused before a connection is closed: whoever guesses has to start anew. */
+const maxRefusals = 10
+/** RFC 5321 §4.5.3.1.4 asks for 512; longer ones are those of SMTP extensions. */
+const maxCommandBytes = 2_048
+/** An SMTP server of smtp-server does more than is wanted of one that only takes. */
+const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY']
+
+/** What the SMTP client is answered. */
+class SmtpReply extends Error {
+  override name = 'SmtpReply'
+  readonly responseCode: number
+
+  constructor(responseCode: number, message: string) {
+    super(message)
+    this.responseCode = responseCode
+  }
+}
+
+/**
+ * Listens for mail by SMTP and hands every message over. Memory is bounded: by the number of
+ * connections, and of large messages that are read at once.
+ *
+ * Throws OperatorError when the address cannot be had.
+ */
+export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpListener> {
+  const { host, port, tls, logger } = options
+  const slots = createSlots(largeMessagesAtOnce)
+  const door = options.door === undefined ? null : createDoor(options.door, options.clock)
+  const sessions = new Map<string, Session>()
+  const messages = new Set<Promise<void>>()
+  const sockets = new Set<Socket>()
+
+  const smtp = new SMTPServer({
+    name: options.name,
+    banner: 'Postern',
+    size: options.maxMessageBytes,
+    maxClients: options.maxConnections,
+    socketTimeout: idleTimeoutMs,
+    authOptional: true,
+    disabledCommands: tls === null ? [...disabledCommands, 'STARTTLS'] : disabledCommands,
+    disableReverseLookup: true,
+    logger: false,
+    ...(tls === null ? {} : { ...tls, minVersion: 'TLSv1.2' as const }),
+    // The types do not know of these.
+    ...{ maxCommandLength: maxCommandBytes, noDelay: true, lenientAddressParsing: true },
+    onConnect(session, callback) {
+      if (door !== null && !door.enter(session.remoteAddress)) {
+        return callback(new SmtpReply(421, '4.7.0 Too many connections from your address; try again later'))
+      }
+      sessions.set(session.id, { refusals: 0, stream: null })
+      callback()
+    },
+    onRcptTo({ address }, session, callback) {
+      admit(address, session).then(
+        () => callback(),
+        (error: unknown) => callback(replyTo(error)),
+      )
+    },
+    onData(stream, session, callback) {
+      const known = sessions.get(session.id)
+      if (known !== undefined) known.stream = stream
+      const handled = take(stream, session).then(
+        () => callback(null, '2.6.0 Taken'),
+        (error: unknown) => callback(replyTo(error)),
+      )
+      messages.add(handled)
+      handled.finally(() => messages.delete(handled)).catch(() => undefined)
+    },
+    onClose(session) {
+      const known = sessions.get(session.id)
+      if (known === undefined) return
+      sessions.delete(session.id)
+      // It would wait for the rest for ever.
+      known.stream?.destroy(new Error('the connection was closed'))
+      door?.leave(session.remoteAddress)
+    },
+  })
+  smtp.on('error', (error) => logger.debug({ err: error }, 'an SMTP connection failed'))
+  smtp.server.on('connection', (socket: Socket) => watch(socket))
+  takePostmaster(smtp, options.name)
+
+  async function admit(address: string, session: SMTPServerSession): Promise<void> {
+    if (session.envelope.rcptTo.length >= options.maxRecipients) throw new SmtpReply(452, '4.5.3 Too many recipients')
+    if (await options.acceptsRecipient(address)) return
+    const known = sessions.get(session.id)
+    if (known !== undefined && ++known.refusals >= maxRefusals) {
+      throw new SmtpReply(421, '4.7.0 Too many recipients that are not here')
+    }
+    throw new SmtpReply(550, '5.7.1 There is no such mailbox here, and nothing is relayed')
+  }
+
+  async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+    const { mailFrom, rcptTo } = session.envelope
+    let giveBack: (() => void) | undefined
+    try {
+      const content = await readMessage(stream, {
+        maxBytes: options.maxMessageBytes,
+        keepBytes: options.keepBytes ?? options.maxMessageBytes,
+        smallBytes: smallMessageBytes,
+        onLarge: async () => {
+          giveBack = await slots.take()
+        },
+      })
+      if (content === null) {
+        throw new SmtpReply(552, `5.3.4 The message is longer than ${options.maxMessageBytes} bytes`)
+      }
+      await options.onMessage({
+        mailFrom: mailFrom === false ? '' : mailFrom.address,
+        recipients: rcptTo.map(({ address }) => address),
+        content,
+      })
+    } finally {
+      giveBack?.()
+    }
+  }
+
+  function replyTo(error: unknown): SmtpReply {
+    if (error instanceof SmtpReply) return error
+    logger.warn({ err: error }, 'mail could not be taken; its sender is told to try again')
+    return new SmtpReply(451, '4.3.0 The message cannot be taken now; try again later')
+  }
+
+  function watch(socket: Socket): void {
+    sockets.add(socket)
+    const timer = options.lifetimeMs === undefined ? undefined : setTimeout(() => socket.destroy(), options.lifetimeMs)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      sockets.delete(socket)
+    })
+  }
+
+  await bind(smtp, options)
+  let closing: Promise<void> | undefined
+  return {
+    host,
+    port: addressOf(smtp).port || port,
+    close(deadlineMs) {
+      closing ??= close(deadlineMs)
+      return closing
+    },
+  }
+
+  async function close(deadlineMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => smtp.close(resolve))
+    await settledWithin([...messages], deadlineMs)
+    for (const socket of sockets) socket.destroySoon()
+    await closed
+  }
+}
+
+type Connection = { _parseAddressCommand(name: string, command: string | Buffer): unknown }
+
+/**
+ * Has `RCPT TO:<postmaster>`, without a domain and in any letter case, mean the postmaster of this host. Source: RFC
+ * 5321 §4.5.1. smtp-server refuses every address without a domain before it asks, so this changes the command that
+ * each connection parses.
+ */
+function takePostmaster(smtp: SMTPServer, hostname: string): void {
+  // The types do not know of this method. It puts the new connection last.
+  const server: SMTPServer & { connect?(socket: Socket, options: unknown): void } = smtp
+  const connect = server.connect?.bind(smtp)
+  if (connect === undefined) throw new Error('smtp-server has changed: it has no method "connect"')
+  server.connect = (socket, options) => {
+    connect(socket, options)
+    const connection: Connection = [...smtp.connections].at(-1)
+    const parse = connection._parseAddressCommand.bind(connection)
+    connection._parseAddressCommand = (name, command) =>
+      parse(name, command.toString().replace(/^(rcpt to\s*:\s*<postmaster)>/i, `$1@${hostname}>`))
+  }
+}
+
+type Session = { refusals: number; stream: SMTPServerDataStream | null }
+
+async function bind(smtp: SMTPServer, { host, port, portSetting }: SmtpListenerOptions): Promise<void> {
+  smtp.listen(port, host)
+  try {
+    await once(smtp.server, 'listening')
+  } catch (error) {
+    throw new OperatorError(
+      `cannot listen for mail on ${host}:${port} (${messageOf(error)}); give another port with ${portSetting}`,
+      { cause: error },
+    )
+  }
+}
+
+function addressOf({ server }: SMTPServer): AddressInfo {
+  return server.address() as AddressInfo
+}
+
+async function settledWithin(promises: readonly Promise<void>[], deadlineMs: number): Promise<void> {
+  const late = Promise.withResolvers<void>()
+  const timer = setTimeout(late.resolve, deadlineMs)
+  await Promise.race([Promise.allSettled(promises), late.promise])
+  clearTimeout(timer)
+}

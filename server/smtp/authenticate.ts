@@ -1,0 +1,46 @@
+import type { Line } from './connection.ts'
+import type { Reply } from './reply.ts'
+import { commandTimeoutMs } from './time-limits.ts'
+
+export type Credentials = { user: string; password: string }
+
+export type AuthRefusal = { reply: Reply | null; message: string }
+
+/**
+ * Logs in, by PLAIN (RFC 4616) or, where that is not offered, by LOGIN. The line must be secure. Answers null
+ * when that was accepted. Throws LineError.
+ *
+ * @param offered The mechanisms, as the parameters of AUTH in the answer to EHLO.
+ */
+export async function authenticate(line: Line, offered: string, credentials: Credentials): Promise<AuthRefusal | null> {
+  const mechanisms = offered.toUpperCase().split(/\s+/)
+  if (mechanisms.includes('PLAIN')) return judged(await plain(line, credentials))
+  if (mechanisms.includes('LOGIN')) return judged(await login(line, credentials))
+  return { reply: null, message: 'The mail server offers neither AUTH PLAIN nor AUTH LOGIN.' }
+}
+
+function plain(line: Line, { user, password }: Credentials): Promise<Reply> {
+  return ask(line, `AUTH PLAIN ${base64(`\0${user}\0${password}`)}`)
+}
+
+async function login(line: Line, { user, password }: Credentials): Promise<Reply> {
+  for (const step of ['AUTH LOGIN', base64(user)]) {
+    const answer = await ask(line, step)
+    if (answer.code !== 334) return answer
+  }
+  return ask(line, base64(password))
+}
+
+function ask(line: Line, text: string): Promise<Reply> {
+  line.send(`${text}\r\n`)
+  return line.reply(commandTimeoutMs)
+}
+
+function judged(reply: Reply): AuthRefusal | null {
+  if (reply.code === 235) return null
+  return { reply, message: 'The mail server refused the user or the password.' }
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64')
+}

@@ -1,0 +1,250 @@
+import type { StartTimer } from '../lib/timer.ts'
+import { brokenOff, LineError } from './connection.ts'
+import { dataOf, noData } from './data.ts'
+import { type EnvelopeOptions, envelopeOf, type Letter, type Unsendable } from './envelope.ts'
+import type { Reply } from './reply.ts'
+import { isTooManyRecipients } from './reply-rules.ts'
+import type { Session } from './session.ts'
+import {
+  blockTimeoutMs,
+  commandTimeoutMs,
+  conversationTimeoutMs,
+  finalTimeoutMs,
+  finalTimeoutOnStopMs,
+} from './time-limits.ts'
+
+export type ConversationStage = 'mail' | 'rcpt' | 'data' | 'message'
+
+/** What a server said of one recipient, or how the line broke before it said it. */
+export type Answer =
+  | { kind: 'taken'; reply: Reply }
+  | { kind: 'refused'; stage: ConversationStage; reply: Reply }
+  /** Never asked for: this server cannot take it. */
+  | { kind: 'unsendable'; why: Unsendable }
+  /** `isWhole`: the message had been sent with its end, and may have been taken. */
+  | { kind: 'broken'; stage: ConversationStage; error: LineError; isWhole: boolean }
+
+export type ConversationResult = {
+  /** In the order of the recipients. */
+  answers: readonly Answer[]
+  /** Whether the session is ready for another. */
+  isReusable: boolean
+  /**
+   * Whether the session was over before it began: the server had closed it, or said so, before it answered
+   * anything. On a session that was kept it tells nothing of the message.
+   */
+  isStale: boolean
+}
+
+export type ConversationOptions = EnvelopeOptions & { startTimer: StartTimer }
+
+/**
+ * One message in one session (RFC 5321 §3.3), with as few round trips as the server allows (RFC 2920): the
+ * envelope with DATA, then the message. Recipients that are too many for one transaction go in the next.
+ * After `conversationTimeoutMs` no other begins, and what is not sent whole is given up.
+ *
+ * `signal` breaks it off at once; once the message is sent whole, its answer is waited for a little longer.
+ * Never throws.
+ */
+export async function converse(
+  session: Session,
+  letter: Letter,
+  options: ConversationOptions,
+  signal: AbortSignal,
+): Promise<ConversationResult> {
+  const answers = new Map<number, Answer>()
+  let rest = letter.recipients.map((_, index) => index)
+  let current: Transaction | null = null
+  let isLate = false
+  const timeoutMs = conversationTimeoutMs(letter.message.length)
+  const stopTimer = options.startTimer(() => {
+    isLate = true
+    current?.giveUp(timeoutMs)
+  }, timeoutMs)
+  try {
+    for (let isFirst = true; ; isFirst = false) {
+      const recipients = rest.flatMap((index) => letter.recipients[index] ?? [])
+      current = new Transaction(session, { ...letter, recipients }, options)
+      const result = await current.run(signal)
+      rest.forEach((index, place) => {
+        const answer = result.answers[place]
+        if (answer !== undefined) answers.set(index, answer)
+      })
+      const isProgress = result.answers.some(({ kind }) => kind === 'taken')
+      rest = rest.filter((_, place) => isLeftOver(result.answers[place]))
+      if (rest.length === 0 || !isProgress || !result.isReusable || isLate || signal.aborted) {
+        return {
+          answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []),
+          isReusable: result.isReusable,
+          // After the first transaction it did answer, and may have taken the message for some.
+          isStale: isFirst && result.isStale,
+        }
+      }
+    }
+  } finally {
+    stopTimer()
+  }
+}
+
+function isLeftOver(answer: Answer | undefined): boolean {
+  return answer?.kind === 'refused' && answer.stage === 'rcpt' && isTooManyRecipients(answer.reply)
+}
+
+/** How far one transaction came. */
+class Transaction {
+  readonly #session: Session
+  readonly #options: ConversationOptions
+  readonly #message: Buffer
+  readonly #mail: string
+  /** For each recipient: RCPT, or why there is none. */
+  readonly #recipients: readonly (string | Unsendable)[]
+  readonly #rcptReplies: Reply[] = []
+  #mailReply: Reply | null = null
+  #dataReply: Reply | null = null
+  #finalReply: Reply | null = null
+  #isWhole = false
+  /** The last 421: the server is closing. */
+  #farewell: Reply | null = null
+
+  constructor(session: Session, letter: Letter, options: ConversationOptions) {
+    const envelope = envelopeOf(letter, session.extensions, options)
+    this.#session = session
+    this.#options = options
+    this.#message = letter.message
+    this.#mail = envelope.mail
+    this.#recipients = envelope.recipients
+  }
+
+  async run(signal: AbortSignal): Promise<ConversationResult> {
+    const { line } = this.#session
+    const timers: (() => void)[] = []
+    const abort = () => {
+      if (!this.#isWhole) line.fail(brokenOff())
+      else timers.push(this.#options.startTimer(() => line.fail(brokenOff()), finalTimeoutOnStopMs))
+    }
+    signal.addEventListener('abort', abort)
+    if (signal.aborted) abort()
+    try {
+      await this.#talk()
+      await this.#reset()
+    } catch (error) {
+      if (!(error instanceof LineError)) throw error
+    } finally {
+      signal.removeEventListener('abort', abort)
+      for (const stopTimer of timers) stopTimer()
+    }
+    return {
+      answers: this.#answers(),
+      isReusable: line.error === null && this.#farewell === null,
+      isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && line.error !== null),
+    }
+  }
+
+  /** Ends it, unless the message is sent whole: then its answer has a time of its own. */
+  giveUp(timeoutMs: number): void {
+    if (this.#isWhole) return
+    const minutes = Math.round(timeoutMs / 60_000)
+    const message = `The mail server did not take the message within ${minutes} minutes.`
+    this.#session.line.fail(new LineError('timed-out', message))
+  }
+
+  async #talk(): Promise<void> {
+    const commands = this.#recipients.filter((command) => typeof command === 'string')
+    if (commands.length === 0) return
+    const isPipelined = this.#session.extensions.has('PIPELINING')
+    if (isPipelined) this.#session.line.send(`${[this.#mail, ...commands, 'DATA'].join('\r\n')}\r\n`)
+    const ask = (command: string) => {
+      if (!isPipelined) this.#session.line.send(`${command}\r\n`)
+      return this.#reply(commandTimeoutMs)
+    }
+
+    this.#mailReply = await ask(this.#mail)
+    if (!isPipelined && !isPositive(this.#mailReply)) return
+    for (const command of commands) this.#rcptReplies.push(await ask(command))
+    const isTaken = isPositive(this.#mailReply) && this.#rcptReplies.some(isPositive)
+    if (!isPipelined && !isTaken) return
+    this.#dataReply = await ask('DATA')
+    // Whether it waits for the message now, nobody knows.
+    if (this.#dataReply.code < 400 && this.#dataReply.code !== 354) throw this.#fail('It answered DATA wrongly.')
+    if (this.#dataReply.code !== 354) return
+    if (isTaken) await this.#sendMessage()
+    else await this.#sendNothing()
+  }
+
+  async #sendMessage(): Promise<void> {
+    const { line } = this.#session
+    try {
+      await line.transfer(dataOf(this.#message), blockTimeoutMs)
+      this.#isWhole = true
+    } catch (error) {
+      // It may have refused the message before it had all of it, and hung up.
+      const early = line.takeUnread()
+      if (early !== null && !isPositive(early)) this.#finalReply = early
+      throw error
+    }
+    this.#finalReply = await this.#reply(finalTimeoutMs)
+  }
+
+  /** A server that takes data for nobody is sent none (RFC 2920 §3.1). */
+  async #sendNothing(): Promise<void> {
+    this.#session.line.send(noData)
+    await this.#reply(commandTimeoutMs)
+  }
+
+  /** Ends a transaction that was begun and did not end by itself, so that another can begin. */
+  async #reset(): Promise<void> {
+    if (this.#mailReply === null || !isPositive(this.#mailReply) || this.#finalReply !== null) return
+    if (this.#farewell !== null) return
+    this.#session.line.send('RSET\r\n')
+    const reply = await this.#session.line.reply(commandTimeoutMs)
+    if (!isPositive(reply)) this.#fail('It answered RSET wrongly.')
+  }
+
+  #fail(why: string): LineError {
+    const error = new LineError('invalid-reply', `The mail server does not keep to SMTP. ${why}`)
+    this.#session.line.fail(error)
+    return error
+  }
+
+  async #reply(timeoutMs: number): Promise<Reply> {
+    const reply = await this.#session.line.reply(timeoutMs)
+    if (reply.code === 421) this.#farewell = reply
+    return reply
+  }
+
+  #answers(): Answer[] {
+    let asked = 0
+    return this.#recipients.map((command) => {
+      if (typeof command !== 'string') return { kind: 'unsendable', why: command }
+      const rcptReply = this.#rcptReplies[asked] ?? null
+      asked += 1
+      return this.#answerTo(rcptReply)
+    })
+  }
+
+  #answerTo(rcptReply: Reply | null): Answer {
+    const steps: { stage: ConversationStage; reply: Reply | null; isGood: (reply: Reply) => boolean }[] = [
+      { stage: 'mail', reply: this.#mailReply, isGood: isPositive },
+      { stage: 'rcpt', reply: rcptReply, isGood: isPositive },
+      { stage: 'data', reply: this.#dataReply, isGood: ({ code }) => code === 354 },
+    ]
+    for (const { stage, reply, isGood } of steps) {
+      if (reply === null) return this.#broken(stage)
+      if (!isGood(reply)) return { kind: 'refused', stage, reply }
+    }
+    if (this.#finalReply === null) return this.#broken('message')
+    if (isPositive(this.#finalReply)) return { kind: 'taken', reply: this.#finalReply }
+    return { kind: 'refused', stage: 'message', reply: this.#finalReply }
+  }
+
+  #broken(stage: ConversationStage): Answer {
+    // That the server is closing says more than that it did.
+    if (this.#farewell !== null) return { kind: 'refused', stage, reply: this.#farewell }
+    return { kind: 'broken', stage, error: this.#session.line.error ?? brokenOff(), isWhole: this.#isWhole }
+  }
+}
+
+/** Whether a command was done. Source: RFC 5321 §4.2.1. */
+function isPositive({ code }: Reply): boolean {
+  return code >= 200 && code < 300
+}

@@ -1,0 +1,40 @@
+import { type ConversationOptions, converse } from './conversation.ts'
+import type { Letter } from './envelope.ts'
+import { outcomesOf } from './outcome.ts'
+import type { Pool, PoolTarget } from './pool.ts'
+import type { Outcome } from './transport.ts'
+
+export type DeliverMeans = { pool: Pool; options: ConversationOptions }
+
+export type Delivery = {
+  target: PoolTarget
+  letter: Letter
+  /** Whether the server is the recipients' own. */
+  isFinal: boolean
+}
+
+/**
+ * Hands a message to one host, over a session that is kept or a new one. A session that the server had ended
+ * meanwhile is replaced once. Throws SessionError when the host cannot be talked to.
+ */
+export async function deliver(delivery: Delivery, means: DeliverMeans, signal: AbortSignal): Promise<Outcome[]> {
+  const first = await attempt(delivery, means, { signal, fresh: false })
+  if (!first.isStale || signal.aborted) return first.outcomes
+  return (await attempt(delivery, means, { signal, fresh: true })).outcomes
+}
+
+async function attempt(
+  { target, letter, isFinal }: Delivery,
+  { pool, options }: DeliverMeans,
+  { signal, fresh }: { signal: AbortSignal; fresh: boolean },
+): Promise<{ outcomes: Outcome[]; isStale: boolean }> {
+  const held = await pool.hold(target, signal, { fresh })
+  const result = await converse(held.session, letter, options, signal)
+  const outcomes = outcomesOf(result.answers, target.name, isFinal)
+  const isStale = held.isReused && result.isStale
+  held.release({
+    isReusable: result.isReusable,
+    congested: !isStale && outcomes.some((outcome) => outcome.kind === 'deferred' && outcome.congested),
+  })
+  return { outcomes, isStale }
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '../lib/clock.ts'
+import { BoundedMap } from './bounded-map.ts'
+import type { MtaSts } from './mta-sts.ts'
+import { allowsHost } from './mta-sts-policy.ts'
+import { findMailHosts, type MailHosts, type MailResolver } from './mx.ts'
+
+/** Who takes the mail of a domain, and whether only over verified TLS. */
+export type Destination = MailHosts & { mustVerify: boolean }
+
+export type Destinations = {
+  /** Asked of the DNS, or remembered from a moment ago. Never rejects. */
+  of(domain: string): Promise<Destination>
+  /** What is remembered; null: nothing. */
+  known(domain: string): Destination | null
+}
+
+/** Milliseconds an answer is believed: as long as many records say, and short enough to see a change. */
+const rememberedMs = 300_000
+const maxRemembered = 10_000
+
+type Entry = { at: number; asked: Promise<Destination>; destination: Destination | null }
+
+export function createDestinations(resolver: MailResolver, mtaSts: MtaSts, clock: Clock): Destinations {
+  const entries = new BoundedMap<string, Entry>(maxRemembered)
+
+  function fresh(domain: string): Entry | null {
+    const entry = entries.get(domain)
+    return entry !== undefined && clock.now().getTime() - entry.at < rememberedMs ? entry : null
+  }
+
+  async function ask(domain: string): Promise<Destination> {
+    const [found, policy] = await Promise.all([findMailHosts(resolver, domain), mtaSts.policyOf(domain)])
+    if (found.kind !== 'hosts' || policy?.mode !== 'enforce') return { ...found, mustVerify: false }
+    const hosts = found.hosts.filter(({ name }) => allowsHost(policy, name))
+    if (hosts.length > 0) return { kind: 'hosts', hosts, mustVerify: true }
+    const reason = 'The MTA-STS policy of the domain allows none of its mail servers.'
+    return { kind: 'unknown', reason, unusable: false, mustVerify: true }
+  }
+
+  return {
+    of(domain) {
+      const old = fresh(domain)
+      if (old !== null) return old.asked
+      const entry: Entry = { at: clock.now().getTime(), asked: ask(domain), destination: null }
+      entries.set(domain, entry)
+      void entry.asked.then((destination) => {
+        entry.destination = destination
+        // What the DNS did not say is asked again the next time.
+        if (destination.kind === 'unknown' && entries.get(domain) === entry) entries.delete(domain)
+      })
+      return entry.asked
+    },
+    known: (domain) => fresh(domain)?.destination ?? null,
+  }
+}

@@ -1,0 +1,397 @@
+import type { Clock } from '../lib/clock.ts'
+import type { StartTimer } from '../lib/timer.ts'
+import { brokenOff } from './connection.ts'
+import { allowedConnections, type Pace, slowedPace } from './pace.ts'
+import { openSession, type Session, SessionError, type SessionMeans, type SessionTarget } from './session.ts'
+import { countOne, perSecond, type Throughput } from './throughput.ts'
+import { quitTimeoutMs } from './time-limits.ts'
+import { unlessAborted } from './unless-aborted.ts'
+
+/** Milliseconds that a connection is kept without use. */
+const idleTimeoutMs = 10_000
+/** Hosts whose pace is remembered while nothing is under way to them. */
+const maxRemembered = 10_000
+
+/** A host to talk to. */
+export type PoolTarget = Omit<SessionTarget, 'address'> & {
+  /** Its addresses in the order to try them; asked for when a connection is to be opened. Rejects with SessionError. */
+  addresses(): Promise<readonly string[]>
+  /**
+   * Milliseconds it is left alone for after it could not be talked to, the so-manieth time on end; whoever wants
+   * it then is told so at once. 0: not.
+   */
+  restAfter(error: SessionError, times: number): number
+}
+
+export type PoolLimits = {
+  /** In all. */
+  connections: number
+  connectionsPerHost: number
+  messagesPerConnection: number
+}
+
+export type PoolOptions = { limits: PoolLimits; means: SessionMeans; clock: Clock; startTimer: StartTimer }
+
+/** A session that is held for one conversation. */
+export type Held = {
+  session: Session
+  /** Whether it has served before, so that the server may have ended it meanwhile. */
+  isReused: boolean
+  /** Gives it back. `congested`: the host asked for fewer or slower messages. */
+  release(result: { isReusable: boolean; congested: boolean }): void
+}
+
+type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
+
+type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(error: SessionError): void }
+
+type Host = {
+  open: number
+  /** Of the open ones, those with a session: in use or kept. */
+  working: number
+  waiting: number
+  idle: Kept[]
+  pace: Pace | null
+  throughput: Throughput
+  /** Whether the last attempt to reach it failed. */
+  isAway: boolean
+  /** Why nobody is let through to it for now; null: they are. */
+  rest: { error: SessionError; until: Date; times: number } | null
+}
+
+/**
+ * The connections to all hosts: some for each host, fewer while it asks for less, so many messages on each,
+ * closed when they are not needed. Who finds none free waits, first come, first served.
+ */
+export class Pool {
+  readonly #options: PoolOptions
+  readonly #hosts = new Map<string, Host>()
+  readonly #queue = new Set<Waiting>()
+  readonly #farewells = new Set<Promise<void>>()
+  #open = 0
+  #isServing = false
+  #mustServe = false
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /**
+   * How many conversations with a host may be begun now, beside those that run or wait: twice as many as run
+   * at once, and for a host that is quick, and asks for nothing less, as many as it has lately done in a second.
+   * For one that rests, as for any other: none of them takes time.
+   */
+  roomFor(name: string): number {
+    const host = this.#hosts.get(name)
+    const enough = 2 * (this.#restOf(name) === null ? this.#allowed(name) : this.#options.limits.connectionsPerHost)
+    if (host === undefined) return enough
+    const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#options.clock.now())
+    return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
+  }
+
+  /** Whether a host is left alone for now, since it could not be talked to. */
+  isResting(name: string): boolean {
+    return this.#restOf(name) !== null
+  }
+
+  /**
+   * A session with the first address of the target that gives one, when there is room. `fresh`: none that was
+   * used before. A host that takes no further connection while others work is waited for until one of those is
+   * free. Throws SessionError with the reason of the last address, at once while the host rests because of it;
+   * `signal` ends the wait.
+   */
+  async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<Held> {
+    for (;;) {
+      const held = await this.#take(target, signal, fresh)
+      if (held !== null) return held
+    }
+  }
+
+  /** Null: the host takes no further connection, and there are others. */
+  async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Held | null> {
+    const kept = await this.#turn(target, signal, fresh)
+    if (kept !== null) return this.#held(kept)
+    const begunAt = this.#options.clock.now()
+    try {
+      const session = await this.#openAny(target, signal)
+      const host = this.#hostOf(target.name)
+      host.isAway = false
+      host.rest = null
+      host.working += 1
+      return this.#held({ session, target, messages: 0, stopTimer: null })
+    } catch (error) {
+      if (!signal.aborted && !this.#isClosed && this.#isFull(target.name, error)) {
+        this.#freePlace(target.name)
+        return null
+      }
+      if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
+      else if (!signal.aborted) this.#hostOf(target.name).isAway = true
+      if (error instanceof SessionError && !signal.aborted) this.#letRest(target, error)
+      this.#freePlace(target.name)
+      throw error
+    }
+  }
+
+  /**
+   * Whether a host may only have taken no further connection. It gets no more than work with it now; where others are
+   * still being opened, those tell.
+   */
+  #isFull(name: string, error: unknown): boolean {
+    const host = this.#hostOf(name)
+    if (host.open <= 1 || !(error instanceof SessionError) || !isOfConnection(error)) return false
+    if (host.working === 0) host.isAway = true
+    else host.pace = { connections: host.working, cutAt: this.#options.clock.now() }
+    return true
+  }
+
+  /** Takes leave of all servers; who waits is told that the service stops. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
+    for (const host of this.#hosts.values()) {
+      for (const kept of [...host.idle]) this.#dismiss(kept)
+    }
+    await Promise.all(this.#farewells)
+  }
+
+  /** Waits for a place: one with a session that is kept, or an empty one. */
+  #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
+    const host = this.#hostOf(target.name)
+    const abort = () => waiting.refuse(stopped(target.name))
+    const leave = () => {
+      signal.removeEventListener('abort', abort)
+      this.#queue.delete(waiting)
+      host.waiting -= 1
+    }
+    const waiting: Waiting = {
+      target,
+      fresh,
+      serve(kept) {
+        leave()
+        resolve(kept)
+      },
+      refuse: (error) => {
+        leave()
+        this.#forget(target.name)
+        reject(error)
+      },
+    }
+    host.waiting += 1
+    this.#queue.add(waiting)
+    signal.addEventListener('abort', abort)
+    const rest = this.#restOf(target.name)
+    if (signal.aborted || this.#isClosed) abort()
+    else if (rest !== null) waiting.refuse(rest.error)
+    else this.#serve()
+    return promise
+  }
+
+  /** Gives places to those who wait, in their order, as far as there are any. */
+  #serve(): void {
+    this.#mustServe = true
+    if (this.#isServing) return
+    this.#isServing = true
+    while (this.#mustServe) {
+      // Making a place may free another.
+      this.#mustServe = false
+      for (const waiting of this.#queue) {
+        const place = this.#placeFor(waiting)
+        if (place !== 'none') waiting.serve(place)
+      }
+    }
+    this.#isServing = false
+  }
+
+  #placeFor({ target, fresh }: Waiting): Kept | null | 'none' {
+    const host = this.#hostOf(target.name)
+    const busy = host.open - host.idle.length
+    if (busy >= this.#allowed(target.name)) return 'none'
+    const kept = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
+    if (kept !== undefined) {
+      this.#takeIdle(host, kept)
+      return kept
+    }
+    const other = host.idle[0]
+    if (host.open >= this.#allowed(target.name) && other !== undefined) this.#dismiss(other)
+    else if (this.#open >= this.#options.limits.connections) this.#dismissOne()
+    // The place is free when the server has been taken leave of.
+    if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
+    host.open += 1
+    this.#open += 1
+    return null
+  }
+
+  async #openAny(target: PoolTarget, signal: AbortSignal): Promise<Session> {
+    const { addresses: addressesOf, ...rest } = target
+    const addresses = await unlessAborted(addressesOf(), signal, () => stopped(target.name))
+    let last = new SessionError({
+      stage: 'connect',
+      reply: null,
+      host: target.name,
+      message: 'The mail server has no address.',
+    })
+    for (const address of addresses) {
+      try {
+        return await openSession({ ...rest, address }, this.#options.means, signal)
+      } catch (error) {
+        if (!(error instanceof SessionError) || signal.aborted) throw error
+        last = error
+      }
+    }
+    throw last
+  }
+
+  #held(kept: Kept): Held {
+    const begunAt = this.#options.clock.now()
+    const { target, session } = kept
+    return {
+      session,
+      isReused: kept.messages > 0,
+      release: ({ isReusable, congested }) => {
+        kept.messages += 1
+        countOne(this.#hostOf(target.name).throughput, this.#options.clock.now())
+        if (congested) this.#slow(target.name, begunAt)
+        if (isReusable && session.line.error === null && this.#mayKeep(kept)) this.#keep(kept)
+        else this.#leave(kept, isReusable)
+        this.#serve()
+      },
+    }
+  }
+
+  #mayKeep({ messages, target }: Kept): boolean {
+    const { limits } = this.#options
+    const { open } = this.#hostOf(target.name)
+    return !this.#isClosed && messages < limits.messagesPerConnection && open <= this.#allowed(target.name)
+  }
+
+  #keep(kept: Kept): void {
+    const { startTimer } = this.#options
+    kept.stopTimer = startTimer(() => this.#dismiss(kept), idleTimeoutMs)
+    // Whatever a server says unasked, it means to end the session.
+    kept.session.line.onUnexpected(() => this.#dismiss(kept))
+    this.#hostOf(kept.target.name).idle.push(kept)
+  }
+
+  #takeIdle(host: Host, kept: Kept): void {
+    kept.stopTimer?.()
+    kept.session.line.onUnexpected(null)
+    host.idle.splice(host.idle.indexOf(kept), 1)
+  }
+
+  /** Ends a session that is kept. */
+  #dismiss(kept: Kept): void {
+    this.#takeIdle(this.#hostOf(kept.target.name), kept)
+    this.#leave(kept, true)
+  }
+
+  #dismissOne(): void {
+    for (const { idle } of this.#hosts.values()) {
+      const [first] = idle
+      if (first === undefined) continue
+      this.#dismiss(first)
+      return
+    }
+  }
+
+  /** Ends a session; its place is free when the connection has ended. */
+  #leave({ session, target }: Kept, politely: boolean): void {
+    this.#hostOf(target.name).working -= 1
+    if (!politely) session.line.fail(brokenOff())
+    if (session.line.error !== null) {
+      this.#freePlace(target.name)
+      return
+    }
+    const farewell = session.line.quit(quitTimeoutMs).then(() => {
+      this.#farewells.delete(farewell)
+      this.#freePlace(target.name)
+    })
+    this.#farewells.add(farewell)
+  }
+
+  #freePlace(name: string): void {
+    const host = this.#hostOf(name)
+    host.open -= 1
+    this.#open -= 1
+    this.#forget(name)
+    this.#serve()
+  }
+
+  /** Leaves a host alone that there is no other connection with, also for those who wait for it. */
+  #letRest(target: PoolTarget, error: SessionError): void {
+    const host = this.#hostOf(target.name)
+    const times = (host.rest?.times ?? 0) + 1
+    const restMs = target.restAfter(error, times)
+    if (restMs === 0 || host.open > 1) return
+    host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs), times }
+    for (const waiting of this.#queue) {
+      if (waiting.target.name === target.name) waiting.refuse(error)
+    }
+  }
+
+  #restOf(name: string): Host['rest'] {
+    const rest = this.#hosts.get(name)?.rest ?? null
+    return rest !== null && this.#options.clock.now() < rest.until ? rest : null
+  }
+
+  /** Forgets a host that nothing is under way to, unless it is given less than others. */
+  #forget(name: string): void {
+    const host = this.#hosts.get(name)
+    if (host === undefined || host.open > 0 || host.waiting > 0) return
+    const isUsual = !this.#isSlowed(name) && this.#restOf(name) === null
+    if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
+  }
+
+  /** How many connections a host may have now. */
+  #allowed(name: string): number {
+    const { limits, clock } = this.#options
+    const host = this.#hosts.get(name)
+    // One tells whether it is back.
+    if (host?.isAway) return 1
+    return allowedConnections(host?.pace ?? null, limits.connectionsPerHost, clock.now())
+  }
+
+  #isSlowed(name: string): boolean {
+    return this.#allowed(name) < this.#options.limits.connectionsPerHost
+  }
+
+  #slow(name: string, begunAt: Date): void {
+    const host = this.#hostOf(name)
+    const max = this.#options.limits.connectionsPerHost
+    host.pace = slowedPace(host.pace, { max, begunAt, now: this.#options.clock.now() })
+  }
+
+  #hostOf(name: string): Host {
+    const known = this.#hosts.get(name)
+    if (known !== undefined) return known
+    const host: Host = {
+      open: 0,
+      working: 0,
+      waiting: 0,
+      idle: [],
+      pace: null,
+      throughput: { second: 0, count: 0, before: 0 },
+      isAway: false,
+      rest: null,
+    }
+    this.#hosts.set(name, host)
+    return host
+  }
+}
+
+/** Whether an error can be of one connection alone: of its line, or a refusal for now before anything was said. */
+function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
+  if (isPermanent || (stage !== 'connect' && stage !== 'greeting' && stage !== 'ehlo')) return false
+  return reply === null || reply.code < 500
+}
+
+/** Whether a session that is kept may serve a target: to the same port, as secure as it is to be. */
+function suits({ session, target }: Kept, wanted: PoolTarget): boolean {
+  return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.line.isVerified)
+}
+
+function stopped(host: string): SessionError {
+  const cause = brokenOff()
+  return new SessionError({ stage: 'connect', reply: null, host, message: cause.message }, { cause })
+}

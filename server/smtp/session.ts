@@ -1,0 +1,204 @@
+import type { StartTimer } from '../lib/timer.ts'
+import { authenticate, type Credentials } from './authenticate.ts'
+import { brokenOff, Line, LineError, type TlsName } from './connection.ts'
+import type { Reply } from './reply.ts'
+import { commandTimeoutMs, connectTimeoutMs, greetingTimeoutMs, quitTimeoutMs, tlsTimeoutMs } from './time-limits.ts'
+
+/**
+ * How a connection is secured. `opportunistic`: by STARTTLS where it is offered, whatever the certificate,
+ * else in the clear (RFC 7435). `verified`: with a valid certificate or not at all. `implicit`: the same, from
+ * the first byte.
+ */
+export type TlsMode = 'opportunistic' | 'verified' | 'implicit'
+
+/** A server to talk to. */
+export type SessionTarget = {
+  /** Its name, or its address where it has none; as its certificate must have it. */
+  name: string
+  address: string
+  port: number
+  tls: TlsMode
+  /** Only ever told over TLS with a valid certificate. Null: none. */
+  credentials: Credentials | null
+}
+
+export type SessionMeans = {
+  /** What the service calls itself. */
+  hostname: string
+  startTimer: StartTimer
+  /** Authorities trusted beside the usual ones, PEM. */
+  ca: string | undefined
+}
+
+/** A server that has been greeted and is ready for messages. */
+export type Session = {
+  host: string
+  line: Line
+  /** What it offers: keywords in upper case, with their parameters. Source: RFC 5321 §4.1.1.1. */
+  extensions: ReadonlyMap<string, string>
+}
+
+export type SessionStage = 'connect' | 'greeting' | 'ehlo' | 'starttls' | 'auth'
+
+type SessionRefusal = {
+  stage: SessionStage
+  reply: Reply | null
+  host: string
+  message: string
+  /** Whether waiting does not help. Default: false. */
+  isPermanent?: boolean
+  /** Whether the reply may be of somebody on the way. Default: false. */
+  isForgeable?: boolean
+}
+
+/** A session that could not be opened: by a reply, or by the line. The message is a sentence for people. */
+export class SessionError extends Error {
+  override name = 'SessionError'
+  readonly stage: SessionStage
+  readonly reply: Reply | null
+  readonly host: string
+  /** Whether waiting does not help, as far as it is known without a reply. */
+  readonly isPermanent: boolean
+  /** Whether the reply came in the clear where TLS is demanded: anybody on the way may have said it (RFC 8461 §5.1). */
+  readonly isForgeable: boolean
+
+  constructor(refusal: SessionRefusal, options?: ErrorOptions) {
+    super(refusal.message, options)
+    this.stage = refusal.stage
+    this.reply = refusal.reply
+    this.host = refusal.host
+    this.isPermanent = refusal.isPermanent ?? false
+    this.isForgeable = refusal.isForgeable ?? false
+  }
+}
+
+/** Connects, greets and secures. Throws SessionError; `signal` breaks it off. */
+export async function openSession(target: SessionTarget, means: SessionMeans, signal: AbortSignal): Promise<Session> {
+  const first = new Opening(target, means, signal)
+  try {
+    return await first.open(true)
+  } catch (error) {
+    const isTlsBroken = error instanceof SessionError && error.stage === 'starttls'
+    if (target.tls !== 'opportunistic' || !isTlsBroken || signal.aborted) throw error
+    // Where it may be in the clear, broken TLS is no reason not to send (RFC 7435 §3).
+    return await new Opening(target, means, signal).open(false)
+  }
+}
+
+/** One attempt to open a session; knows how far it came. */
+class Opening {
+  readonly #target: SessionTarget
+  readonly #means: SessionMeans
+  readonly #signal: AbortSignal
+  #stage: SessionStage = 'connect'
+  #isForgeable: boolean
+
+  constructor(target: SessionTarget, means: SessionMeans, signal: AbortSignal) {
+    this.#target = target
+    this.#means = means
+    this.#signal = signal
+    this.#isForgeable = target.tls === 'verified'
+  }
+
+  async open(withTls: boolean): Promise<Session> {
+    const { address, port, tls } = this.#target
+    let line: Line | undefined
+    const abort = () => line?.fail(brokenOff())
+    try {
+      const implicitTls = tls === 'implicit' ? this.#tlsName() : null
+      line = await Line.connect(
+        { address, port, implicitTls, timeoutMs: connectTimeoutMs },
+        this.#means.startTimer,
+        this.#signal,
+      )
+      this.#signal.addEventListener('abort', abort)
+      return await this.#greet(line, withTls)
+    } catch (error) {
+      if (error instanceof SessionError) {
+        void line?.quit(quitTimeoutMs)
+        throw error
+      }
+      if (!(error instanceof LineError)) throw error
+      const { message } = error
+      throw new SessionError({ stage: this.#stage, reply: null, host: this.#target.name, message }, { cause: error })
+    } finally {
+      this.#signal.removeEventListener('abort', abort)
+    }
+  }
+
+  async #greet(line: Line, withTls: boolean): Promise<Session> {
+    this.#stage = 'greeting'
+    const greeting = await line.reply(greetingTimeoutMs)
+    if (greeting.code !== 220) throw this.#refused(greeting, 'The mail server does not take messages now.')
+    let extensions = await this.#hello(line)
+    if (withTls && this.#target.tls !== 'implicit' && (await this.#startTls(line, extensions))) {
+      this.#isForgeable = false
+      // What it offers is to be asked again (RFC 3207 §4.2).
+      extensions = await this.#hello(line)
+    }
+    await this.#authenticate(line, extensions)
+    return { host: this.#target.name, line, extensions }
+  }
+
+  async #hello(line: Line): Promise<ReadonlyMap<string, string>> {
+    this.#stage = 'ehlo'
+    line.send(`EHLO ${this.#means.hostname}\r\n`)
+    const answer = await line.reply(commandTimeoutMs)
+    if (answer.code === 250) return extensionsOf(answer)
+    // A server that knows no EHLO (RFC 5321 §3.2).
+    if (answer.code < 500) throw this.#refused(answer, 'The mail server refused the greeting.')
+    line.send(`HELO ${this.#means.hostname}\r\n`)
+    const plain = await line.reply(commandTimeoutMs)
+    if (plain.code !== 250) throw this.#refused(plain, 'The mail server refused the greeting.')
+    return new Map()
+  }
+
+  /** Whether the line is secured now. */
+  async #startTls(line: Line, extensions: ReadonlyMap<string, string>): Promise<boolean> {
+    this.#stage = 'starttls'
+    const isNeeded = this.#target.tls === 'verified'
+    if (!extensions.has('STARTTLS')) {
+      if (isNeeded) throw this.#refused(null, 'The mail server offers no secure connection, and one is demanded.')
+      return false
+    }
+    line.send('STARTTLS\r\n')
+    const answer = await line.reply(commandTimeoutMs)
+    if (answer.code === 220) {
+      await line.startTls(this.#tlsName(), tlsTimeoutMs)
+      return true
+    }
+    if (isNeeded) throw this.#refused(answer, 'The mail server refused a secure connection, and one is demanded.')
+    // It ends the connection, and with it what could be said in the clear (RFC 5321 §3.8).
+    if (answer.code === 421) throw this.#refused(answer, 'The mail server ended the connection instead of securing it.')
+    return false
+  }
+
+  async #authenticate(line: Line, extensions: ReadonlyMap<string, string>): Promise<void> {
+    const { credentials } = this.#target
+    if (credentials === null) return
+    this.#stage = 'auth'
+    if (!line.isVerified) throw this.#refused(null, 'The password is told over a secure connection only.')
+    const refusal = await authenticate(line, extensions.get('AUTH') ?? '', credentials)
+    if (refusal !== null) throw this.#refused(refusal.reply, refusal.message)
+  }
+
+  #tlsName(): TlsName {
+    const { name, tls } = this.#target
+    return { name, mustBeValid: tls !== 'opportunistic', ca: this.#means.ca }
+  }
+
+  #refused(reply: Reply | null, message: string): SessionError {
+    const isForgeable = this.#isForgeable
+    return new SessionError({ stage: this.#stage, reply, host: this.#target.name, message, isForgeable })
+  }
+}
+
+function extensionsOf(answer: Reply): ReadonlyMap<string, string> {
+  return new Map(
+    answer.lines.slice(1).map((line) => {
+      // Some write AUTH=PLAIN, as a draft of old did.
+      const [, keyword = '', parameters = ''] = /^([^\s=]*)[\s=]*(.*)$/s.exec(line) ?? []
+      return [keyword.toUpperCase(), parameters.trim()]
+    }),
+  )
+}

@@ -1,0 +1,146 @@
+import type { Clock } from '../lib/clock.ts'
+import { changeCount } from '../lib/count-map.ts'
+import { type StartTimer, startSystemTimer } from '../lib/timer.ts'
+import { resolveWithSystem } from '../network/name-resolution.ts'
+import type { DeliverMeans } from './deliver.ts'
+import { createDestinations } from './destinations.ts'
+import { createDirect } from './direct.ts'
+import { createMtaSts } from './mta-sts.ts'
+import type { MailResolver } from './mx.ts'
+import { Pool } from './pool.ts'
+import { createRelay, type RelayOptions } from './relay.ts'
+import type { RelayConfig } from './relay-url.ts'
+import { createRests, hostPauses, relayPauses } from './rests.ts'
+import type { Route } from './route.ts'
+import type { Transport } from './transport.ts'
+
+/** The settings of sending. */
+export type TransportConfig = {
+  /** What the service calls itself. */
+  hostname: string
+  /** Connections at most, in all. */
+  concurrency: number
+  connectionsPerHost: number
+  messagesPerConnection: number
+}
+
+/** Where messages go. */
+export type TransportKind =
+  | { kind: 'relay'; relay: RelayConfig; onUse?: RelayOptions['onUse'] }
+  /** To the sink in this process, by the port it listens on at 127.0.0.1. */
+  | { kind: 'capture'; port: () => number }
+  | { kind: 'direct'; direct: DirectMeans }
+
+export type DirectMeans = {
+  resolver: MailResolver
+  /** Whether mail servers may have addresses that are not public. */
+  allowPrivateNetworks: boolean
+  /** Of mail servers and of those of MTA-STS policies. Default: 25 and 443. */
+  ports?: { smtp: number; https: number }
+}
+
+export type TransportOptions = {
+  config: TransportConfig
+  to: TransportKind
+  clock: Clock
+  /** Whether relays are asked to tell of success, because there is somebody to listen. Default: false. */
+  successNotifications?: boolean
+  /** Told how many destinations cannot be used, whenever one is found so or used again. */
+  onUnusable?: (count: number) => void
+  /** Authorities trusted beside the usual ones, PEM. Default: none. */
+  ca?: string
+  /** Handed in, so that a test can let time pass. */
+  startTimer?: StartTimer
+}
+
+/** Conversations begun, for each connection there may be: the rest waits where it takes no memory. */
+const begunPerConnection = 4
+
+/** The way out for messages. Nothing is connected before the first. */
+export function createTransport(options: TransportOptions): Transport {
+  const { config, clock, startTimer = startSystemTimer } = options
+  const limits = {
+    connections: config.concurrency,
+    connectionsPerHost: config.connectionsPerHost,
+    messagesPerConnection: config.messagesPerConnection,
+  }
+  const session = { hostname: config.hostname, startTimer, ca: options.ca }
+  const pool = new Pool({ limits, means: session, clock, startTimer })
+  const route = routeOf(options, pool, startTimer)
+  const maxBegun = config.concurrency * begunPerConnection
+  /** How many are begun to each destination, and in all. */
+  const under = new Map<string, number>()
+  let begun = 0
+  const rests = createRests(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
+
+  function roomFor(destination: string): number {
+    const rest = rests.of(destination)
+    // One tells whether it can be used again.
+    if (rest !== null) return clock.now() < rest.until || under.has(destination) || begun >= maxBegun ? 0 : 1
+    const hosts = route.hostsOf(destination)
+    // Until it is known where a destination leads to, it is given little.
+    const room =
+      hosts.length === 0
+        ? config.connectionsPerHost - (under.get(destination) ?? 0)
+        : hosts.reduce((sum, host) => sum + pool.roomFor(host), 0)
+    return Math.max(0, Math.min(room, maxBegun - begun))
+  }
+
+  function count(destination: string, change: 1 | -1): void {
+    begun += change
+    changeCount(under, destination, change)
+  }
+
+  return {
+    destinationOf: (domain) => route.destinationOf(domain),
+    only: route.only,
+    unusable(destination) {
+      const rest = rests.of(destination)
+      if (rest === null) return null
+      const soon = new Date(clock.now().getTime() + hostPauses.firstMs)
+      // It is being tried, or about to be.
+      return rest.until < soon ? { ...rest, until: soon } : rest
+    },
+    room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
+    roomFor,
+    async send({ destination, ...letter }, signal) {
+      count(destination, 1)
+      const before = rests.of(destination)
+      try {
+        const outcomes = await route.send(destination, letter, signal)
+        // What we broke off tells nothing of it.
+        if (!signal.aborted) rests.note(destination, before, outcomes)
+        return outcomes
+      } finally {
+        count(destination, -1)
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+function routeOf(options: TransportOptions, pool: Pool, startTimer: StartTimer): Route {
+  const { to } = options
+  const successNotifications = to.kind === 'relay' && (options.successNotifications ?? false)
+  const means = { pool, options: { startTimer, successNotifications } }
+  const resolve = resolveWithSystem
+  switch (to.kind) {
+    case 'relay':
+      return createRelay({ relay: () => to.relay, isFinal: false, onUse: to.onUse, resolve, means })
+    case 'direct':
+      return directTo(to.direct, options, means)
+    case 'capture':
+      return createRelay({ relay: () => sink(to.port()), isFinal: true, resolve, means })
+  }
+}
+
+function directTo(direct: DirectMeans, { clock, ca }: TransportOptions, means: DeliverMeans): Route {
+  const { resolver, allowPrivateNetworks: allowPrivate, ports = { smtp: 25, https: 443 } } = direct
+  const mtaSts = createMtaSts({ resolver, clock, allowPrivate, ca, port: ports.https })
+  const destinations = createDestinations(resolver, mtaSts, clock)
+  return createDirect({ destinations, resolver, allowPrivate, port: ports.smtp, means })
+}
+
+function sink(port: number): RelayConfig {
+  return { host: '127.0.0.1', port, tls: 'opportunistic', credentials: null }
+}

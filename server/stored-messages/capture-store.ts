@@ -1,0 +1,111 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Db } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { startLoop } from '../lib/loop.ts'
+import { newId } from '../shared/ids.ts'
+import type { ReceivedMessage } from '../smtp-listener/listener.ts'
+import { insertCaptured, type NewCapturedMessage } from './captured-queries.ts'
+import { deleteOlderMessages } from './queries.ts'
+
+/** Captured messages that are kept of each account; older ones go, in the background. */
+export const keptPerAccount = 1_000
+
+/** Where captured messages are kept. */
+export type CaptureStore = {
+  /** Resolves when the message is committed. What comes while others are written is written with one statement. */
+  add(message: ReceivedMessage): Promise<void>
+  /** Ends the deleting. Whatever is added must have been awaited. */
+  close(): Promise<void>
+}
+
+export type CaptureStoreOptions = {
+  db: Db
+  clock: Clock
+  /** Reads the identifier of an email out of a return path of ours. */
+  readReturnPath: (address: string) => string | null
+  /** Told when the deleting failed; it is tried again. */
+  onError: (error: unknown) => void
+  /** Default: `keptPerAccount`. */
+  keep?: number
+}
+
+/** Of one statement. A single message may be larger. */
+const batchBytes = 8 * 1_048_576
+const batchMessages = 500
+/** How many messages more than it keeps an account may have before they are deleted. */
+const slack = 100
+const pruneIntervalMs = 60_000
+
+type Waiting = { message: NewCapturedMessage; resolve: () => void; reject: (error: unknown) => void }
+
+export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
+  const { db, clock, keep = keptPerAccount } = options
+  const waiting: Waiting[] = []
+  let isWriting = false
+  /** What was added for each account since its older messages were deleted. */
+  const added = new Map<string | null, number>()
+
+  const prune = startLoop({
+    intervalMs: pruneIntervalMs,
+    onError: options.onError,
+    async run() {
+      for (const [accountId, number] of [...added]) {
+        await deleteOlderMessages(db, 'captured_messages', accountId, keep)
+        const since = (added.get(accountId) ?? 0) - number
+        if (since > 0) added.set(accountId, since)
+        else added.delete(accountId)
+      }
+      return false
+    },
+  })
+
+  function count(accountId: string | null): void {
+    const number = (added.get(accountId) ?? 0) + 1
+    added.set(accountId, number)
+    if (number >= slack) prune.wake()
+  }
+
+  async function write(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const rows = await insertCaptured(
+        db,
+        batch.map(({ message }) => message),
+      )
+      for (const { accountId } of rows) count(accountId)
+      for (const { resolve } of batch) resolve()
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  async function writeAll(): Promise<void> {
+    if (isWriting) return
+    isWriting = true
+    while (waiting.length > 0) {
+      // So that what comes in at the same moment is written together.
+      await nextTurn()
+      await write(waiting.splice(0, lengthOfBatch(waiting)))
+    }
+    isWriting = false
+  }
+
+  return {
+    async add({ mailFrom, recipients, content }) {
+      const at = clock.now()
+      const emailId = options.readReturnPath(mailFrom)
+      const message = { id: newId('capturedMessage', at), emailId, mailFrom, recipients, content, at }
+      const written = new Promise<void>((resolve, reject) => waiting.push({ message, resolve, reject }))
+      await Promise.all([written, writeAll()])
+    },
+    close: () => prune.stop(),
+  }
+}
+
+function lengthOfBatch(waiting: readonly Waiting[]): number {
+  let bytes = 0
+  const beyond = waiting.findIndex(({ message }, index) => {
+    bytes += message.content.length
+    return index > 0 && (bytes > batchBytes || index === batchMessages)
+  })
+  return beyond === -1 ? waiting.length : beyond
+}

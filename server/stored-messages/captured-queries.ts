@@ -1,0 +1,54 @@
+import { sql } from 'kysely'
+import type { Db } from '../database/connection.ts'
+
+export type NewCapturedMessage = {
+  id: string
+  /** What its return path says. */
+  emailId: string | null
+  mailFrom: string
+  recipients: readonly string[]
+  content: Buffer
+  at: Date
+}
+
+/**
+ * Keeps messages with one statement, each for the account and the mode of its email. What another program sends
+ * is live, and of the first account, which is the operator's. Returns whose they are.
+ *
+ * All contents are one parameter, since one of bytes is sent as it is, but an array of them as text.
+ */
+export async function insertCaptured(
+  db: Db,
+  messages: readonly NewCapturedMessage[],
+): Promise<{ accountId: string | null }[]> {
+  const sizes = messages.map(({ content }) => content.length)
+  const starts: number[] = []
+  // PostgreSQL counts from 1.
+  let next = 1
+  for (const size of sizes) {
+    starts.push(next)
+    next += size
+  }
+  const contents = Buffer.concat(messages.map(({ content }) => content))
+  const { rows } = await sql<{ accountId: string | null }>`
+    INSERT INTO captured_messages (id, account_id, mode, email_id, mail_from, recipients, content, created_at)
+    SELECT m.id,
+      CASE WHEN m.email_id IS NULL THEN (SELECT id FROM accounts ORDER BY id LIMIT 1)
+        ELSE e.account_id END,
+      coalesce(e.mode, 'live'), m.email_id, m.mail_from,
+      ARRAY(SELECT jsonb_array_elements_text(m.recipients)), substring(${contents}::bytea FROM m.start FOR m.size), m.at
+    FROM unnest(
+      ${messages.map(({ id }) => id)}::text[],
+      ${messages.map(({ emailId }) => emailId)}::text[],
+      ${messages.map(({ mailFrom }) => mailFrom)}::text[],
+      ${messages.map(({ recipients }) => JSON.stringify(recipients))}::jsonb[],
+      ${starts}::integer[],
+      ${sizes}::integer[],
+      ${messages.map(({ at }) => at)}::timestamptz[]
+    ) AS m (id, email_id, mail_from, recipients, start, size, at)
+    -- One by one along the key, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT account_id, mode FROM emails WHERE id = m.email_id OFFSET 0) e ON true
+    RETURNING account_id AS "accountId"
+  `.execute(db)
+  return rows
+}

@@ -1,0 +1,47 @@
+import type { Logger } from 'pino'
+import type { Db } from '../database/connection.ts'
+import type { Fact } from '../email-delivery/outcomes.ts'
+import { recordFacts } from '../email-delivery/record.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { MailTokens } from '../message/tokens.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { createMailLinks, type MailLinks, type MailLinksOptions } from './tracking.ts'
+import { startVisitRecorder } from './visits.ts'
+
+export type TrackingOptions = {
+  db: Db
+  clock: Clock
+  outbox: Outbox
+  logger: Logger
+  tokens: MailTokens
+  unsubscribe: MailLinksOptions['unsubscribe']
+  /** Told of every open and click that was written down. */
+  onFact: (fact: Fact) => void
+  /** Milliseconds between batches of opens and clicks. Default 1,000. */
+  pollIntervalMs?: number
+}
+
+export type Tracking = {
+  links: MailLinks
+  /** Writes down the opens and clicks that wait. */
+  stop(): Promise<void>
+}
+
+/** Has the links of emails work in this process. */
+export function startTracking(options: TrackingOptions): Tracking {
+  const { db, clock, outbox, logger, tokens, unsubscribe, onFact, pollIntervalMs } = options
+  const visits = startVisitRecorder({
+    db,
+    record: async (facts) => {
+      await recordFacts(db, { outbox }, facts)
+      facts.forEach(onFact)
+    },
+    onError: (error) => logger.error({ err: error }, 'the recording of opens and clicks failed'),
+    onDropped: (count) => logger.warn({ count }, 'opens and clicks were not recorded: more came than can be written'),
+    ...(pollIntervalMs === undefined ? {} : { intervalMs: pollIntervalMs }),
+  })
+  return {
+    links: createMailLinks({ tokens, clock, unsubscribe, record: (visit) => visits.add(visit) }),
+    stop: () => visits.stop(),
+  }
+}

@@ -1,0 +1,179 @@
+import { type Db, inTransaction, type Trx } from '../../database/connection.ts'
+import { findWebhook, type WebhookTarget } from '../../deliveries/queries.ts'
+import type { Place } from '../../outbox/positions.ts'
+import type { Queue, TaskData } from '../../queue/queue.ts'
+import { newId } from '../../shared/ids.ts'
+import {
+  endCanceled,
+  findRecovery,
+  findRunning,
+  insertDeliveries,
+  insertRecovery,
+  keepEvents,
+  type RecoveryRow,
+  recordProgress,
+  setLastPosition,
+  startNewRuns,
+} from './queries.ts'
+import {
+  awaitFanOuts,
+  knownSince,
+  lastPositionOf,
+  nextEvents,
+  type PageOfEvents,
+  type RetentionMeans,
+  recoverableOf,
+} from './recoverable.ts'
+
+/** Batches worked on before other recoveries have their turn. */
+const batchesPerTask = 10
+
+export type RecoverMeans = RetentionMeans & {
+  db: Db
+  queue: Queue
+  /** Called after deliveries of a flow were made due. */
+  wake: (flow: number) => void
+}
+
+/**
+ * Carries a recovery on for some batches, each in a transaction of its own, and puts the next task in the queue. It
+ * is safe to begin again after a kill, and to run twice at once: a batch is committed together with the place it
+ * has come to. It ends when the webhook is disabled or gone.
+ */
+export async function continueRecovery(means: RecoverMeans, data: TaskData<'recovery'>): Promise<void> {
+  const { db } = means
+  const begun = await findTask(db, data)
+  if (begun?.last_position === null) {
+    await awaitFanOuts(db, data.accountId)
+    await setLastPosition(db, data, await lastPositionOf(db, data.accountId))
+  }
+  for (let batch = 1; batch <= batchesPerTask; batch++) {
+    const recovery = await findTask(db, data)
+    if (recovery === undefined) return
+    const page = await nextEvents(db, spanOf(recovery, means), placeOf(recovery))
+    const one = { recovery, page, isLastBatch: batch === batchesPerTask }
+    const flow = await inTransaction(db, (trx) => recoverPage(trx, means, one))
+    if (flow !== null) means.wake(flow)
+  }
+}
+
+/** The recovery a task is for. Undefined: it has ended or gone on without this task. */
+async function findTask(db: Db, data: TaskData<'recovery'>): Promise<RecoveryRow | undefined> {
+  const recovery = await findRecovery(db, data)
+  return recovery?.status === 'running' && recovery.task === data.task ? recovery : undefined
+}
+
+/** A recovery that a process of the version before was asked for. Throws while another of the webhook is running. */
+export async function takeOverRecovery(
+  { db, queue, clock }: Pick<RecoverMeans, 'db' | 'queue' | 'clock'>,
+  { webhookId, since, until }: TaskData<'recover'>,
+): Promise<void> {
+  await inTransaction(db, async (trx) => {
+    const webhook = await trx
+      .selectFrom('webhooks')
+      .select(['account_id', 'status'])
+      .where('id', '=', webhookId)
+      .forNoKeyUpdate()
+      .executeTakeFirst()
+    if (webhook === undefined || webhook.status === 'disabled') return
+    const accountId = webhook.account_id
+    if ((await findRunning(trx, { accountId, webhookId })) !== undefined) {
+      throw new Error(`a recovery of ${webhookId} waits for the one that is running`)
+    }
+    await startRecovery(
+      trx,
+      queue,
+      {
+        account_id: accountId,
+        webhook_id: webhookId,
+        since: new Date(since),
+        until: new Date(until),
+        types: null,
+        found: 0,
+        found_all: false,
+      },
+      clock.now(),
+    )
+  })
+}
+
+/** Records a recovery, and has a worker begin with it. The webhook is locked. */
+export async function startRecovery(
+  trx: Trx,
+  queue: Queue,
+  values: Parameters<typeof insertRecovery>[1],
+  at: Date,
+): Promise<RecoveryRow> {
+  const recovery = await insertRecovery(trx, values, at)
+  await queue.addTask(trx, {
+    name: 'recovery',
+    data: { accountId: recovery.account_id, recoveryId: recovery.id, task: 0 },
+  })
+  return recovery
+}
+
+function spanOf({ account_id: accountId, since, until, types, last_position }: RecoveryRow, means: RetentionMeans) {
+  return { accountId, since: knownSince(since, means), until, types, lastPosition: Number(last_position) }
+}
+
+function placeOf({ at_position, at_id }: RecoveryRow): Place {
+  return { position: Number(at_position), id: at_id }
+}
+
+type Batch = { recovery: RecoveryRow; page: PageOfEvents; isLastBatch: boolean }
+
+/**
+ * Sends what is to be sent of a page, and records that. Returns the flow it is sent in. Does nothing and returns null
+ * when the recovery has ended or gone on.
+ */
+async function recoverPage(
+  trx: Trx,
+  means: RecoverMeans,
+  { recovery, page, isLastBatch }: Batch,
+): Promise<number | null> {
+  const { account_id: accountId, id: recoveryId, webhook_id: webhookId } = recovery
+  // The webhook first, as everywhere.
+  const webhook = await findWebhook(trx, { scope: { accountId, mode: 'both' }, webhookId, lock: 'share' })
+  const current = await findRecovery(trx, { accountId, recoveryId }, { lock: true })
+  if (current?.status !== 'running' || !isSamePlace(placeOf(current), placeOf(recovery))) return null
+  // Processes of the version before disable a webhook and know of no recovery.
+  if (webhook?.status !== 'enabled') {
+    await endCanceled(trx, current)
+    return null
+  }
+  const made = await send(trx, means, { recovery, webhook, events: page.events })
+  const needsTask = isLastBatch && !page.isLast
+  const task = needsTask ? current.task + 1 : current.task
+  await recordProgress(trx, current, { place: page.place, isLast: page.isLast, made, task })
+  if (needsTask) await means.queue.addTask(trx, { name: 'recovery', data: { accountId, recoveryId, task } })
+  return webhook.flow
+}
+
+function isSamePlace(a: Place, b: Place): boolean {
+  return a.position === b.position && a.id === b.id
+}
+
+type Sending = { recovery: RecoveryRow; webhook: WebhookTarget; events: PageOfEvents['events'] }
+
+/** Returns how many deliveries were made or made due. */
+async function send(trx: Trx, { queue, clock }: RecoverMeans, { recovery, webhook, events }: Sending): Promise<number> {
+  const { undelivered, deliveryIds } = await recoverableOf(trx, webhook, events)
+  const kept = await keepEvents(
+    trx,
+    undelivered.map(({ id }) => id),
+  )
+  const at = clock.now()
+  const made = undelivered
+    .filter(({ id }) => kept.has(id))
+    .map(({ id, type }) => ({ id: newId('delivery', at), eventId: id, eventType: type }))
+  await insertDeliveries(trx, recovery, made, at)
+  const restarted = await startNewRuns(trx, deliveryIds)
+  // None should be in the queue; one left behind must not stop the recovery.
+  await queue.remove(trx, restarted)
+  const due = [...restarted, ...made.map(({ id }) => id)]
+  await queue.flows.put(
+    trx,
+    due.map((deliveryId) => ({ deliveryId, flow: webhook.flow, dueAt: null })),
+  )
+  return due.length
+}

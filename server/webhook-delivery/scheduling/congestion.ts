@@ -1,0 +1,25 @@
+import type { ExchangeOutcome } from '../attempt/exchange.ts'
+import type { RequestEnd } from './scheduler-types.ts'
+
+/**
+ * What an exchange says of how much its endpoint can take. A quick 4xx or 5xx beside 429 and 503 is an answer.
+ * @param isBusy Whether this process has more to do than it can.
+ */
+export function endOf(outcome: ExchangeOutcome, isBusy: boolean): RequestEnd {
+  const { durationMs: latencyMs } = outcome
+  if (outcome.kind === 'answered') {
+    const isRefused = outcome.status === 429 || outcome.status === 503
+    return isRefused ? { kind: 'congested', sign: 'refused' } : { kind: 'answered', latencyMs, isBusy }
+  }
+  switch (outcome.reason) {
+    case 'timed-out':
+      return { kind: 'congested', sign: 'timed_out' }
+    // It did answer, or it was never asked.
+    case 'invalid-answer':
+    case 'invalid-url':
+    case 'invalid-request':
+      return { kind: 'answered', latencyMs, isBusy }
+    default:
+      return { kind: 'congested', sign: 'connection_failed' }
+  }
+}

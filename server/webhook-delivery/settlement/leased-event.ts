@@ -1,0 +1,15 @@
+import type { DueDelivery } from '../load.ts'
+
+/**
+ * An event of the outbox that is leased to this process, with the deliveries that are to be made of it. They are written
+ * down when they are over, or soon: see `startLeasedEvents`.
+ */
+export type LeasedEvent = {
+  id: string
+  type: string
+  createdAt: Date
+  deliveries: readonly DueDelivery[]
+}
+
+/** How long others leave a leased event alone. What a process had when it died is delivered after that. Seconds. */
+export const leaseSeconds = 20

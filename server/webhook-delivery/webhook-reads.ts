@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Db, Handle } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import { createTogether } from '../lib/coalescing.ts'
+import { nextMoment } from '../lib/sequence.ts'
+import { sealedSecretColumns } from './attempt/keyring.ts'
+import { whenAborted } from './attempt/when-aborted.ts'
+import type { DueDelivery } from './load.ts'
+
+type Webhook = DueDelivery['webhook']
+
+/** Webhooks read by one statement at most. */
+const batchSize = 1_000
+/** How long those that come wait for a statement that is under way. Milliseconds. */
+const patienceMs = 1_000
+
+/** Those that are enabled, by id, as they are now. */
+async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map<string, Webhook>> {
+  const readAt = nextMoment()
+  const rows = await executePrepared(
+    handle,
+    { name: 'read_webhooks' },
+    handle
+      .selectFrom('webhooks')
+      .innerJoin('delivery_flows', 'number', 'flow')
+      .select(['id', 'url', ...sealedSecretColumns, 'version', 'flow', 'host'])
+      .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
+      .where('status', '=', 'enabled'),
+  )
+  return new Map(rows.map(({ id, ...webhook }) => [id, { ...webhook, readAt }]))
+}
+
+/** Reads webhooks for attempts that are about to begin. */
+export type WebhookReads = {
+  /**
+   * The webhook as it is after this call; null when it is disabled or gone. Those asked for at once are read together.
+   * While the database cannot be reached it retries. Rejects only when `signal` aborts.
+   */
+  read(webhookId: string): Promise<Webhook | null>
+}
+
+export type WebhookReadsOptions = {
+  db: Db
+  /** Ends what waits. */
+  signal: AbortSignal
+  /** Milliseconds between attempts at what could not be read. */
+  intervalMs: number
+  onError: (error: unknown) => void
+}
+
+export function createWebhookReads({ db, signal, intervalMs, onError }: WebhookReadsOptions): WebhookReads {
+  async function readAll(ids: readonly string[]): Promise<(Webhook | null)[]> {
+    for (;;) {
+      try {
+        const webhooks = await readWebhooks(db, ids)
+        return ids.map((id) => webhooks.get(id) ?? null)
+      } catch (error) {
+        signal.throwIfAborted()
+        onError(error)
+        await pause(intervalMs, undefined, { signal, ref: false })
+      }
+    }
+  }
+
+  const together = createTogether<string, Webhook | null>({
+    limit: batchSize,
+    patienceMs,
+    work: readAll,
+    isOfOne: () => false,
+  })
+
+  return {
+    read(webhookId) {
+      signal.throwIfAborted()
+      return new Promise((resolve, reject) => {
+        const forget = whenAborted(signal, () => reject(signal.reason))
+        void together.add('', webhookId).then(resolve, reject).finally(forget)
+      })
+    },
+  }
+}

@@ -1,0 +1,339 @@
+import { hostname } from 'node:os'
+import { describe, expect, test } from 'vitest'
+import { readCommandConfig, readConfig, warningsOfRetiredSettings } from '../../server/config/config.ts'
+import { settingsTable } from '../../server/config/settings.ts'
+import { OperatorError } from '../../server/shared/errors.ts'
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+function faultOf(env: Record<string, string>, machineName?: string): string {
+  try {
+    readConfig(env, machineName)
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message
+    throw error
+  }
+  throw new Error('the settings were accepted')
+}
+
+describe('an empty environment', () => {
+  test('runs everything on the embedded database', () => {
+    expect(readConfig({})).toEqual({
+      http: {
+        host: '127.0.0.1',
+        port: 3000,
+        publicUrl: null,
+        maxBodyBytes: 1_048_576,
+        maxEmailBodyBytes: 62_914_560,
+        trustProxy: 0,
+        authFailuresPerMinute: 60,
+      },
+      database: { kind: 'embedded', dataDir: '.postern/', poolSize: 10 },
+      encryptionKey: null,
+      roles: { api: true, worker: true },
+      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+      retentionMs: 30 * 24 * 3_600_000,
+      webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
+      delivery: { places: 1_024, endpointMax: 64 },
+      mail: {
+        transport: 'capture',
+        relay: null,
+        concurrency: 50,
+        connectionsPerHost: 5,
+        messagesPerConnection: 100,
+        allowPrivateNetworks: false,
+        hostname: hostname().toLowerCase(),
+        spfInclude: null,
+        dnsServers: null,
+        capturePort: 0,
+        inbound: null,
+      },
+      logLevel: 'info',
+      shutdownTimeoutSeconds: 30,
+      tracing: null,
+    })
+  })
+
+  test('is the same as one of empty variables', () => {
+    const empty = Object.fromEntries(settingsTable.map(({ name }) => [name, '']))
+    expect(readConfig(empty)).toEqual(readConfig({}))
+  })
+
+  test('is the same as one that gives the defaults of the table', () => {
+    const written = settingsTable.filter(({ default: value }) => value !== null && /^[\w.,=/-]+$/.test(value))
+    const given = Object.fromEntries(written.map(({ name, default: value }) => [name, value ?? '']))
+    expect(written.length).toBeGreaterThan(10)
+    expect(readConfig(given)).toEqual(readConfig({}))
+  })
+})
+
+describe('the embedded database opens private networks to webhooks', () => {
+  const isOpen = (env: Record<string, string>) => readConfig(env).webhooks.allowPrivateNetworks
+
+  test.each<Record<string, string>>([
+    {},
+    { HOST: 'localhost' },
+    { HOST: '::1' },
+    { HOST: '127.0.0.2', PUBLIC_URL: 'http://localhost:3000' },
+    { PUBLIC_URL: 'http://127.0.0.1:8080' },
+    { PUBLIC_URL: 'https://mail.shop.test' },
+    { PUBLIC_URL: 'http://192.168.1.5' },
+  ])('where nobody outside can reach it: %o', (env) => {
+    expect(isOpen(env)).toBe(true)
+  })
+
+  test.each<Record<string, string>>([
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { HOST: '192.168.1.5' },
+    { HOST: 'vm' },
+    { PUBLIC_URL: 'https://mail.example.com' },
+    { PUBLIC_URL: 'https://mail.example.com.' },
+    { PUBLIC_URL: 'https://1.1.1.1' },
+    { HOST: '127.0.0.1', PUBLIC_URL: 'https://[2606:4700:4700::1111]' },
+  ])('and to nobody else: %o', (env) => {
+    expect(isOpen(env)).toBe(false)
+    expect(isOpen({ ...env, WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true' })).toBe(true)
+  })
+})
+
+describe('a database of the operator', () => {
+  const env = { DATABASE_URL: 'postgres://ann:hush@db.example/mail', ENCRYPTION_KEY: key }
+
+  test('closes private networks and http to webhooks, unless they are opened', () => {
+    expect(readConfig(env).webhooks).toMatchObject({ allowPrivateNetworks: false, allowHttp: false })
+    const opened = { WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true', WEBHOOK_ALLOW_HTTP: 'true' }
+    expect(readConfig({ ...env, ...opened }).webhooks).toMatchObject({ allowPrivateNetworks: true, allowHttp: true })
+  })
+
+  test('needs an encryption key, and is told how to make one', () => {
+    expect(readConfig(env).encryptionKey).toEqual(Buffer.alloc(32, 7))
+    expect(faultOf({ DATABASE_URL: env.DATABASE_URL })).toMatch(
+      /^ENCRYPTION_KEY is needed with DATABASE_URL: make one with "openssl rand -base64 32"/,
+    )
+  })
+
+  test('is all a command needs', () => {
+    expect(readCommandConfig({ DATABASE_URL: env.DATABASE_URL, PORT: 'none of its business' })).toEqual({
+      database: { kind: 'external', url: env.DATABASE_URL, poolSize: 10 },
+      rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+    })
+  })
+})
+
+describe('what is given', () => {
+  test('is read', () => {
+    const config = readConfig({
+      HOST: '::1',
+      PORT: '0',
+      PUBLIC_URL: 'https://mail.example.com/postern/',
+      DATA_DIR: '/var/lib/my data',
+      ENCRYPTION_KEY: key,
+      ROLES: ' worker ',
+      RATE_LIMITS: 'scale=5, tiny=1',
+      RETENTION_DAYS: '0.5',
+      WEBHOOK_ALLOW_HTTP: 'false',
+      MAX_WEBHOOKS_PER_ACCOUNT: '250',
+      TRUST_PROXY: '2',
+      MAIL_HOSTNAME: 'Mail.Example.com',
+      MAIL_DNS_SERVERS: '127.0.0.1:5353, [::1]:5353, ::1',
+    })
+    expect(config.http).toMatchObject({
+      host: '::1',
+      port: 0,
+      publicUrl: 'https://mail.example.com/postern',
+      trustProxy: 2,
+    })
+    expect(config.database).toMatchObject({ dataDir: '/var/lib/my data' })
+    expect(config.roles).toEqual({ api: false, worker: true })
+    expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
+    expect(config.retentionMs).toBe(12 * 3_600_000)
+    expect(config.mail).toMatchObject({
+      hostname: 'mail.example.com',
+      dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
+    })
+    expect(config.webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false, maxPerAccount: 250 })
+  })
+
+  test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {
+    const files = { INBOUND_SMTP_TLS_CERT: '/etc/tls/mail.pem', INBOUND_SMTP_TLS_KEY: '/etc/tls/mail.key' }
+    expect(readConfig({ INBOUND_SMTP_PORT: '25' }).mail.inbound).toEqual({ host: '0.0.0.0', port: 25, tls: null })
+    expect(readConfig({ INBOUND_SMTP_PORT: '2525', INBOUND_SMTP_HOST: '::', ...files }).mail.inbound).toEqual({
+      host: '::',
+      port: 2525,
+      tls: { certFile: '/etc/tls/mail.pem', keyFile: '/etc/tls/mail.key' },
+    })
+    expect(readConfig(files).mail.inbound).toBeNull()
+    const half = { INBOUND_SMTP_PORT: '25', INBOUND_SMTP_TLS_CERT: '/etc/tls/mail.pem' }
+    expect(faultOf(half)).toMatch(/^INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together/)
+  })
+
+  test.each([
+    ['HOST', 'two words'],
+    ['PORT', '65536'],
+    ['PORT', '80a'],
+    ['PORT', '-1'],
+    ['PORT', '1e3'],
+    ['PUBLIC_URL', 'mail.example.com'],
+    ['PUBLIC_URL', 'https://mail.example.com/?a=b'],
+    ['ROLES', 'api,mailer'],
+    ['ROLES', ','],
+    ['RATE_LIMITS', 'free'],
+    ['RATE_LIMITS', 'free=0'],
+    ['RATE_LIMITS', 'free=1.5'],
+    ['RETENTION_DAYS', '0'],
+    ['RETENTION_DAYS', 'forever'],
+    ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
+    ['WEBHOOK_ALLOW_HTTP', '1'],
+    ['MAX_WEBHOOKS_PER_ACCOUNT', '0'],
+    ['DELIVERY_PLACES', '0'],
+    ['ENDPOINT_MAX_IN_FLIGHT', '0'],
+    ['DATABASE_POOL_SIZE', '1'],
+    ['MAX_BODY_BYTES', '1 MiB'],
+    ['LOG_LEVEL', 'loud'],
+    ['TRUST_PROXY', 'true'],
+    ['AUTH_FAILURES_PER_MINUTE', '0'],
+    ['SHUTDOWN_TIMEOUT_SECONDS', '36'],
+    ['MAIL_TRANSPORT', 'sendmail'],
+    ['MAIL_HOSTNAME', 'mail example'],
+    ['MAIL_HOSTNAME', 'mail.example.com:25'],
+    ['MAIL_SPF_INCLUDE', 'include:spf.example.com'],
+    ['MAIL_DNS_SERVERS', 'dns.example.com'],
+    ['MAIL_DNS_SERVERS', '127.0.0.1:70000'],
+    ['MAIL_CONCURRENCY', '0'],
+    ['MAIL_CONNECTIONS_PER_HOST', '0'],
+    ['MAIL_MESSAGES_PER_CONNECTION', 'all'],
+    ['MAIL_ALLOW_PRIVATE_NETWORKS', 'yes'],
+    ['CAPTURE_SMTP_PORT', '65536'],
+    ['INBOUND_SMTP_PORT', 'smtp'],
+    ['INBOUND_SMTP_HOST', 'two words'],
+    ['OTEL_SERVICE_NAME', 'a'.repeat(256)],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.01'],
+    ['OTEL_TRACES_SAMPLER_ARG', '-0'],
+  ])('%s=%s is refused, with what is allowed', (name, value) => {
+    const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
+    expect(faultOf({ [name]: value })).toBe(`${name} is "${value}", but must be ${allowed}`)
+  })
+
+  test('is told in one line, however many faults and lines it has', () => {
+    const fault = faultOf({ PORT: '1\n2', LOG_LEVEL: 'loud' })
+    expect(fault).toMatch(/^PORT is "1\\n2", but must be .*; LOG_LEVEL is "loud", but must be /)
+    expect(fault).not.toContain('\n')
+  })
+
+  test.each(['postgres://ann%zz@db.example/mail', 'postgres://db.example/%ff'])('is a database URL like %s', (url) => {
+    expect(faultOf({ DATABASE_URL: url, ENCRYPTION_KEY: key })).toMatch(/^DATABASE_URL must be a URL such as postgres:/)
+  })
+
+  test('is not told when it is a secret', () => {
+    const fault = faultOf({ DATABASE_URL: 'mysql://ann:hush@db.example/mail', ENCRYPTION_KEY: 'c2hvcnQ=' })
+    expect(fault).toContain('DATABASE_URL must be a URL such as postgres://')
+    expect(fault).toContain('ENCRYPTION_KEY must be 32 bytes in base64')
+    expect(fault).not.toMatch(/hush|c2hvcnQ/)
+  })
+})
+
+describe('the name of the service in the records of domains', () => {
+  const inbound = { MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://relay.example', INBOUND_SMTP_PORT: '25' }
+
+  test.each([{ MAIL_TRANSPORT: 'direct' }, inbound])('must be one others can find for %j', (env) => {
+    expect(faultOf(env, 'vm')).toMatch(/^MAIL_HOSTNAME is needed .*: the name of this machine, "vm", has no dot, /)
+    expect(faultOf({ ...env, MAIL_HOSTNAME: 'mx' }, 'vm.example.com')).toMatch(/^MAIL_HOSTNAME is "mx", .* dot/)
+    expect(readConfig(env, 'VM.example.com').mail.hostname).toBe('vm.example.com')
+    expect(readConfig({ ...env, MAIL_HOSTNAME: 'mx.example.com' }, 'vm').mail.hostname).toBe('mx.example.com')
+  })
+
+  test('may be any where nothing is sent to it and nothing sent by it', () => {
+    expect(readConfig({}, 'vm').mail.hostname).toBe('vm')
+    expect(readConfig({ ...inbound, INBOUND_SMTP_PORT: '' }, 'vm').mail.hostname).toBe('vm')
+  })
+})
+
+describe('a relay', () => {
+  test('is read from its URL', () => {
+    const { mail } = readConfig({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example' })
+    expect(mail).toMatchObject({
+      transport: 'relay',
+      relay: { host: 'relay.example', port: 587, tls: 'verified', credentials: { user: 'ann', password: 'hush' } },
+    })
+  })
+
+  test('is needed to send over one', () => {
+    expect(faultOf({ MAIL_TRANSPORT: 'relay' })).toMatch(/^SMTP_URL is needed with MAIL_TRANSPORT=relay: /)
+  })
+
+  test('is not passed over in silence by another transport', () => {
+    const fault = 'SMTP_URL is given, but only MAIL_TRANSPORT=relay sends over it: set that too, or leave SMTP_URL out'
+    expect(faultOf({ SMTP_URL: 'smtp://ann:hush@relay.example' })).toBe(fault)
+    const env = { MAIL_TRANSPORT: 'direct', MAIL_HOSTNAME: 'mail.example.com', SMTP_URL: 'smtp://relay.example' }
+    expect(faultOf(env)).toBe(fault)
+  })
+
+  test('is told what its URL may have when it is refused', () => {
+    const fault = faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: 'smtp://ann:hush@relay.example?tls=requird' })
+    expect(fault).toContain('?tls=required')
+    expect(fault).toContain('percent-encoded')
+  })
+
+  test.each([
+    'relay.example:hush',
+    'http://ann:hush@relay.example',
+    'smtp://ann:hush@relay.example?tls=opportunistic',
+    'smtp://ann:hu#sh@relay.example',
+  ])('is refused with the URL %s, which is not told', (url) => {
+    const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
+    expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
+  })
+})
+
+describe('traces', () => {
+  const endpoint = 'https://collector.example/otel'
+
+  test('go below the endpoint of all signals, or where they are sent alone', () => {
+    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/` }).tracing).toEqual({
+      endpoint: `${endpoint}/v1/traces`,
+      headers: {},
+      serviceName: 'postern',
+      sampler: 'parentbased_always_on',
+      samplerRatio: 1,
+    })
+    const alone = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/alone` }
+    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...alone }).tracing?.endpoint).toBe(`${endpoint}/alone`)
+  })
+
+  test('are named, sampled and sent with headers as told', () => {
+    const tracing = readConfig({
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%2Cb=, x-tenant = mail service ',
+      OTEL_SERVICE_NAME: 'mail',
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.05',
+    }).tracing
+    expect(tracing).toMatchObject({ serviceName: 'mail', sampler: 'traceidratio', samplerRatio: 0.05 })
+    expect(tracing?.headers).toEqual({ 'api-key': 'a,b=', 'x-tenant': 'mail service' })
+  })
+
+  test.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector.example:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://collector.example:4317'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://ann:hush@collector.example'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example/v1/traces?key=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', '=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'api key=hush'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%zz'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%0d%0aHost: elsewhere'],
+  ])('are refused with %s=%s, which is not told', (name, value) => {
+    const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
+    expect(faultOf({ [name]: value })).toBe(`${name} must be ${allowed}`)
+  })
+})
+
+test('settings that lost their meaning are told with what took their place, where they are set', () => {
+  expect(warningsOfRetiredSettings({ DELIVERY_PLACES: '4', WEBHOOK_CONCURRENCY: '' })).toEqual([])
+  expect(warningsOfRetiredSettings({ DELIVERY_CONCURRENCY: '256', WEBHOOK_CONCURRENCY: '32' })).toEqual([
+    'DELIVERY_CONCURRENCY is set and does nothing any more: DELIVERY_PLACES says how many deliveries a process has in flight; remove DELIVERY_CONCURRENCY',
+    'WEBHOOK_CONCURRENCY is set and does nothing any more: ENDPOINT_MAX_IN_FLIGHT says how many are in flight to one URL at most; remove WEBHOOK_CONCURRENCY',
+  ])
+})

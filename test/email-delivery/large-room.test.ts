@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import { createLargeRoom, type LargeRoomLimits } from '../../server/email-delivery/large-room.ts'
+
+const never = new AbortController().signal
+const roomy: LargeRoomLimits = { bytes: 100, emails: 10, perDestination: 10, waiting: 10 }
+
+/** A room with the names of those that have entered, and of those that were sent away. */
+function open(limits: Partial<LargeRoomLimits>) {
+  const room = createLargeRoom({ ...roomy, ...limits })
+  const inside: string[] = []
+  const away: string[] = []
+  const leaves = new Map<string, () => void>()
+  async function enter(name: string, bytes: number, destination = 'a.test', signal = never): Promise<void> {
+    const leave = await room.enter({ destination, bytes }, signal)
+    if (leave === null) away.push(name)
+    else {
+      inside.push(name)
+      leaves.set(name, leave)
+    }
+  }
+  return {
+    inside,
+    away,
+    /** Comes, and goes in if it may at once. */
+    async come(...email: Parameters<typeof enter>): Promise<void> {
+      void enter(...email)
+      await settled()
+    },
+    async leave(name: string): Promise<void> {
+      leaves.get(name)?.()
+      await settled()
+    },
+  }
+}
+
+/** All promises that can go on have gone on. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+test('as many are in it as there are bytes for; the next enter in the order they came', async () => {
+  const { inside, come, leave } = open({})
+  await come('one', 60)
+  await come('large', 50)
+  await come('small', 10)
+  expect(inside).toEqual(['one'])
+  await leave('one')
+  expect(inside).toEqual(['one', 'large', 'small'])
+})
+
+test('one that is larger than the room is in it alone', async () => {
+  const { inside, come, leave } = open({})
+  await come('huge', 1_000)
+  await come('next', 1)
+  expect(inside).toEqual(['huge'])
+  await leave('huge')
+  expect(inside).toEqual(['huge', 'next'])
+})
+
+test('those to one destination are few at a time, and let others pass', async () => {
+  const { inside, come, leave } = open({ perDestination: 1 })
+  await come('a1', 1)
+  await come('a2', 1)
+  await come('b1', 1, 'b.test')
+  expect(inside).toEqual(['a1', 'b1'])
+  await leave('a1')
+  expect(inside).toEqual(['a1', 'b1', 'a2'])
+})
+
+test('they are few at a time in all', async () => {
+  const { inside, come, leave } = open({ emails: 2 })
+  for (const name of ['a', 'b', 'c']) await come(name, 1, name)
+  expect(inside).toEqual(['a', 'b'])
+  await leave('b')
+  expect(inside).toEqual(['a', 'b', 'c'])
+})
+
+test('no destination waits in all places there are: others find one', async () => {
+  const { away, come, inside } = open({ emails: 1, waiting: 6 })
+  await come('first', 1)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) await come(name, 1)
+  expect(away).toEqual(['a4'])
+  for (const name of ['b1', 'b2', 'b3']) await come(name, 1, 'b.test')
+  expect([away, inside]).toEqual([['a4', 'b3'], ['first']])
+})
+
+test('whose turn it is need not wait, however many do', async () => {
+  const { inside, come } = open({ perDestination: 1, waiting: 1 })
+  await come('a1', 1)
+  await come('a2', 1)
+  await come('b1', 1, 'b.test')
+  expect(inside).toEqual(['a1', 'b1'])
+})
+
+test('who waits is sent away when it is broken off, and takes nothing then', async () => {
+  const { inside, away, come, leave } = open({ emails: 1 })
+  const breaking = new AbortController()
+  await come('first', 100)
+  await come('broken off', 100, 'a.test', breaking.signal)
+  await come('last', 100)
+  breaking.abort()
+  await come('late', 1, 'a.test', breaking.signal)
+  expect(away).toEqual(['broken off', 'late'])
+  await leave('first')
+  expect(inside).toEqual(['first', 'last'])
+})

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { EventTypeName } from '../../contract/event-types.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
+import { systemClock } from '../../server/lib/clock.ts'
+import { createOutbox } from '../../server/outbox/append.ts'
+import { type Queue, startQueue } from '../../server/queue/queue.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { live } from '../support/scope.ts'
+
+let database: TestDatabase
+let queue: Queue
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  queue = await startQueue({
+    connectionString: database.connectionString,
+    works: false,
+    onError: (error) => {
+      throw error
+    },
+  })
+})
+afterAll(async () => {
+  await queue.stop()
+  await database.drop()
+})
+
+const outbox = createOutbox({ clock: systemClock, wake: () => {} })
+const data = { subscriberId: newId('subscriber', new Date()), audienceId: newId('audience', new Date()) }
+
+async function addAccount(webhooks: { events: EventTypeName[]; disabled?: boolean }[]) {
+  const accountId = newId('account', new Date())
+  await database.db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
+  const ids: string[] = []
+  for (const { events, disabled = false } of webhooks) {
+    const id = newId('webhook', new Date())
+    ids.push(id)
+    await database.db
+      .insertInto('webhooks')
+      .values({
+        id,
+        account_id: accountId,
+        url: 'https://example.com/',
+        events,
+        secret: Buffer.from('sealed'),
+        description: null,
+        status: disabled ? 'disabled' : 'enabled',
+        disabled_reason: disabled ? 'manual' : null,
+        failing_since: null,
+        previous_secret: null,
+        previous_secret_expires_at: null,
+      })
+      .execute()
+  }
+  return { accountId, ids }
+}
+
+async function emit(accountId: string, count: number): Promise<string[]> {
+  return inTransaction(database.db, (trx) =>
+    outbox.append(
+      trx,
+      live(accountId),
+      Array.from({ length: count }, () => ({ type: 'contact.deleted' as const, data })),
+    ),
+  )
+}
+
+async function fanOutAll(): Promise<void> {
+  while ((await fanOutBatch({ db: database.db, queue, clock: systemClock })).events > 0);
+}
+
+async function deliveriesOf(accountId: string) {
+  return database.db.selectFrom('deliveries').selectAll().where('account_id', '=', accountId).execute()
+}
+
+describe('the fan-out', () => {
+  it('makes a delivery with a job for each enabled webhook of the account that wants the type', async () => {
+    const { accountId, ids } = await addAccount([
+      { events: ['contact.deleted', 'contact.created'] },
+      { events: ['contact.created'] },
+      { events: ['contact.deleted'], disabled: true },
+      { events: ['contact.deleted'] },
+    ])
+    await addAccount([{ events: ['contact.deleted'] }])
+    const [eventId] = await emit(accountId, 1)
+    await fanOutAll()
+    const deliveries = await deliveriesOf(accountId)
+    expect(deliveries.map((delivery) => delivery.webhook_id).sort()).toEqual([ids[0], ids[3]])
+    expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set([eventId]))
+    expect(
+      await queue.missing(
+        database.db,
+        deliveries.map(({ id }) => id),
+      ),
+    ).toEqual([])
+  })
+
+  it('takes an event out of the outbox although nobody wants it', async () => {
+    const { accountId } = await addAccount([])
+    await emit(accountId, 3)
+    await fanOutAll()
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
+  })
+
+  it('takes each event once, however many workers there are', async () => {
+    const { accountId } = await addAccount([{ events: ['contact.deleted'] }, { events: ['contact.deleted'] }])
+    const ids = (await Promise.all(Array.from({ length: 20 }, () => emit(accountId, 100)))).flat()
+    await Promise.all(Array.from({ length: 6 }, fanOutAll))
+    const deliveries = await deliveriesOf(accountId)
+    const pairs = new Set(deliveries.map((delivery) => `${delivery.event_id} ${delivery.webhook_id}`))
+    expect(deliveries).toHaveLength(4_000)
+    expect(pairs.size).toBe(4_000)
+    expect(new Set(deliveries.map((delivery) => delivery.event_id))).toEqual(new Set(ids))
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
+  })
+
+  it('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
+    const { accountId } = await addAccount(Array.from({ length: 60 }, () => ({ events: ['contact.deleted'] })))
+    await emit(accountId, 200)
+    const first = await fanOutBatch({ db: database.db, queue, clock: systemClock })
+    expect(first.deliveries).toBeLessThan(200 * 60)
+    expect(first.events).toBe(first.deliveries / 60)
+    await fanOutAll()
+    expect(await deliveriesOf(accountId)).toHaveLength(200 * 60)
+  })
+
+  it('leaves the events where they are when it fails half-way', async () => {
+    const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
+    await emit(accountId, 5)
+    const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }
+    await expect(fanOutBatch({ db: database.db, queue: broken, clock: systemClock })).rejects.toThrow('no queue')
+    expect(await deliveriesOf(accountId)).toEqual([])
+    expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toHaveLength(5)
+    await fanOutAll()
+    expect(await deliveriesOf(accountId)).toHaveLength(5)
+  })
+})

@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runNode } from '../../main/service-process.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { deadUrl } from '../../support/fixtures.ts'
+import { encryptionKey } from '../../support/service.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+/** What of OpenTelemetry a service loads, but for the types and no-ops prom-client brings. */
+async function loadedWith(env: Record<string, string>): Promise<string[]> {
+  const { stdout, stderr, exitCode } = await runNode([fileURLToPath(import.meta.resolve('./loaded-modules.ts'))], {
+    PORT: '0',
+    DATABASE_URL: database.connectionString,
+    ENCRYPTION_KEY: encryptionKey.toString('base64'),
+    ...env,
+  })
+  if (exitCode !== 0) throw new Error(stderr)
+  const packages = stdout.split('\n').flatMap((path) => /@opentelemetry\/[\w-]+/.exec(path) ?? [])
+  return [...new Set(packages)].filter((name) => name !== '@opentelemetry/api').sort()
+}
+
+describe('what traces are made with', () => {
+  it('is not loaded where there are none', async () => {
+    expect(await loadedWith({ OTEL_SERVICE_NAME: 'mail', OTEL_TRACES_SAMPLER: 'always_on' })).toEqual([])
+  })
+
+  it('is loaded with the address of a collector', async () => {
+    expect(await loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: deadUrl })).toContain('@opentelemetry/sdk-trace')
+  })
+})

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto'
+import { createTransport } from 'nodemailer'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { LongText } from '../../server/lib/streamed-text.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { readAside } from '../../server/stored-messages/read-in-thread.ts'
+import { createCapturedMessageService, createInboundMessageService } from '../../server/stored-messages/service.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { live } from '../support/scope.ts'
+import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
+
+let database: TestDatabase
+const captured = createCapturedMessageService()
+const inbound = createInboundMessageService()
+const ours = newId('account', new Date())
+const theirs = newId('account', new Date())
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(() => database.db.deleteFrom('captured_messages').execute())
+afterAll(() => database.drop())
+
+/** A message as nodemailer makes it. */
+async function compose(): Promise<Buffer> {
+  const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({
+    from: 'Käthe <shop@example.com>',
+    to: 'ada@example.org',
+    subject: 'Grüße aus Köln',
+    text: 'Hallo Ada',
+    html: '<p>Hallo <img src="cid:logo"></p>',
+    attachments: [
+      { filename: 'Preise.pdf', content: Buffer.alloc(1234), contentType: 'application/pdf' },
+      { filename: 'logo.png', content: Buffer.alloc(10), contentType: 'image/png', cid: 'logo' },
+    ],
+  })
+  return message as Buffer
+}
+
+async function read(source: string | LongText): Promise<Buffer> {
+  if (typeof source === 'string') return Buffer.from(source, 'base64')
+  let text = ''
+  for await (const piece of source.pieces()) text += piece
+  return Buffer.from(text, 'base64')
+}
+
+describe('a message', () => {
+  test('is shown with what is in it', async () => {
+    const content = await compose()
+    const emailId = newId('email', new Date())
+    const id = await insertCapturedMessage(database, { accountId: ours, emailId, content })
+    const { headers, source, ...rest } = await captured.get(database.db, live(ours), id)
+    expect(rest).toMatchObject({
+      id,
+      emailId,
+      from: '"Käthe" <shop@example.com>',
+      subject: 'Grüße aus Köln',
+      recipients: ['ada@example.org'],
+      size: content.length,
+      text: 'Hallo Ada',
+      html: '<p>Hallo <img src="cid:logo"></p>',
+      attachments: [
+        { filename: 'logo.png', contentType: 'image/png', contentId: 'logo', size: 10 },
+        { filename: 'Preise.pdf', contentType: 'application/pdf', contentId: null, size: 1234 },
+      ],
+    })
+    expect(headers).toContainEqual({ name: 'To', value: 'ada@example.org' })
+    expect((await read(source)).equals(content)).toBe(true)
+  })
+
+  test.each([
+    ['is empty', ''],
+    ['is no message', Buffer.from([0, 255, 10, 13, 0])],
+    [
+      'has more parts than anybody reads',
+      `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\na\r\n'.repeat(2_000)}`,
+    ],
+  ])('that %s is shown too', async (_, content) => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content })
+    const message = await captured.get(database.db, live(ours), id)
+    expect(message).toMatchObject({ id, from: null, subject: null })
+    expect((await read(message.source)).equals(Buffer.from(content))).toBe(true)
+    expect((await captured.list(database.db, live(ours), { limit: 20 })).data).toMatchObject([{ id, subject: null }])
+  })
+})
+
+describe('a large message', () => {
+  test('is shown whole', async () => {
+    const text = 'Grüße aus Köln\n'.repeat(200_000)
+    const attachments = [{ filename: 'a.bin', content: randomBytes(4_000_000) }]
+    const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({ text, attachments })
+    const content = message as Buffer
+    const id = await insertCapturedMessage(database, { accountId: ours, content })
+    const shown = await captured.get(database.db, live(ours), id)
+    expect(shown.text === text).toBe(true)
+    expect(shown).toMatchObject({ size: content.length, attachments: [{ filename: 'a.bin', size: 4_000_000 }] })
+    expect((await read(shown.source)).equals(content)).toBe(true)
+  })
+
+  test('that is deleted while its source is read breaks off', async () => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: Buffer.alloc(4_000_000, 'x') })
+    const { source } = await captured.get(database.db, live(ours), id)
+    if (typeof source === 'string') expect.unreachable('it is read piece by piece')
+    const pieces = source.pieces()[Symbol.asyncIterator]()
+    await pieces.next()
+    await database.db.deleteFrom('captured_messages').where('id', '=', id).execute()
+    await expect(pieces.next()).rejects.toThrow('was deleted while it was read')
+  })
+
+  test('is read in a thread of its own, which takes over its memory', async () => {
+    const content = quotedPrintable()
+    expect((await readAside(content)).text?.slice(0, 3)).toBe('ü\nü')
+    expect(content).toHaveLength(0)
+  })
+
+  test('that takes more memory than the thread has is shown without what is in it', async () => {
+    expect(await readAside(quotedPrintable(), 8)).toMatchObject({ subject: null, text: null, attachments: [] })
+  })
+
+  function quotedPrintable(): Buffer {
+    return Buffer.from(`Content-Transfer-Encoding: quoted-printable\r\n\r\n${'=C3=BC\r\n'.repeat(400_000)}`)
+  }
+})
+
+describe('a list', () => {
+  test('is newest first, in pages, and of one account', async () => {
+    const ids: string[] = []
+    for (let number = 1; number <= 3; number++) {
+      ids.unshift(await insertCapturedMessage(database, { accountId: ours, content: `Subject: ${number}\r\n\r\n` }))
+    }
+    await insertCapturedMessage(database, { accountId: theirs })
+    await insertCapturedMessage(database, { accountId: null })
+
+    const first = await captured.list(database.db, live(ours), { limit: 2 })
+    expect(first.data.map(({ id, subject }) => [id, subject])).toEqual([
+      [ids[0], '3'],
+      [ids[1], '2'],
+    ])
+    const second = await captured.list(database.db, live(ours), { limit: 2, cursor: first.nextCursor ?? undefined })
+    expect(second).toMatchObject({ data: [{ id: ids[2] }], nextCursor: null })
+  })
+
+  test('can be of one email', async () => {
+    const emailId = newId('email', new Date())
+    const id = await insertCapturedMessage(database, { accountId: ours, emailId })
+    await insertCapturedMessage(database, { accountId: ours })
+    const { data } = await captured.list(database.db, live(ours), { limit: 20, emailId })
+    expect(data.map((message) => message.id)).toEqual([id])
+  })
+
+  test('reads the headers alone, however long the message is', async () => {
+    const content = `Subject: Long\r\n\r\n${'Subject: no\r\n'.repeat(100_000)}`
+    await insertCapturedMessage(database, { accountId: ours, content })
+    const { data } = await captured.list(database.db, live(ours), { limit: 20 })
+    expect(data).toMatchObject([{ subject: 'Long', size: content.length }])
+  })
+})
+
+test('another account does not see it', async () => {
+  const id = await insertCapturedMessage(database, { accountId: theirs })
+  await expect(captured.get(database.db, live(ours), id)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('an inbound message tells why it was kept', async () => {
+  const id = await insertInboundMessage(database, { accountId: ours, reason: 'It says nothing.' })
+  expect(await inbound.get(database.db, live(ours), id)).toMatchObject({ reason: 'It says nothing.', subject: 'Hello' })
+  const { data } = await inbound.list(database.db, live(ours), { limit: 20 })
+  expect(data).toMatchObject([{ id, reason: 'It says nothing.' }])
+})

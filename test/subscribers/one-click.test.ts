@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../server/shared/ids.ts'
+import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
+import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createWorld, type World } from '../audiences/world.ts'
+import { live } from '../support/scope.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await createWorld()
+})
+afterAll(() => world.end())
+
+function follow(address: string, account = world.account) {
+  const emailId = newId('email', world.clock.now())
+  return {
+    emailId,
+    done: unsubscribeByLink(world.db, world, { emailId, position: 0, accountId: account, address }),
+  }
+}
+
+async function suppressed(address: string) {
+  const { data } = await createSuppressionService(world).list(world.db, world.account, { address, limit: 10 })
+  return data.map(({ reason, emailId, address: shown }) => ({ reason, emailId, address: shown }))
+}
+
+describe('the unsubscribe link of an email', () => {
+  test('unsubscribes the person from everything, in whatever letter case they were written to', async () => {
+    const { db, account, subscribers, audiences, contacts } = world
+    const audience = await audiences.create(db, account, { name: 'News' })
+    const person = await subscribers.create(db, live(account), { email: 'Ann@example.org' })
+    await contacts.add(db, live(account), audience.id, { email: person.email })
+    await world.emitted()
+    const { emailId, done } = follow('ann@EXAMPLE.org')
+
+    expect(await done).toBe(true)
+    expect(await subscribers.get(db, account, person.id)).toMatchObject({ status: 'unsubscribed' })
+    expect((await world.emitted()).map(([type]) => type)).toEqual(['subscriber.unsubscribed', 'contact.updated'])
+    expect(await suppressed('ann@example.org')).toEqual([
+      { reason: 'unsubscribe', emailId, address: 'ann@EXAMPLE.org' },
+    ])
+  })
+
+  test('changes nothing when it is followed again, or many times at once', async () => {
+    const { db, account, subscribers } = world
+    await subscribers.create(db, live(account), { email: 'bob@example.org' })
+    await world.emitted()
+
+    const answers = await Promise.all([1, 2, 3, 4].map(() => follow('bob@example.org').done))
+    await follow('bob@example.org').done
+
+    expect(answers).toEqual([true, true, true, true])
+    expect((await world.emitted()).map(([type]) => type)).toEqual(['subscriber.unsubscribed'])
+    expect(await suppressed('bob@example.org')).toHaveLength(1)
+  })
+
+  test('holds emails to audiences back also from an address that is no subscriber’s', async () => {
+    await world.emitted()
+
+    expect(await follow('nobody@example.org').done).toBe(true)
+    expect(await world.emitted()).toEqual([])
+    expect(await suppressed('nobody@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
+  })
+
+  test('leaves an address that is on the list for a stronger reason there for it', async () => {
+    await createSuppressionService(world).create(world.db, world.account, { address: 'by-hand@example.org' })
+
+    expect(await follow('by-hand@example.org').done).toBe(true)
+    expect(await suppressed('by-hand@example.org')).toMatchObject([{ reason: 'manual' }])
+  })
+
+  test('does nothing to the people of another account', async () => {
+    const { db, account, stranger, subscribers } = world
+    const person = await subscribers.create(db, live(account), { email: 'eve@example.org' })
+    await follow('eve@example.org', stranger).done
+
+    expect(await subscribers.get(db, account, person.id)).toMatchObject({ status: 'active' })
+    expect(await suppressed('eve@example.org')).toEqual([])
+  })
+
+  test('of an account that is gone is told from one that works', async () => {
+    expect(await follow('ann@example.org', newId('account', world.clock.now())).done).toBe(false)
+  })
+
+  test('works while the person is being deleted', async () => {
+    const { db, account, subscribers } = world
+    const person = await subscribers.create(db, live(account), { email: 'gone@example.org' })
+    const listing: typeof subscribers.list = async (handle, ...rest) => {
+      const page = await subscribers.list(handle, ...rest)
+      await subscribers.delete(db, live(account), person.id)
+      return page
+    }
+    const means = { clock: world.clock, subscribers: { ...subscribers, list: listing } }
+    const from = { emailId: newId('email', world.clock.now()), position: 0, accountId: account, address: person.email }
+
+    expect(await unsubscribeByLink(db, means, from)).toBe(true)
+    expect(await suppressed('gone@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
+  })
+})

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Engine, startEngine } from '../../support/engine.ts'
+import { answer, type Behaviour, startReceiver } from '../../support/receiver.ts'
+import { live } from '../../support/scope.ts'
+
+let engine: Engine
+beforeAll(async () => {
+  engine = await startEngine()
+})
+afterAll(() => engine.stop())
+
+describe('the log of an attempt', () => {
+  test.each<[string, Behaviour, object]>([
+    [
+      'shows the status and the body of an answer that broke off',
+      ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nfive.'),
+      {
+        responseStatus: 200,
+        responseBody: 'five.',
+        error: 'The endpoint closed the connection before its answer was complete.',
+      },
+    ],
+    [
+      'shows the status of an answer whose headers contradict each other, and says which',
+      ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok'),
+      {
+        responseStatus: 200,
+        responseBody: '',
+        error: 'The endpoint’s answer is not valid HTTP: it has more than one Content-Length.',
+      },
+    ],
+    [
+      'shows no status where none came',
+      ({ socket }) => socket.destroy(),
+      { responseStatus: null, responseBody: null, error: 'The endpoint closed the connection without an answer.' },
+    ],
+  ])('%s', async (_name, behaviour, logged) => {
+    await using receiver = await startReceiver()
+    receiver.respond(behaviour)
+    const webhookId = await engine.addWebhook(receiver.url, ['contact.deleted'])
+    await engine.emit(1)
+    const [row] = await engine.deliveriesOf(webhookId, (rows) => rows[0]?.attempt_count === 1)
+    const delivery = await engine.deliveries.get(engine.db, live(engine.accountId), webhookId, row?.id ?? '')
+    expect(delivery).toMatchObject({ status: 'pending', attempts: [{ number: 1, reposted: false, ...logged }] })
+  })
+
+  test('says of a success and of a failure that the request was posted twice', async () => {
+    await using receiver = await startReceiver()
+    const webhookId = await engine.addWebhook(receiver.url, ['contact.created'])
+    const close: Behaviour = ({ socket }) => socket.destroy()
+    for (const [count, behaviours] of [
+      [1, []],
+      [2, [close]],
+      [3, [close, answer(500)]],
+    ] as const) {
+      receiver.respondOnce(...behaviours)
+      await engine.emit(1, 'contact.created')
+      await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.attempt_count === 1).length === count)
+    }
+    const rows = await engine.deliveriesOf(webhookId, (all) => all.length === 3)
+    const attempts = await Promise.all(
+      rows.map(({ id }) => engine.deliveries.get(engine.db, live(engine.accountId), webhookId, id)),
+    )
+    expect(
+      attempts.map((one) => one.attempts.map(({ responseStatus, reposted }) => [responseStatus, reposted])),
+    ).toEqual([[[200, false]], [[200, true]], [[500, true]]])
+  })
+})

@@ -1,0 +1,172 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
+import { createIntakes, type Intake } from '../../../server/webhook-delivery/scheduling/intake.ts'
+import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
+import type { FlowName } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
+import type { LeasedEvent } from '../../../server/webhook-delivery/settlement/leased-event.ts'
+
+const flow: FlowName = { flow: '1', account: 'a', host: 'h' }
+const other: FlowName = { flow: '2', account: 'b', host: 'h' }
+
+function setUp() {
+  const scheduler = createScheduler(defaultSettings)
+  const take = vi.fn<(events: readonly LeasedEvent[]) => void>()
+  return { scheduler, take, intakes: createIntakes({ scheduler, take }) }
+}
+
+/** Has a flow answer quickly, so that it takes a hundred in hand and more. */
+function quicken(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
+  scheduler.offer(name, 1)
+  const request = scheduler.next()
+  if (request === null) throw new Error('nothing may start')
+  scheduler.begin(request, 0)
+  scheduler.end(request, { kind: 'answered', latencyMs: 1 })
+  scheduler.free(request)
+}
+
+/** Has a flow hang: nobody answers. */
+function stall(scheduler: ReturnType<typeof setUp>['scheduler'], name: FlowName): void {
+  scheduler.offer(name, 1)
+  const request = scheduler.next()
+  if (request === null) throw new Error('nothing may start')
+  scheduler.begin(request, 0)
+  scheduler.elapse(60_000)
+}
+
+/** An event with a delivery for each flow. */
+function eventOf(...names: FlowName[]): LeasedEvent {
+  const deliveries = names.map(({ flow: number, account, host }) => ({
+    accountId: account,
+    webhook: { flow: Number(number), host },
+  }))
+  return { id: 'evt_1', type: 'contact.deleted', createdAt: new Date(0), deliveries: deliveries as never }
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Reserves all there is room for. Returns how many. */
+function fill(intake: Intake, name: FlowName): number {
+  let count = 0
+  while (intake.destinationOf([name]) === 'hand') count += 1
+  return count
+}
+
+const atEnd = { leased: [], last: null }
+
+describe('an intake', () => {
+  test('has room for as many of a flow as are likely to start soon, and less for the next until it is disposed of', async () => {
+    const { intakes } = setUp()
+    {
+      using intake = await intakes.open()
+      expect(fill(intake, flow)).toBe(initialLimit)
+      using next = await intakes.open()
+      expect(fill(next, flow)).toBe(0)
+      expect(fill(next, other)).toBe(initialLimit)
+    }
+    using intake = await intakes.open()
+    expect(fill(intake, flow)).toBe(initialLimit)
+  })
+
+  test('takes all deliveries of an event or none', async () => {
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    using intake = await intakes.open()
+    fill(intake, flow)
+    expect(intake.destinationOf([other, flow])).toBe('later')
+    expect(fill(intake, other)).toBe(initialLimit)
+  })
+
+  test('leaves for later what is of a quick flow, and puts into the queue what is of another', async () => {
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    const stalled = { flow: '3', account: 'c', host: 'h' }
+    stall(scheduler, stalled)
+    using intake = await intakes.open()
+    fill(intake, flow)
+    fill(intake, other)
+    expect(intake.destinationOf([flow])).toBe('later')
+    expect(intake.destinationOf([other])).toBe('queue')
+    expect(intake.destinationOf([stalled])).toBe('queue')
+  })
+
+  test('looks behind what it left for later after a while, page by page, and then from the beginning again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    /** A batch that finds only events of the flow, for which there is no room, the last of them this one. */
+    async function batch(last: string | null): Promise<string> {
+      const opening = intakes.open()
+      await vi.advanceTimersByTimeAsync(100)
+      const intake = await opening
+      fill(intake, flow)
+      expect(intake.destinationOf([flow])).toBe('later')
+      intake.fill({ ...atEnd, last })
+      // All of it is taken in hand, and nobody starts anything.
+      scheduler.takeInHand(flow, scheduler.mayTakeInHand(flow))
+      return intake.after
+    }
+    const pages = [
+      await batch('evt_2'),
+      await batch('evt_4'),
+      await batch('evt_6'),
+      await batch(null),
+      await batch('evt_2'),
+    ]
+    expect(pages).toEqual(['', '', 'evt_4', 'evt_6', ''])
+  })
+
+  test('says which accounts have nothing in the outbox, once it has seen its end', async () => {
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    expect(intakes.isCaughtUp('b')).toBe(false)
+    const intake = await intakes.open()
+    fill(intake, flow)
+    intake.destinationOf([flow])
+    intake.fill(atEnd)
+    expect(intakes.isCaughtUp('a')).toBe(false)
+    expect(intakes.isCaughtUp('b')).toBe(true)
+    vi.advanceTimersByTime(1_001)
+    const next = await intakes.open()
+    next.fill(atEnd)
+    expect(intakes.isCaughtUp('a')).toBe(true)
+  })
+
+  test('takes an event at once where all of its deliveries have room, and else none', () => {
+    const { scheduler, intakes, take } = setUp()
+    const few = eventOf(flow, other)
+    expect(intakes.takeNow(few)).toBe(true)
+    expect(take).toHaveBeenCalledWith([few])
+    // What is taken counts itself: nothing is reserved any more.
+    expect(scheduler.mayTakeInHand(flow)).toBe(initialLimit)
+    scheduler.takeInHand(flow, initialLimit)
+    expect(intakes.takeNow(eventOf(other, flow))).toBe(false)
+    expect(scheduler.mayTakeInHand(other)).toBe(initialLimit)
+    expect(intakes.isCaughtUp(flow.account)).toBe(false)
+  })
+
+  test('goes on as soon as there is room', async () => {
+    const { scheduler, intakes } = setUp()
+    quicken(scheduler, flow)
+    const first = await intakes.open()
+    fill(first, flow)
+    first.destinationOf([flow])
+    const waiting = intakes.open()
+    first[Symbol.dispose]()
+    intakes.wake()
+    using second = await waiting
+    expect(second.after).toBe('')
+    expect(second.destinationOf([flow])).toBe('hand')
+  })
+
+  test('puts everything into the queue once it is closed', async () => {
+    const { intakes } = setUp()
+    using intake = await intakes.open()
+    intakes.close()
+    expect(intake.destinationOf([flow])).toBe('queue')
+    expect(intakes.takeNow(eventOf(flow))).toBe(false)
+    expect(intakes.isCaughtUp('a')).toBe(false)
+  })
+})

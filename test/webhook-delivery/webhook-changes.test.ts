@@ -1,0 +1,198 @@
+import type { ServerResponse } from 'node:http'
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { connect } from '../../server/database/connection.ts'
+import { nextMoment } from '../../server/lib/sequence.ts'
+import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
+import { createWebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'
+import { createWebhookReads } from '../../server/webhook-delivery/webhook-reads.ts'
+import { stopMonotonicClock } from '../support/clock.ts'
+import { type Engine, startEngine } from '../support/engine.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+
+/* What a worker does when a webhook changes whose deliveries it has in hand. */
+
+const [total, cap] = [40, initialLimit]
+
+let engine: Engine
+let proxy: TcpProxy
+let old: Receiver
+let moved: Receiver
+
+beforeEach(async () => {
+  engine = await startEngine({
+    async wakeUpsThrough(direct) {
+      const url = new URL(direct)
+      proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
+      url.host = `127.0.0.1:${proxy.port}`
+      return url.href
+    },
+  })
+  old = await startReceiver()
+  moved = await startReceiver()
+})
+afterEach(async () => {
+  await engine.stop()
+  await proxy[Symbol.asyncDispose]()
+  await old.stop()
+  await moved.stop()
+})
+
+/** What an attempt knows that was claimed by now, before a webhook first changes. */
+const asMade = () => ({ version: 1, readAt: nextMoment() })
+
+const isHearing = (id: string) => engine.webhookChanges.mayBegin(id, asMade(), false)
+
+/**
+ * Deliveries of a webhook in the hands of a worker, as many as may be in flight, which are answered when that is
+ * called. They were claimed from the queue.
+ */
+async function claimedDeliveries(): Promise<{ id: string; release: () => void }> {
+  const id = await engine.addWebhook(old.url)
+  await expect.poll(() => isHearing(id)).toBe(true)
+  const held: ServerResponse[] = []
+  old.respond(({ response }) => held.push(response))
+  await engine.workers.stop(1_000)
+  await engine.emit(total)
+  await engine.fanOut()
+  stopMonotonicClock()
+  await engine.startWorkers()
+  await old.received(cap)
+  return {
+    id,
+    release() {
+      old.respond(answer(200))
+      for (const response of held) response.end()
+    },
+  }
+}
+
+/** As a process of an older version does. */
+const move = (id: string) => sql`UPDATE webhooks SET url = ${moved.url} WHERE id = ${id}`.execute(engine.db)
+
+const succeeded = (rows: { status: string }[]) =>
+  rows.length === total && rows.every(({ status }) => status === 'succeeded')
+
+describe('what was claimed before its webhook', () => {
+  test('was moved by an older process goes to the new URL, once that was told', async () => {
+    const { id, release } = await claimedDeliveries()
+    const claimed = asMade()
+    await move(id)
+    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+    release()
+    await engine.deliveriesOf(id, succeeded)
+    expect([old.requests.length, moved.requests.length]).toEqual([cap, total - cap])
+  })
+
+  test('was disabled by an older process is canceled, also where that left it pending', async () => {
+    const { id, release } = await claimedDeliveries()
+    const claimed = asMade()
+    await sql`UPDATE webhooks SET status = 'disabled', disabled_reason = 'manual' WHERE id = ${id}`.execute(engine.db)
+    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+    release()
+    const rows = await engine.deliveriesOf(id, (all) => all.every(({ status }) => status !== 'pending'))
+    expect(rows.filter(({ status }) => status === 'canceled')).toHaveLength(total - cap)
+    expect(old.requests).toHaveLength(cap)
+  })
+
+  test('was disabled and enabled again goes on', async () => {
+    const { id, release } = await claimedDeliveries()
+    const claimed = asMade()
+    for (const [status, reason] of [
+      ['disabled', 'manual'],
+      ['enabled', null],
+    ]) {
+      await sql`UPDATE webhooks SET status = ${status}, disabled_reason = ${reason} WHERE id = ${id}`.execute(engine.db)
+    }
+    await expect.poll(() => engine.webhookChanges.mayBegin(id, claimed, false)).toBe(false)
+    release()
+    await engine.deliveriesOf(id, succeeded)
+    expect(old.requests).toHaveLength(total)
+  })
+})
+
+test('while nothing is heard webhooks are read anew before each attempt, and compared again afterwards', async () => {
+  const { id, release } = await claimedDeliveries()
+  await proxy.cut()
+  await expect.poll(() => isHearing(id)).toBe(false)
+  await move(id)
+  release()
+  await engine.deliveriesOf(id, succeeded)
+  expect([old.requests.length, moved.requests.length]).toEqual([cap, total - cap])
+  await proxy.mend()
+  await expect.poll(() => engine.webhookChanges.mayBegin(id, { ...asMade(), version: 2 }, false)).toBe(true)
+})
+
+describe('what is known of changes', () => {
+  test('is not relied on when nothing has shown for 10 seconds that notifications come', () => {
+    const changes = createWebhookChanges()
+    const now = vi.spyOn(performance, 'now').mockReturnValue(50_000)
+    onTestFinished(() => now.mockRestore())
+    expect(changes.mayBegin('wh_1', asMade(), false)).toBe(false)
+    changes.hear(50_000)
+    const read = asMade()
+    now.mockReturnValue(60_000)
+    expect(changes.mayBegin('wh_1', read, false)).toBe(true)
+    now.mockReturnValue(60_001)
+    expect(changes.mayBegin('wh_1', read, false)).toBe(false)
+    expect(changes.mayBegin('wh_1', read, true)).toBe(true)
+    // What was read before may have been changed meanwhile.
+    changes.hear(60_001)
+    expect(changes.mayBegin('wh_1', read, false)).toBe(false)
+    expect(changes.mayBegin('wh_1', asMade(), false)).toBe(true)
+  })
+
+  test('a change of this process holds also while nothing is heard', () => {
+    const changes = createWebhookChanges()
+    const read = asMade()
+    changes.tell('wh_1', 2)
+    expect(changes.mayBegin('wh_1', read, true)).toBe(false)
+    expect(changes.mayBegin('wh_1', { ...read, version: 2 }, true)).toBe(true)
+  })
+})
+
+describe('webhooks that are read', () => {
+  /** Through a line to the database that can be cut. */
+  async function readThroughProxy(signal: AbortSignal) {
+    const url = new URL(engine.connectionString)
+    const line = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
+    url.host = `127.0.0.1:${line.port}`
+    const db = connect({ connectionString: url.href, max: 1, onError: () => undefined })
+    const failed = Promise.withResolvers<unknown>()
+    return {
+      line,
+      failed: failed.promise,
+      reads: createWebhookReads({ db, signal, intervalMs: 20, onError: failed.resolve }),
+      async [Symbol.asyncDispose]() {
+        await db.destroy()
+        await line[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  test('wait while the database is away', async () => {
+    await using through = await readThroughProxy(new AbortController().signal)
+    const { line, failed, reads } = through
+    const id = await engine.addWebhook(old.url)
+    await line.cut()
+    const reading = Promise.all([reads.read(id), reads.read('wh_none')])
+    await failed
+    await move(id)
+    await line.mend()
+    expect(await reading).toMatchObject([{ url: moved.url, version: 2 }, null])
+  })
+
+  test('are waited for no longer when the worker ends', async () => {
+    const stopping = new AbortController()
+    await using through = await readThroughProxy(stopping.signal)
+    const { line, failed, reads } = through
+    await line.cut()
+    const reading = reads.read('wh_1')
+    const refused = expect(reading).rejects.toThrow('This operation was aborted')
+    await failed
+    stopping.abort()
+    await refused
+    await expect(async () => reads.read('wh_1')).rejects.toThrow('This operation was aborted')
+  })
+})
