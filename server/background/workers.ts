@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import { reconcileEmails } from '../email-delivery/reconcile.ts'
+import { createLoneEvents } from '../fan-out/lone-events.ts'
 import { startFanOutWorker } from '../fan-out/worker.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Loop } from '../lib/loop.ts'
@@ -93,7 +94,11 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())
-  const outbox = createOutbox({ clock, wake: () => fanOut.wake(), leasing: delivery.leasing })
+  const outbox = createOutbox({
+    clock,
+    wake: () => fanOut.wake(),
+    loneEvents: createLoneEvents({ clock, leasing: delivery.leasing }),
+  })
   await queue.onSchedule('domain-checks', everyMinute, async () => {
     await options.checkDomains({ outbox, signal: stopping.signal })
   })

@@ -4,10 +4,10 @@ import type { Fact } from '../email-delivery/outcomes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { CopyRef, MailTokens } from '../message/tokens.ts'
 import type { ReceivedMessage } from '../smtp-listener/listener.ts'
-import { deleteOlderMessages } from '../stored-messages/queries.ts'
+import { deleteOlderInbound, insertInbound } from '../stored-messages/inbound.ts'
 import type { InboundKind } from './metrics.ts'
 import { factsOf, saysNothing } from './outcomes.ts'
-import { findEmail, insertInbound } from './queries.ts'
+import { findEmail } from './queries.ts'
 import { type Notification, type OriginalMessage, readNotification } from './read.ts'
 
 export type ReceiveOptions = {
@@ -84,7 +84,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   async function keep(message: ReceivedMessage, owner: Owner, reason: string): Promise<void> {
     await insertInbound(db, { ...owner, reason, message, at: clock.now() }, keptBytes)
     const number = owner.accountId === null ? keptForOperator : keptPerAccount
-    await deleteOlderMessages(db, 'inbound_messages', owner.accountId, number)
+    await deleteOlderInbound(db, owner.accountId, number)
   }
 
   /** Whose copy came back, by the link in it. */

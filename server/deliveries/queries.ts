@@ -5,8 +5,6 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { queueNow } from '../queue/queue.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
-import type { Scope } from '../shared/scope.ts'
-import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 
 export const deliveryColumns = [
   'id',
@@ -23,54 +21,6 @@ export const deliveryColumns = [
 export const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
 /** A delivery has the mode of its event, which stays for as long as it does. */
 export const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
-
-export type WebhookTarget = SealedSecrets & {
-  id: string
-  mode: Mode
-  url: string
-  events: string[]
-  status: 'enabled' | 'disabled'
-  version: number
-  flow: number
-}
-
-/**
- * One webhook, or undefined. `both` finds it in either mode: for work that no key asks for. `lock` keeps others from
- * changing it until the transaction ends.
- */
-export async function findWebhook(
-  handle: Handle,
-  {
-    scope,
-    webhookId,
-    lock,
-  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
-): Promise<WebhookTarget | undefined> {
-  return handle
-    .selectFrom('webhooks')
-    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
-    .where('id', '=', webhookId)
-    .where('account_id', '=', scope.accountId)
-    .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
-    .$if(lock === 'share', (query) => query.forShare())
-    .$if(lock === 'change', (query) => query.forNoKeyUpdate())
-    .executeTakeFirst()
-}
-
-/** Enabled webhooks of all accounts, by id; up to `limit` beginning above `after`. */
-export async function enabledWebhooks(
-  handle: Handle,
-  { after, limit }: { after: string; limit: number },
-): Promise<{ id: string; url: string }[]> {
-  return handle
-    .selectFrom('webhooks')
-    .select(['id', 'url'])
-    .where('id', '>', after)
-    .where('status', '=', 'enabled')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
 
 /** Newest first; up to `limit` beginning below `before`. */
 export async function listDeliveries(

@@ -24,7 +24,6 @@ import type { Keyring } from '../webhook-delivery/attempt/keyring.ts'
 import { retryDelaysSeconds } from '../webhook-delivery/attempt/retry-schedule.ts'
 import { faultOf } from '../webhook-delivery/attempt/verdict.ts'
 import { cancelPending } from '../webhook-delivery/cancel.ts'
-import { findRecovery, findRunning, type RecoveryRow, selectRecoveries } from '../webhook-delivery/recovery/queries.ts'
 import { startRecovery } from '../webhook-delivery/recovery/recover.ts'
 import {
   countRecoverable,
@@ -32,19 +31,17 @@ import {
   lastPositionOf,
   type RetentionMeans,
 } from '../webhook-delivery/recovery/recoverable.ts'
+import {
+  findRecovery,
+  findRunning,
+  type RecoveryRow,
+  selectRecoveries,
+} from '../webhook-delivery/recovery/recovery-queries.ts'
 import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.ts'
 import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
+import { findWebhookTarget, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'
 import { readHealth } from './health-reads.ts'
-import {
-  type AttemptRow,
-  type DeliveryRow,
-  findDelivery,
-  findWebhook,
-  listAttempts,
-  listDeliveries,
-  makeDue,
-  type WebhookTarget,
-} from './queries.ts'
+import { type AttemptRow, type DeliveryRow, findDelivery, listAttempts, listDeliveries, makeDue } from './queries.ts'
 import { findWaitingDelivery, waitOf } from './waiting.ts'
 
 /** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
@@ -95,7 +92,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     webhookId: string,
     lock: 'share' | 'change' = 'share',
   ): Promise<WebhookTarget> {
-    const webhook = await findWebhook(trx, { scope, webhookId, lock })
+    const webhook = await findWebhookTarget(trx, { scope, webhookId, lock })
     if (webhook === undefined) throw notFound('webhook', webhookId)
     if (webhook.status === 'disabled') {
       throw new DomainError('webhook_disabled', 'The webhook is disabled. Set its status to "enabled" first.')
@@ -104,7 +101,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
   }
 
   async function mustExist(handle: Handle, scope: Scope, webhookId: string): Promise<WebhookTarget> {
-    const webhook = await findWebhook(handle, { scope, webhookId })
+    const webhook = await findWebhookTarget(handle, { scope, webhookId })
     if (webhook === undefined) throw notFound('webhook', webhookId)
     return webhook
   }

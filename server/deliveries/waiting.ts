@@ -3,22 +3,11 @@ import type { DeliveryWithAttempts } from '../../contract/deliveries.ts'
 import type { Handle } from '../database/connection.ts'
 import type { FlowStatesTable } from '../database/tables/webhooks.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
+import { dueSince } from '../webhook-delivery/due-since.ts'
 import { type DeliveryRow, deliveryColumns, isSample, modeOfEvent } from './queries.ts'
 
 /** What processes say of flows counts for so long. They say it every 5 seconds. */
 export const freshSeconds = 15
-
-/**
- * Since when a delivery that is due waits for its attempt. A first attempt that was in hand was due before it was
- * written down.
- *
- * @param table Its name in the statement.
- */
-export function dueSince(table: string) {
-  const column = (name: string) => sql.ref(`${table}.${name}`)
-  const isFirst = sql`${column('run')} = 0 AND ${column('attempt_count')} = 0`
-  return sql`LEAST(${column('next_attempt_at')}, CASE WHEN ${isFirst} THEN ${column('queued_at')} END)`
-}
 
 export type WaitingDelivery = DeliveryRow & {
   /** Of its last attempt. */

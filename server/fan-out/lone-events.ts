@@ -4,8 +4,9 @@ import { QueryBehindCommit } from '../database/prepared.ts'
 import type { Clock } from '../lib/clock.ts'
 import { nextMoment } from '../lib/sequence.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
+import type { LoneEvents, OutboxEvent } from '../outbox/append.ts'
 import type { Leasing } from '../webhook-delivery/worker.ts'
-import { type OutboxEvent, toLeasedEvent } from './matching.ts'
+import { toLeasedEvent } from './matching.ts'
 import { selectTargets, type TargetRow, toTargets } from './targets.ts'
 import { recordFanOut } from './trace.ts'
 
@@ -21,13 +22,6 @@ import { recordFanOut } from './trace.ts'
 
 /** Events of a transaction that are delivered so; for more, a batch of the fan-out costs less. */
 const mostEvents = 16
-
-export type LoneEvents = {
-  /** What to lease the next events of a transaction to. Null: they are left to the fan-out. */
-  lease(trx: Trx, next: { accountId: string; count: number }): string | null
-  /** Has events delivered once the transaction has committed. They are inserted with their lease. */
-  add(trx: Trx, events: readonly OutboxEvent[]): Promise<void>
-}
 
 export type LoneEventsOptions = {
   clock: Clock

@@ -1,19 +1,9 @@
-import type { Mode } from '../../contract/mode.ts'
+import type { OutboxEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { DueDelivery } from '../webhook-delivery/load.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
-import { receives } from './subscription.ts'
+import { receives } from '../webhook-delivery/subscription.ts'
 import type { Target } from './targets.ts'
-
-/** An event in the outbox, as its deliveries need it. */
-export type OutboxEvent = {
-  id: string
-  accountId: string
-  mode: Mode
-  type: string
-  body: string
-  traceparent: string | null
-}
 
 /** The deliveries that are to be made of an event, by the webhooks that may receive it. */
 export function toLeasedEvent(

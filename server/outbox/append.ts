@@ -1,13 +1,9 @@
 import { type EventData, type EventTypeName, eventType } from '../../contract/event-types.ts'
 import { afterCommit, type Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import { createLoneEvents } from '../fan-out/lone-events.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Tracer } from '../observability/tracing/tracer.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
-import { leaseSeconds } from '../webhook-delivery/settlement/leased-event.ts'
-import type { Leasing } from '../webhook-delivery/worker.ts'
 
 /** An event about to be appended, of any type. */
 export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]
@@ -61,6 +57,25 @@ const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: 
   FROM event
 `
 
+/** An event in the outbox, as its deliveries need it. */
+export type OutboxEvent = Scope & {
+  id: string
+  type: string
+  body: string
+  traceparent: string | null
+}
+
+/** How long others leave a leased event alone. What a process had when it died is delivered after that. Seconds. */
+export const leaseSeconds = 20
+
+/** Delivers events from the process that appends them, without a fan-out. */
+export type LoneEvents = {
+  /** What to lease the next events of a transaction to. Null: they are left to the fan-out. */
+  lease(trx: Trx, next: { accountId: string; count: number }): string | null
+  /** Has events delivered once the transaction has committed. They are inserted with their lease. */
+  add(trx: Trx, events: readonly OutboxEvent[]): Promise<void>
+}
+
 export type OutboxOptions = {
   clock: Clock
   /** Called after a commit that appended something: there is work for the fan-out. */
@@ -68,14 +83,10 @@ export type OutboxOptions = {
   /** Called with what is appended; returns the `traceparent` to keep with it. Default: none is kept. */
   trace?: (events: readonly { id: string; type: string }[]) => string | null
   /** Has events delivered from here, without the fan-out, where that is likely to be at once. Default: none are. */
-  leasing?: Leasing
-  /** Records what becomes of events that are delivered so. Default: nothing is recorded. */
-  tracer?: Tracer
+  loneEvents?: LoneEvents
 }
 
-export function createOutbox({ clock, wake, trace = () => null, leasing, tracer }: OutboxOptions): Outbox {
-  const lone = leasing === undefined ? null : createLoneEvents({ clock, leasing, tracer })
-
+export function createOutbox({ clock, wake, trace = () => null, loneEvents }: OutboxOptions): Outbox {
   return {
     async append(trx, { accountId, mode }, events) {
       if (events.length === 0) return []
@@ -88,11 +99,11 @@ export function createOutbox({ clock, wake, trace = () => null, leasing, tracer 
       const types = rows.map((row) => row.type)
       const bodies = rows.map((row) => row.body)
       const traceparent = trace(rows)
-      const lease = lone?.lease(trx, { accountId, count: rows.length }) ?? null
+      const lease = loneEvents?.lease(trx, { accountId, count: rows.length }) ?? null
       await insertEvents(trx, { accountId, mode, at, traceparent, lease, leaseSeconds, ids, types, bodies })
       if (lease === null) afterCommit(trx, wake)
       else
-        await lone?.add(
+        await loneEvents?.add(
           trx,
           rows.map((row) => ({ ...row, accountId, mode, traceparent })),
         )

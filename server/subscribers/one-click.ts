@@ -1,10 +1,9 @@
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { addressKey } from '../message/address.ts'
 import type { UnsubscribeRef } from '../message/tokens.ts'
 import { DomainError } from '../shared/errors.ts'
-import { newId } from '../shared/ids.ts'
-import { findModeOfEmail, insertUnsubscribed } from '../suppressions/queries.ts'
+import { suppressUnsubscribed } from '../suppressions/unsubscribed.ts'
+import { findModeOfEmail } from './queries.ts'
 import type { SubscriberService } from './service.ts'
 
 export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
@@ -26,9 +25,7 @@ export async function unsubscribeByLink(
     const scope = { accountId, mode: (await findModeOfEmail(trx, accountId, emailId)) ?? 'live' }
     const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
     for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, scope, id))
-    const at = clock.now()
-    const id = newId('suppression', at)
-    return insertUnsubscribed(trx, { id, accountId, address, addressKey: addressKey(address), at, emailId })
+    return suppressUnsubscribed(trx, { accountId, address, emailId, at: clock.now() })
   })
 }
 

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import pg from 'pg'
+import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { SubscribersTable } from '../database/tables/people.ts'
@@ -173,3 +174,14 @@ export async function deleteMemberships(trx: Trx, subscriberId: string, audience
 }
 
 const uniqueViolation = '23505'
+
+/** The mode of an email; undefined: it is gone. */
+export async function findModeOfEmail(trx: Trx, accountId: string, emailId: string): Promise<Mode | undefined> {
+  const row = await trx
+    .selectFrom('emails')
+    .select('mode')
+    .where('account_id', '=', accountId)
+    .where('id', '=', emailId)
+    .executeTakeFirst()
+  return row?.mode
+}

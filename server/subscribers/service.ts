@@ -4,7 +4,7 @@ import { type Handle, inTransaction } from '../database/connection.ts'
 import { notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
-import { liftUnsubscribe } from '../suppressions/lift.ts'
+import { liftUnsubscribe } from '../suppressions/unsubscribed.ts'
 import { removeMemberships } from './memberships.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import {

@@ -1,5 +1,4 @@
 import { type Selectable, sql } from 'kysely'
-import type { Mode } from '../../contract/mode.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
@@ -74,17 +73,6 @@ export async function insertUnsubscribed(
     )
     .execute()
   return true
-}
-
-/** The mode of an email; undefined: it is gone. */
-export async function findModeOfEmail(trx: Trx, accountId: string, emailId: string): Promise<Mode | undefined> {
-  const row = await trx
-    .selectFrom('emails')
-    .select('mode')
-    .where('account_id', '=', accountId)
-    .where('id', '=', emailId)
-    .executeTakeFirst()
-  return row?.mode
 }
 
 export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
-import { enabledWebhooks } from '../deliveries/queries.ts'
 import type { Resolve } from '../network/name-resolution.ts'
 import { type AddressPolicy, isRefused } from './attempt/address-guard.ts'
+import { enabledWebhooks } from './webhook-targets.ts'
 
 /** Webhooks read at a time. */
 const pageSize = 500

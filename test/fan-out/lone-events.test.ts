@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
+import { createLoneEvents } from '../../server/fan-out/lone-events.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -45,7 +46,11 @@ const deleted = (): NewEvent => ({
 
 /** Appends through the workers, as the engine does. */
 function outbox(wake: () => void = () => engine.workers.wakeFanOut()) {
-  return createOutbox({ clock: engine.clock, wake, leasing: engine.workers.leasing })
+  return createOutbox({
+    clock: engine.clock,
+    wake,
+    loneEvents: createLoneEvents({ clock: engine.clock, leasing: engine.workers.leasing }),
+  })
 }
 
 describe('an event that comes alone', () => {

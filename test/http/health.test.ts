@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from '../../server/http/health.ts'
 import { listen } from '../../server/http/server.ts'
 import { createLogger } from '../../server/observability/logging.ts'
-import { createRegistry } from '../../server/observability/metrics.ts'
+import { createRegistry } from '../../server/observability/registry.ts'
 
 async function serve({ checks = {}, registry = new Registry() }: { checks?: Checks; registry?: Registry }) {
   const app = express()

@@ -5,12 +5,12 @@ import { type EventTypeName, eventType, eventTypeNames } from '../../contract/ev
 import { type Mode, modes } from '../../contract/mode.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
-import { receives } from '../../server/fan-out/subscription.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { finishEvents } from '../../server/webhook-delivery/settlement/finish-events.ts'
+import { receives } from '../../server/webhook-delivery/subscription.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { asQueued, takingFor } from '../support/flows.ts'
 

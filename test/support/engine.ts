@@ -7,6 +7,7 @@ import { startWorkers, type Workers } from '../../server/background/workers.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createDeliveryService, type DeliveryService } from '../../server/deliveries/service.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
+import { createLoneEvents } from '../../server/fan-out/lone-events.ts'
 import type { Clock } from '../../server/lib/clock.ts'
 import type { Resolve } from '../../server/network/name-resolution.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
@@ -142,11 +143,14 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     clock,
     wake: () => workers.wakeFanOut(),
     // Of the workers that run.
-    leasing: {
-      lease: (account) => workers.leasing.lease(account),
-      take: (events) => workers.leasing.take(events),
-      release: (ids) => workers.leasing.release(ids),
-    },
+    loneEvents: createLoneEvents({
+      clock,
+      leasing: {
+        lease: (account) => workers.leasing.lease(account),
+        take: (events) => workers.leasing.take(events),
+        release: (ids) => workers.leasing.release(ids),
+      },
+    }),
   })
   const deliveries = createDeliveryService({
     queue,

@@ -1,8 +1,17 @@
 import { type Db, inTransaction, type Trx } from '../../database/connection.ts'
-import { findWebhook, type WebhookTarget } from '../../deliveries/queries.ts'
 import type { Place } from '../../outbox/positions.ts'
 import type { Queue, TaskData } from '../../queue/queue.ts'
 import { newId } from '../../shared/ids.ts'
+import { findWebhookTarget, type WebhookTarget } from '../webhook-targets.ts'
+import {
+  awaitFanOuts,
+  knownSince,
+  lastPositionOf,
+  nextEvents,
+  type PageOfEvents,
+  type RetentionMeans,
+  recoverableOf,
+} from './recoverable.ts'
 import {
   endCanceled,
   findRecovery,
@@ -14,16 +23,7 @@ import {
   recordProgress,
   setLastPosition,
   startNewRuns,
-} from './queries.ts'
-import {
-  awaitFanOuts,
-  knownSince,
-  lastPositionOf,
-  nextEvents,
-  type PageOfEvents,
-  type RetentionMeans,
-  recoverableOf,
-} from './recoverable.ts'
+} from './recovery-queries.ts'
 
 /** Batches worked on before other recoveries have their turn. */
 const batchesPerTask = 10
@@ -133,7 +133,7 @@ async function recoverPage(
 ): Promise<number | null> {
   const { account_id: accountId, id: recoveryId, webhook_id: webhookId } = recovery
   // The webhook first, as everywhere.
-  const webhook = await findWebhook(trx, { scope: { accountId, mode: 'both' }, webhookId, lock: 'share' })
+  const webhook = await findWebhookTarget(trx, { scope: { accountId, mode: 'both' }, webhookId, lock: 'share' })
   const current = await findRecovery(trx, { accountId, recoveryId }, { lock: true })
   if (current?.status !== 'running' || !isSamePlace(placeOf(current), placeOf(recovery))) return null
   // Processes of the version before disable a webhook and know of no recovery.

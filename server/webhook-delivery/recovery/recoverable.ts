@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Mode, modes } from '../../../contract/mode.ts'
 import type { Handle } from '../../database/connection.ts'
-import { receives } from '../../fan-out/subscription.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { lastPositionBefore, lastUnpositioned, type Place, positionsOf } from '../../outbox/positions.ts'
 import { queueNow } from '../../queue/queue.ts'
 import { firstIdAt } from '../../shared/ids.ts'
+import { receives } from '../subscription.ts'
 
 /*
  * What a recovery sends again: of the events in a span of time that the webhook receives as it is now, those that

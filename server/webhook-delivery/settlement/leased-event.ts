@@ -10,6 +10,3 @@ export type LeasedEvent = {
   createdAt: Date
   deliveries: readonly DueDelivery[]
 }
-
-/** How long others leave a leased event alone. What a process had when it died is delivered after that. Seconds. */
-export const leaseSeconds = 20

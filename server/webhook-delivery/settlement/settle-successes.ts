@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { plainArray } from '../../database/arrays.ts'
 import type { Db } from '../../database/connection.ts'
-import { dueSince } from '../../deliveries/waiting.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
 import { loggedAnswer } from '../attempt/exchange.ts'
+import { dueSince } from '../due-since.ts'
 import { lockedDeliveries } from '../lock-order.ts'
 import type { Settlement } from './settlement.ts'
 

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Db } from '../database/connection.ts'
+import { readGauge } from '../observability/registry.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { ExchangeOutcome } from '../webhook-delivery/attempt/exchange.ts'
-import type { Verdict } from '../webhook-delivery/attempt/verdict.ts'
-import type { DeliveryCensus } from '../webhook-delivery/worker.ts'
+import type { ExchangeOutcome } from './attempt/exchange.ts'
+import type { Verdict } from './attempt/verdict.ts'
+import type { DeliveryCensus } from './worker.ts'
 
 export type DeliveryMetrics = {
   /** Counts one attempt. */
@@ -13,13 +14,6 @@ export type DeliveryMetrics = {
   onWaited(seconds: number): void
   /** Has the figures of flows and places read there: of a process that delivers. */
   watchFlows(census: () => DeliveryCensus): void
-}
-
-/** A registry with the figures of the process. Those of requests are added by the HTTP room. */
-export function createRegistry(): Registry {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  return registry
 }
 
 /**
@@ -106,22 +100,6 @@ function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): vo
     name: 'postern_delivery_places_taken',
     help: 'How many of these places are taken.',
     read: async (gauge) => gauge.set(census().taken),
-  })
-}
-
-type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }
-
-/** A figure that is read when it is asked for. While it cannot be, it is not a number, and the others are there. */
-function readGauge(registry: Registry, { read, ...configuration }: ReadGauge): void {
-  new Gauge({
-    ...configuration,
-    registers: [registry],
-    async collect() {
-      this.reset()
-      await read(this).catch(() => {
-        if (configuration.labelNames === undefined) this.set(Number.NaN)
-      })
-    },
   })
 }
 

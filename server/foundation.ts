@@ -1,0 +1,70 @@
+import type { Logger } from 'pino'
+import type { Config } from './config/config.ts'
+import { encryptionKeyOf, openSecretBox } from './config/encryption-key.ts'
+import type { Db } from './database/connection.ts'
+import type { Migrations } from './database/migrate.ts'
+import { prepareDatabase, type RunningDatabase, startDatabase } from './database/start.ts'
+import { continueFromNewestEvent } from './events/continuity.ts'
+import { type Clock, systemClock } from './lib/clock.ts'
+import { createLogger } from './observability/logging.ts'
+import { createProcessFaultMetrics, noProcessFaults, type ProcessFaults } from './observability/process-faults.ts'
+import { createRegistry } from './observability/registry.ts'
+import { startTracer } from './observability/tracing/start-tracer.ts'
+import { type Queue, type QueueOptions, startQueue } from './queue/queue.ts'
+
+export type FoundationOptions = {
+  clock?: Clock
+  queueClock?: NonNullable<QueueOptions['clock']>
+  sessionOptions?: string
+  logger?: Logger
+  /** What went wrong in the process, to be counted. Default: nothing. */
+  faults?: Pick<ProcessFaults, 'rejections'>
+  /** What this version knows. Default: all there are. */
+  migrations?: Migrations
+}
+
+/** Starts what all rooms stand on: logs, tracing, metrics, the database with its tables, the queue, the keys. */
+export async function startFoundation(config: Config, options: FoundationOptions) {
+  await using starting = new AsyncDisposableStack()
+  const { clock = systemClock, logger = createLogger({ level: config.logLevel }), sessionOptions } = options
+  const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
+
+  const tracer = await startTracer(config.tracing, logger)
+  starting.defer(() => tracer.stop())
+  const registry = createRegistry()
+  createProcessFaultMetrics(registry, options.faults ?? noProcessFaults)
+
+  const session = sessionOptions === undefined ? {} : { sessionOptions }
+  const location = config.database
+  const database: RunningDatabase = starting.use(await startDatabase({ location, ...session, logger }))
+  const { connectionString } = database
+  const db: Db = database.pool('postern', config.database.poolSize)
+  await prepareDatabase(db, { location, connectionString, migrations: options.migrations, logger })
+  await continueFromNewestEvent(db, { clock, logger })
+
+  const queue: Queue = await startQueue({
+    connectionString,
+    ...session,
+    works: config.roles.worker,
+    onError: reportIn('the queue'),
+    ...(options.queueClock && { clock: options.queueClock }),
+  })
+  starting.defer(() => queue.stop())
+
+  const key = await encryptionKeyOf(config)
+  const secretBox = await openSecretBox(db, key)
+  const running = starting.move()
+  return {
+    clock,
+    logger,
+    reportIn,
+    tracer,
+    registry,
+    database,
+    db,
+    queue,
+    key,
+    secretBox,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

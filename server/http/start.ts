@@ -1,0 +1,62 @@
+import type { KeyCache } from '../api-keys/cache.ts'
+import type { ApiKeyService } from '../api-keys/service.ts'
+import type { Db } from '../database/connection.ts'
+import { type ApiOptions, createHttpApp, type HttpAppOptions } from './app.ts'
+import { createAuthFailures } from './auth-failures.ts'
+import { authenticate, requirePermission } from './authenticate.ts'
+import { createEndpoint } from './idempotency.ts'
+import { createRateLimiter, limitRate } from './rate-limit.ts'
+import { type HttpServer, listen } from './server.ts'
+import { createServices, type ServicesOptions } from './services.ts'
+
+/** The settings of the HTTP interface. */
+export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> & {
+  readonly host: string
+  /** 0: any free port. */
+  readonly port: number
+  /** How many proxies in front of the service are believed in what they say of the client's address. */
+  readonly trustProxy: number
+  /** Per client address. */
+  readonly authFailuresPerMinute: number
+}
+
+export type ApiMeans = ServicesOptions & {
+  db: Db
+  apiKeys: ApiKeyService
+  keyCache: KeyCache
+  /** Requests per minute of each plan. */
+  rateLimits: Readonly<Record<string, number>>
+  /** The OpenAPI document to publish. */
+  document: object
+}
+
+/** Serves the API, with what every process serves; without `api` only that. */
+export function startHttp(
+  options: Omit<HttpAppOptions, 'api' | 'trustProxy'> & { config: HttpConfig; api: ApiMeans | null },
+): Promise<HttpServer> {
+  const { config, api, logger } = options
+  const app = createHttpApp({
+    ...options,
+    api: api === null ? null : apiOf(api, config),
+    trustProxy: config.trustProxy,
+  })
+  return listen({ app, host: config.host, port: config.port, logger })
+}
+
+function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
+  const { db, clock, apiKeys, keyCache, rateLimits } = means
+  const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
+  return {
+    services: createServices(means),
+    endpoint: createEndpoint(means),
+    gates: [
+      authenticate({ db, apiKeys, cache: keyCache, failures }),
+      limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
+      requirePermission,
+    ],
+    capturing: means.isCaptured,
+    document: means.document,
+    maxBodyBytes: config.maxBodyBytes,
+    maxEmailBodyBytes: config.maxEmailBodyBytes,
+  }
+}

@@ -1,0 +1,13 @@
+import { sql } from 'kysely'
+
+/**
+ * Since when a delivery that is due waits for its attempt. A first attempt that was in hand was due before it was
+ * written down.
+ *
+ * @param table Its name in the statement.
+ */
+export function dueSince(table: string) {
+  const column = (name: string) => sql.ref(`${table}.${name}`)
+  const isFirst = sql`${column('run')} = 0 AND ${column('attempt_count')} = 0`
+  return sql`LEAST(${column('next_attempt_at')}, CASE WHEN ${isFirst} THEN ${column('queued_at')} END)`
+}

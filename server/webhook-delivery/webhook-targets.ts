@@ -1,0 +1,52 @@
+import type { Mode } from '../../contract/mode.ts'
+import type { Handle } from '../database/connection.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type SealedSecrets, sealedSecretColumns } from './attempt/keyring.ts'
+
+export type WebhookTarget = SealedSecrets & {
+  id: string
+  mode: Mode
+  url: string
+  events: string[]
+  status: 'enabled' | 'disabled'
+  version: number
+  flow: number
+}
+
+/**
+ * One webhook, or undefined. `both` finds it in either mode: for work that no key asks for. `lock` keeps others from
+ * changing it until the transaction ends.
+ */
+export async function findWebhookTarget(
+  handle: Handle,
+  {
+    scope,
+    webhookId,
+    lock,
+  }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
+): Promise<WebhookTarget | undefined> {
+  return handle
+    .selectFrom('webhooks')
+    .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
+    .where('id', '=', webhookId)
+    .where('account_id', '=', scope.accountId)
+    .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
+    .$if(lock === 'share', (query) => query.forShare())
+    .$if(lock === 'change', (query) => query.forNoKeyUpdate())
+    .executeTakeFirst()
+}
+
+/** Enabled webhooks of all accounts, by id; up to `limit` beginning above `after`. */
+export async function enabledWebhooks(
+  handle: Handle,
+  { after, limit }: { after: string; limit: number },
+): Promise<{ id: string; url: string }[]> {
+  return handle
+    .selectFrom('webhooks')
+    .select(['id', 'url'])
+    .where('id', '>', after)
+    .where('status', '=', 'enabled')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
