@@ -6,7 +6,17 @@ import { availableParallelism } from 'node:os'
  * failed and why. A check is an npm script, so each can be run alone.
  */
 
-const checks = ['types', 'knip', 'spectral', 'redocly', 'lint', 'format:check', 'openapi:check', 'openapi:breaking']
+const checks = [
+  'types',
+  'knip',
+  'spectral',
+  'redocly',
+  'lint',
+  'rooms',
+  'format:check',
+  'openapi:check',
+  'openapi:breaking',
+]
 
 type Result = { name: string; passed: boolean; output: string; seconds: string }
 

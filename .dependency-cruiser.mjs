@@ -1,0 +1,142 @@
+/*
+ * Which room may import which. A room is a folder, or a file that stands beside the rooms. Imports run one way: a room
+ * knows those in its line, and itself. A new room is a new line. `npm run rooms` checks it.
+ */
+
+const base = 'contract lib shared'
+const features = `${base} database outbox message`
+
+/** What a room of `server/` imports of ours. */
+const rooms = {
+  lib: '',
+  shared: 'contract',
+  secrets: '',
+  network: 'lib',
+  observability: 'lib secrets',
+  database: base,
+  queue: `${base} database`,
+  outbox: `${base} database`,
+
+  'webhook-delivery': `${base} secrets network observability database queue outbox`,
+  'fan-out': `${base} observability database queue outbox webhook-delivery`,
+
+  message: `${base} secrets`,
+  smtp: 'lib network',
+  'smtp-listener': `${base}`,
+  'stored-messages': `${base} database smtp-listener`,
+  'email-delivery': `${base} secrets network database queue outbox message smtp stored-messages`,
+  tracking: `${base} database outbox message email-delivery`,
+  bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,
+
+  'api-keys': `${base} database`,
+  suppressions: features,
+  subscribers: `${features} suppressions`,
+  audiences: `${features} subscribers`,
+  domains: `${features} secrets network`,
+  emails: `${features} queue audiences email-delivery`,
+  events: features,
+  deliveries: `${features} queue observability webhook-delivery`,
+  webhooks: `${features} secrets webhook-delivery deliveries`,
+
+  http: `${base} secrets observability database tracking stored-messages api-keys suppressions subscribers audiences
+    domains emails events deliveries webhooks`,
+  background: `${base} database queue outbox fan-out webhook-delivery email-delivery`,
+  config: `${base} network observability database secrets smtp`,
+}
+
+/** Who may import a package. */
+const packages = {
+  '(express|@ts-rest/express)': 'server/http',
+  'pg-boss': 'server/queue',
+  '@opentelemetry/[^/]+': 'server/observability/tracing',
+  '(smtp-server|@types/smtp-server)': 'server/smtp-listener',
+}
+
+const own = '^(contract|openapi|server|scripts|test)/'
+
+function pathsOf(names) {
+  return names
+    .split(/\s+/)
+    .filter((name) => name !== '')
+    .map((name) => (name === 'contract' ? 'contract/' : `server/${name}/`))
+}
+
+function roomRule(room, names) {
+  return {
+    name: `imports of ${room}`,
+    severity: 'error',
+    from: { path: `^server/${room}/` },
+    to: { path: own, pathNot: `^(${[`server/${room}/`, ...pathsOf(names)].join('|')})` },
+  }
+}
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...Object.entries(rooms).map(([room, names]) => roomRule(room, names)),
+    {
+      name: 'a room without a line',
+      comment: 'Give the room a line in .dependency-cruiser.mjs.',
+      severity: 'error',
+      from: { path: `^server/(?!(${Object.keys(rooms).join('|')}|cli)/)[^/]+/` },
+      to: {},
+    },
+    {
+      name: 'queries of another room',
+      comment: 'Ask the service of the room that owns the table, or what it publishes for others.',
+      severity: 'error',
+      from: { path: '^server/([^/]+)' },
+      to: { path: '/queries\\.ts$', pathNot: '^server/$1/' },
+    },
+    {
+      name: 'imports of the contract',
+      severity: 'error',
+      from: { path: '^contract/' },
+      to: { pathNot: '^(contract/|node_modules/(zod|@ts-rest/core)/)' },
+    },
+    {
+      name: 'imports of openapi',
+      severity: 'error',
+      from: { path: '^openapi/' },
+      to: { path: own, pathNot: '^(contract|openapi)/' },
+    },
+    {
+      name: 'main, cli → app',
+      comment: 'The process and the command line are imported by nobody, app by them alone.',
+      severity: 'error',
+      from: { path: '^server/', pathNot: '^server/(main\\.ts|cli/)' },
+      to: { path: '^server/(main\\.ts|app\\.ts|cli/)', pathNot: '^$0' },
+    },
+    {
+      name: 'what runs in production',
+      severity: 'error',
+      from: { path: '^(server|scripts)/' },
+      to: { path: '^test/' },
+    },
+    {
+      name: 'scripts in production',
+      severity: 'error',
+      from: { path: '^server/' },
+      to: { path: '^scripts/' },
+    },
+    {
+      name: 'process',
+      comment: 'Use the global `process`. Its environment is read by server/config alone.',
+      severity: 'error',
+      from: { path: '^server/' },
+      to: { path: '^(node:)?process$' },
+    },
+    ...Object.entries(packages).map(([name, room]) => ({
+      name: `${name} outside ${room}`,
+      severity: 'error',
+      from: { path: '^(server|openapi)/', pathNot: `^${room}/` },
+      to: { path: `^node_modules/${name}/` },
+    })),
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    exclude: { path: '^(docs|openapi/released)/' },
+  },
+}
