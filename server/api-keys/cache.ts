@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
 import { hashOfKey } from './key-format.ts'
 import type { AuthenticatedKey, FoundKey } from './service.ts'
@@ -10,9 +11,9 @@ const defaultMaxKeys = 10_000
  * Holds valid keys only, by the hash of their secret.
  */
 export type KeyCache = {
-  /** The key that is `secret`, if it was authenticated less than two seconds ago. */
+  /** The key of `secret`, if it was authenticated less than two seconds ago. */
   get(secret: string): AuthenticatedKey | undefined
-  /** What `read` answers for `secret`, kept if it is a valid key. Calls at once for one secret share one `read`. */
+  /** What `read` returns for `secret`, kept if it is a valid key. Calls at once for one secret share one `read`. */
   read(secret: string, read: () => Promise<FoundKey | null>): Promise<FoundKey | null>
   /** Forgets a key, also one that is just being read. */
   invalidate(keyId: string): void
@@ -20,20 +21,11 @@ export type KeyCache = {
   clear(): void
 }
 
-/** @param maxKeys Keys held at most; beyond it the one read longest ago goes. Default 10,000. */
+/** @param maxKeys Keys held at most; beyond it the one used longest ago goes. Default 10,000. */
 export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clock; maxKeys?: number }): KeyCache {
   type Entry = { key: AuthenticatedKey; readAt: number }
-  const entries = new Map<string, Entry>()
+  const entries = new LRUCache<string, Entry>({ max: maxKeys })
   let reading = new Map<string, Promise<FoundKey | null>>()
-
-  function keep(name: string, key: AuthenticatedKey, readAt: number): void {
-    entries.delete(name)
-    entries.set(name, { key, readAt })
-    for (const oldest of entries.keys()) {
-      if (entries.size <= maxKeys) break
-      entries.delete(oldest)
-    }
-  }
 
   /** What is being read was perhaps read before the change: it is answered to those who wait, but not kept. */
   function disownReads(): void {
@@ -58,7 +50,7 @@ export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clo
       const readAt = clock.now().getTime()
       const result = read()
         .then((found) => {
-          if (reads === reading && found !== null && !found.isRevoked) keep(name, found, readAt)
+          if (reads === reading && found !== null && !found.isRevoked) entries.set(name, { key: found, readAt })
           return found
         })
         .finally(() => reads.delete(name))

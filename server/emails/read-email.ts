@@ -1,3 +1,4 @@
+import { lookup } from 'mime-types'
 import { emailLimits } from '../../contract/email-content.ts'
 import type { SendEmail } from '../../contract/emails.ts'
 import { addressKey } from '../message/address.ts'
@@ -5,7 +6,6 @@ import { hasMailboxForm, type Mailbox, readMailbox, writeMailbox } from '../mess
 import type { ErrorDetail } from '../shared/errors.ts'
 import { decodeBase64, sizeOfBase64 } from './base64.ts'
 import { faultsOfHeaders } from './headers.ts'
-import { mediaTypeOf } from './media-type.ts'
 
 export type RecipientKind = 'to' | 'cc' | 'bcc'
 
@@ -42,6 +42,8 @@ export type ReadEmail = {
   scheduledAt: Date | null
 }
 
+/** The media type of an attachment whose name has no known ending. */
+const anyBytes = 'application/octet-stream'
 const dayMs = 24 * 3_600_000
 
 /** What is wrong with a field, and whether the published schema refuses it too. */
@@ -168,7 +170,12 @@ async function readAttachments(
       const message = 'must be base64: padded, in one line, without a prefix such as "data:"'
       fault(`attachments[${index}].content`, message, true)
     } else {
-      attachments.push({ filename, contentType: contentType ?? mediaTypeOf(filename), contentId, content: decoded })
+      attachments.push({
+        filename,
+        contentType: contentType ?? (lookup(filename) || anyBytes),
+        contentId,
+        content: decoded,
+      })
     }
   }
   return attachments

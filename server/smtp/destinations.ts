@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
-import { BoundedMap } from './bounded-map.ts'
 import type { MtaSts } from './mta-sts.ts'
 import { allowsHost } from './mta-sts-policy.ts'
 import { findMailHosts, type MailHosts, type MailResolver } from './mx.ts'
@@ -21,7 +21,7 @@ const maxRemembered = 10_000
 type Entry = { at: number; asked: Promise<Destination>; destination: Destination | null }
 
 export function createDestinations(resolver: MailResolver, mtaSts: MtaSts, clock: Clock): Destinations {
-  const entries = new BoundedMap<string, Entry>(maxRemembered)
+  const entries = new LRUCache<string, Entry>({ max: maxRemembered })
 
   function fresh(domain: string): Entry | null {
     const entry = entries.get(domain)

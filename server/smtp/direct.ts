@@ -1,3 +1,4 @@
+import { unlessAborted } from '../lib/unless-aborted.ts'
 import { brokenOff, LineError } from './connection.ts'
 import { type DeliverMeans, deliver } from './deliver.ts'
 import type { Destination, Destinations } from './destinations.ts'
@@ -8,7 +9,6 @@ import { hostPauses, pauseAfter } from './rests.ts'
 import type { Route } from './route.ts'
 import { SessionError } from './session.ts'
 import type { Outcome } from './transport.ts'
-import { unlessAborted } from './unless-aborted.ts'
 
 export type DirectOptions = {
   destinations: Destinations

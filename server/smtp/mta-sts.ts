@@ -1,7 +1,7 @@
 import { request } from 'node:https'
 import { isIP, type TcpSocketConnectOpts } from 'node:net'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
-import { BoundedMap } from './bounded-map.ts'
 import { parsePolicy, policyIdOf, type StsPolicy } from './mta-sts-policy.ts'
 import { addressesOfHost, type MailResolver } from './mx.ts'
 
@@ -41,7 +41,7 @@ type Known = { id: string; policy: StsPolicy; until: number; refreshAt: number }
  */
 export function createMtaSts(options: MtaStsOptions): MtaSts {
   const { resolver, clock } = options
-  const known = new BoundedMap<string, Known>(maxPolicies)
+  const known = new LRUCache<string, Known>({ max: maxPolicies })
 
   function remember(domain: string, found: Omit<Known, 'refreshAt'>, now: number): void {
     known.set(domain, { ...found, refreshAt: now + Math.min(refreshAfterMs, (found.until - now) / 2) })

@@ -1,11 +1,11 @@
 import type { Clock } from '../lib/clock.ts'
 import type { StartTimer } from '../lib/timer.ts'
+import { unlessAborted } from '../lib/unless-aborted.ts'
 import { brokenOff } from './connection.ts'
 import { allowedConnections, type Pace, slowedPace } from './pace.ts'
 import { openSession, type Session, SessionError, type SessionMeans, type SessionTarget } from './session.ts'
 import { countOne, perSecond, type Throughput } from './throughput.ts'
 import { quitTimeoutMs } from './time-limits.ts'
-import { unlessAborted } from './unless-aborted.ts'
 
 /** Milliseconds that a connection is kept without use. */
 const idleTimeoutMs = 10_000

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
-import { BoundedMap } from './bounded-map.ts'
 import type { Outcome, Unusable } from './transport.ts'
 
 /** How long a way out is left alone after it could not be used: twice as long each time. Milliseconds. */
@@ -30,7 +30,7 @@ const maxDestinations = 10_000
 
 /** @param onCount Told how many there are, whenever that changes. */
 export function createRests(pauses: Pauses, clock: Clock, onCount: (count: number) => void = () => undefined): Rests {
-  const rests = new BoundedMap<string, Rest>(maxDestinations)
+  const rests = new LRUCache<string, Rest>({ max: maxDestinations })
 
   return {
     of: (destination) => rests.get(destination) ?? null,

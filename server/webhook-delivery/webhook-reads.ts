@@ -4,8 +4,8 @@ import type { Db, Handle } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { createTogether } from '../lib/coalescing.ts'
 import { nextMoment } from '../lib/sequence.ts'
+import { unlessAborted } from '../lib/unless-aborted.ts'
 import { sealedSecretColumns } from './attempt/keyring.ts'
-import { whenAborted } from './attempt/when-aborted.ts'
 import type { DueDelivery } from './load.ts'
 
 type Webhook = DueDelivery['webhook']
@@ -73,10 +73,7 @@ export function createWebhookReads({ db, signal, intervalMs, onError }: WebhookR
   return {
     read(webhookId) {
       signal.throwIfAborted()
-      return new Promise((resolve, reject) => {
-        const forget = whenAborted(signal, () => reject(signal.reason))
-        void together.add('', webhookId).then(resolve, reject).finally(forget)
-      })
+      return unlessAborted(together.add('', webhookId), signal, () => signal.reason)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { addAbortListener } from 'node:events'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../lib/clock.ts'
 import { type StartTimer, startSystemTimer } from '../../lib/timer.ts'
@@ -8,7 +9,6 @@ import { Answer, type AnswerEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
 import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
 import { parseRetryAfter } from './retry-after.ts'
-import { whenAborted } from './when-aborted.ts'
 
 /** One HTTP exchange with a customer's endpoint. */
 export type ExchangeRequest = {
@@ -129,11 +129,11 @@ export function createExchange(options: ExchangeOptions): Exchange {
     return new Promise((resolve) => {
       const stopTimer = startTimer(() => answer.giveUp(timedOut(timeoutMs, answer.stage)), timeoutMs)
       const breakOff = () => answer.giveUp(brokenOff)
-      const forget = signal === undefined ? undefined : whenAborted(signal, breakOff)
+      const listening = signal === undefined ? undefined : addAbortListener(signal, breakOff)
       let reposted = false
       const finish = (end: AnswerEnd) => {
         stopTimer()
-        forget?.()
+        listening?.[Symbol.dispose]()
         resolve({ end, reposted })
       }
       let answer = new Answer(connections, connections.take(origin), (end) => {
