@@ -23,4 +23,4 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD [ \
 
 # Without npm in between, so that signals reach the process that stops in order.
 # The arguments are those of `npm start`.
-CMD ["node", "--max-semi-space-size=8", "--heap-growing-percent=40", "server/main.ts"]
+CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=80", "server/main.ts"]
