@@ -1,4 +1,4 @@
-import { isFindable } from './network/host-name.ts'
+import { isPublicHostName } from './network/host-name.ts'
 
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }
@@ -42,7 +42,7 @@ function tellOf({ transport, relay, hostname }: WayOut, shown: string): string {
   if (transport === 'capture') return `No email leaves this machine: it is captured, and ${shown}`
   if (transport === 'direct') return 'Email goes straight to the mail servers of its recipients'
   const leaving = `Email leaves over the relay ${relay?.host}:${relay?.port}`
-  if (isFindable(hostname)) return leaving
+  if (isPublicHostName(hostname)) return leaving
   return `${leaving}\nThe service calls itself ${JSON.stringify(hostname)}, which has no dot: no sending domain can be verified, since its records lead to that name, and bounces are lost; set MAIL_HOSTNAME to a name the DNS has, such as mail.example.com`
 }
 

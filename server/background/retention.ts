@@ -95,9 +95,9 @@ async function deleteOldStatistics(db: Db): Promise<void> {
 }
 
 /** When the rows were made that are looked at. */
-type Span = { since: Date; until: Date }
+type TimeRange = { since: Date; until: Date }
 
-async function deleteDeliveries(db: Db, { since, until }: Span): Promise<number> {
+async function deleteDeliveries(db: Db, { since, until }: TimeRange): Promise<number> {
   const bound = firstIdAt('delivery', until)
   let deleted = 0
   for (let after = firstIdAt('delivery', since); ; ) {
@@ -119,7 +119,7 @@ async function deleteDeliveries(db: Db, { since, until }: Span): Promise<number>
   }
 }
 
-async function deleteEvents(db: Db, { since, until }: Span): Promise<number> {
+async function deleteEvents(db: Db, { since, until }: TimeRange): Promise<number> {
   const bound = firstIdAt('event', until)
   let deleted = 0
   for (let after = firstIdAt('event', since); ; ) {

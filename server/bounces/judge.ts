@@ -5,7 +5,7 @@ import { noDomain } from '../smtp/reply-table.ts'
 import type { RecipientReport } from './delivery-status.ts'
 
 /** What a report says of a failure, in the words of an SMTP conversation. */
-export type Failure = { bounceType: 'hard' | 'soft'; reason: string; reply: string | null }
+export type ReportedFailure = { bounceType: 'hard' | 'soft'; reason: string; reply: string | null }
 
 const code = /(?<![\d.])([45]\d\d)(?:[ -]|$)/
 const enhancedCode = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
@@ -16,7 +16,7 @@ const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?|
  * recipient itself. What would have been tried again there was given up elsewhere, which is nothing to
  * hold against the address.
  */
-export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnostic' | 'addresses'>): Failure {
+export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnostic' | 'addresses'>): ReportedFailure {
   const reply = replyOf(report)
   if (isDomainNotFound(report)) return { bounceType: 'hard', reason: noDomain, reply: textOfReply(reply) }
   const { verdict, reason } = judgeReply(reply, 'rcpt')

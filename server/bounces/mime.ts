@@ -56,9 +56,9 @@ export function textOf({ headers, parameters, body }: Part): string {
   return decodeCharset(bytes, parameters.charset ?? 'utf-8')
 }
 
-type Place = { depth: number; budget: { parts: number } }
+type PartPlace = { depth: number; budget: { parts: number } }
 
-function parsePart(text: string, place: Place): Part {
+function parsePart(text: string, place: PartPlace): Part {
   place.budget.parts -= 1
   const { headers, body } = splitHeaders(text)
   const { type, parameters } = contentTypeOf(headerOf(headers, 'content-type') ?? '')
@@ -67,7 +67,7 @@ function parsePart(text: string, place: Place): Part {
   return { ...part, parts: partsOf(part, { ...place, depth: place.depth + 1 }) }
 }
 
-function partsOf(part: Part, place: Place): Part[] {
+function partsOf(part: Part, place: PartPlace): Part[] {
   if (part.type.startsWith('multipart/')) {
     const parts: Part[] = []
     for (const text of splitAtBoundary(part.body, part.parameters.boundary ?? '')) {

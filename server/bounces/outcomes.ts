@@ -1,4 +1,4 @@
-import type { Fact } from '../email-delivery/outcomes.ts'
+import type { RecipientFact } from '../email-delivery/outcomes.ts'
 import type { RecipientReport } from './delivery-status.ts'
 import { judgeFailure, replyTextOf } from './judge.ts'
 import type { Notification } from './read.ts'
@@ -27,7 +27,7 @@ const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
  * Several recipients know a return path that they share, and each can send to it what looks like a report about
  * another. Such a report suppresses nobody: a bounce is soft, and a complaint is doubtful.
  */
-export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): Fact[] {
+export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): RecipientFact[] {
   const { at, keyOf } = options
   const known = email.recipients.filter(({ position }) => options.position === null || position === options.position)
   const positionOf = (addresses: readonly string[]): number | null => {

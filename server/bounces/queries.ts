@@ -3,7 +3,7 @@ import type { Scope } from '../shared/scope.ts'
 import type { NotifiedEmail } from './outcomes.ts'
 
 /** An email with what its notifications are compared with. Undefined: it is gone. */
-export async function findEmail(db: Db, id: string): Promise<(NotifiedEmail & Scope) | undefined> {
+export async function findNotifiedEmail(db: Db, id: string): Promise<(NotifiedEmail & Scope) | undefined> {
   const rows = await db
     .selectFrom('emails')
     .innerJoin('email_recipients', 'email_recipients.email_id', 'emails.id')

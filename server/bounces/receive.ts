@@ -1,13 +1,13 @@
 import type { Mode } from '../../contract/mode.ts'
 import type { Db } from '../database/connection.ts'
-import type { Fact } from '../email-delivery/outcomes.ts'
+import type { RecipientFact } from '../email-delivery/outcomes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { CopyRef, MailTokens } from '../message/tokens.ts'
 import type { ReceivedMessage } from '../smtp-listener/listener.ts'
 import { deleteOlderInbound, insertInbound } from '../stored-messages/inbound.ts'
 import type { InboundKind } from './metrics.ts'
 import { factsOf, saysNothing } from './outcomes.ts'
-import { findEmail } from './queries.ts'
+import { findNotifiedEmail } from './queries.ts'
 import { type Notification, type OriginalMessage, readNotification } from './read.ts'
 
 export type ReceiveOptions = {
@@ -17,7 +17,7 @@ export type ReceiveOptions = {
   /** What makes two addresses the same. */
   keyOf: (address: string) => string
   /** Writes down what was learned; resolves when it is committed. */
-  record: (facts: readonly Fact[]) => Promise<void>
+  record: (facts: readonly RecipientFact[]) => Promise<void>
   onMessage: (kind: InboundKind) => void
 }
 
@@ -56,7 +56,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
 
   async function take(message: ReceivedMessage, notification: Notification, copy: CopyRef): Promise<void> {
     const { emailId } = copy
-    const email = await findEmail(db, emailId)
+    const email = await findNotifiedEmail(db, emailId)
     const owner: Owner = { emailId, accountId: email?.accountId ?? null, mode: email?.mode ?? 'live' }
     if (notification.kind === 'unreadable') await keep(message, owner, notification.reason)
     if (email === undefined) return onMessage('gone')

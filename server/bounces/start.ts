@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { Fact } from '../email-delivery/outcomes.ts'
+import type { RecipientFact } from '../email-delivery/outcomes.ts'
 import { recordFacts } from '../email-delivery/record.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { listenSmtp, type SmtpListener } from '../smtp-listener/listener.ts'
@@ -21,7 +21,7 @@ export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'
   outbox: Outbox
   registry: Registry
   /** Told of everything that a notification said and was written down. */
-  onFact: (fact: Fact) => void
+  onFact: (fact: RecipientFact) => void
   logger: Logger
 }
 

@@ -5,7 +5,7 @@ import { joinEmbeddedDatabase } from '../database/embedded/start.ts'
 import { migrateToLatest } from '../database/migrate.ts'
 
 /** What a command works with. */
-export type Session = {
+export type CliContext = {
   db: Db
   connectionString: string
   /** The names of the plans an account may have. */
@@ -20,7 +20,7 @@ export type Session = {
  *
  * Throws OperatorError when there is no usable database.
  */
-export async function withSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
+export async function withSession<T>(work: (session: CliContext) => Promise<T>): Promise<T> {
   const config = readCommandConfig()
   await using ending = new AsyncDisposableStack()
   const connectionString =

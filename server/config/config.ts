@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { z } from 'zod'
-import { isFindable } from '../network/host-name.ts'
+import { isPublicHostName } from '../network/host-name.ts'
 import { isLoopbackHost, isPublicUrl } from '../network/local-host.ts'
 import type { TracingConfig } from '../observability/tracing/settings.ts'
 import { OperatorError } from '../shared/errors.ts'
@@ -214,7 +214,7 @@ function idleRelayOf(env: Env): string[] {
  */
 function missingNameOf(env: Env, machineName: string): string[] {
   const { MAIL_TRANSPORT: transport, INBOUND_SMTP_PORT: inboundPort, MAIL_HOSTNAME: given } = env
-  if (isFindable(given || machineName)) return []
+  if (isPublicHostName(given || machineName)) return []
   if (transport !== 'direct' && !(transport === 'relay' && inboundPort)) return []
   const fault = 'has no dot, and cannot be found from the records of sending domains'
   const remedy = 'give one the DNS has, such as mail.example.com'

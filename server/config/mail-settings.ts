@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { parseRelayUrl, type RelayConfig } from '../smtp/relay-url.ts'
-import { list, numberSetting, optionalSetting, setting, wholeNumber, yesOrNo } from './setting-kinds.ts'
+import { commaSeparatedList, numberSetting, optionalSetting, setting, wholeNumber, yesOrNo } from './setting-kinds.ts'
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/
 
@@ -68,7 +68,7 @@ export const mailSettings = {
       meaning: 'The name servers asked for the records of domains: addresses, with a port where it is not 53.',
       allowed: 'addresses such as 127.0.0.1:5353,[::1]:5353,192.0.2.1',
     },
-    list.pipe(z.array(dnsServer)),
+    commaSeparatedList.pipe(z.array(dnsServer)),
   ),
   MAIL_CONCURRENCY: numberSetting({
     unit: 'connections',

@@ -41,7 +41,7 @@ function text(number: number): string {
 }
 
 /** What is written with commas between. */
-export const list = z
+export const commaSeparatedList = z
   .string()
   .transform((value) => value.split(',').map((item) => item.trim()))
   .pipe(z.array(z.string().min(1)))

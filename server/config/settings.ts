@@ -4,7 +4,7 @@ import { samplers } from '../observability/tracing/settings.ts'
 import { mailSettings } from './mail-settings.ts'
 import {
   about,
-  list,
+  commaSeparatedList,
   numberSetting,
   optionalSetting,
   type SettingInfo,
@@ -15,7 +15,7 @@ import {
 
 const defaultRateLimits = 'free=120,pro=3000,scale=30000'
 
-const rateLimits = list.pipe(
+const rateLimits = commaSeparatedList.pipe(
   z.array(
     z
       .string()
@@ -61,7 +61,7 @@ const collectorUrl = z.string().refine((value) => {
 })
 
 /** Source: OpenTelemetry Protocol Exporter, "Specifying headers via environment variables". */
-const headerList = list.pipe(
+const headerList = commaSeparatedList.pipe(
   z.array(
     z
       .string()
@@ -143,7 +143,7 @@ export const settingsSchema = z.object({
       meaning: 'What this process does: answer requests (`api`), deliver (`worker`), or both.',
       allowed: '"api", "worker" or "api,worker"',
     },
-    list.pipe(z.array(z.enum(['api', 'worker']))),
+    commaSeparatedList.pipe(z.array(z.enum(['api', 'worker']))),
   ),
   RATE_LIMITS: setting(
     {

@@ -1,4 +1,4 @@
-import { mapInTurns, slicesInTurns } from '../lib/yielding.ts'
+import { mapYielding, slicesYielding } from '../lib/yielding.ts'
 
 /**
  * An array as PostgreSQL writes it, of values that stand in one without quotes: identifiers, UUIDs, numbers, times
@@ -35,7 +35,7 @@ export async function textArrays<K extends string>(
 const sliceLength = 262_144
 
 async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
-  const lengths = await mapInTurns(values, (value) => (value === null ? 0 : Buffer.byteLength(value)))
+  const lengths = await mapYielding(values, (value) => (value === null ? 0 : Buffer.byteLength(value)))
   const array = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + 4 + length, headerBytes))
   array.writeInt32BE(1, 0)
   array.writeInt32BE(values.includes(null) ? 1 : 0, 4)
@@ -43,10 +43,10 @@ async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
   array.writeInt32BE(values.length, 12)
   array.writeInt32BE(1, 16)
   let at = headerBytes
-  await mapInTurns(values, async (value, index) => {
+  await mapYielding(values, async (value, index) => {
     // The length of null is -1.
     at = array.writeInt32BE(value === null ? -1 : (lengths[index] ?? 0), at)
-    for await (const slice of slicesInTurns(value ?? '', sliceLength)) at += array.write(slice, at)
+    for await (const slice of slicesYielding(value ?? '', sliceLength)) at += array.write(slice, at)
   })
   return array
 }

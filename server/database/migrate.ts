@@ -107,9 +107,9 @@ function withLockTimeout(known: Migrations, lockTimeoutMs: number): Migrations {
   return Object.fromEntries(Object.entries(known).map(([name, migration]) => [name, bounded(migration)]))
 }
 
-type Failure = { known: Migrations; failed: string | undefined; error: unknown; patience: LockPatience }
+type MigrationFailure = { known: Migrations; failed: string | undefined; error: unknown; patience: LockPatience }
 
-async function explain(db: Db, { known, failed, error, patience }: Failure): Promise<string> {
+async function explain(db: Db, { known, failed, error, patience }: MigrationFailure): Promise<string> {
   const reason = messageOf(error)
   if (failed !== undefined && hasCode(error, lockNotAvailable)) {
     const { tries, lockTimeoutMs } = patience

@@ -10,7 +10,7 @@ import { type EventTypeName, eventType, isEventTypeName } from '../../contract/e
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
-import { nextMoment } from '../lib/sequence.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 import type { Queue } from '../queue/queue.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
@@ -193,7 +193,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       let readAt: number
       // Nothing is awaited between the answer and the exchange.
       do {
-        readAt = nextMoment()
+        readAt = nextSequence()
         webhook = await mustExist(handle, scope, webhookId)
       } while (!webhookChanges.mayBegin(webhookId, { version: webhook.version, readAt }, true))
       const now = clock.now()

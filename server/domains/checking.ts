@@ -2,12 +2,12 @@ import type { Logger } from 'pino'
 import type { Mode } from '../../contract/mode.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { isFindable } from '../network/host-name.ts'
+import { isPublicHostName } from '../network/host-name.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { type DnsOptions, openDns } from './dns.ts'
-import type { Finding } from './finding.ts'
-import { type Findings, lookUp, withoutLookUp } from './look-up.ts'
-import { afterCheck, type CheckedBy, nextKeyCheckAt, type Progress, verdictOf } from './progress.ts'
+import type { RecordCheck } from './finding.ts'
+import { lookUp, type RecordChecks, withoutLookUp } from './look-up.ts'
+import { afterCheck, type CheckedBy, checkResultOf, nextKeyCheckAt, type Progress } from './progress.ts'
 import {
   claimDomains,
   claimNextKeys,
@@ -19,10 +19,10 @@ import {
   updateNextKeys,
   withKeys,
 } from './queries.ts'
-import { namesHost, nextRecordsOf, recordsOf, type Sender, type WantedRecord } from './records.ts'
+import { namesHost, nextRecordsOf, recordsOf, type SendingHost, type WantedRecord } from './records.ts'
 
 export type CheckOptions = {
-  sender: Sender
+  sender: SendingHost
   dns: DnsOptions
   /** Whether nothing leaves the machine: then names below `.test` count as published. */
   isCaptured: boolean
@@ -31,9 +31,9 @@ export type CheckOptions = {
 /** What was found of a domain, as it was when it was looked up. */
 export type Checked = {
   domain: DomainWithKeys
-  findings: Findings
+  findings: RecordChecks
   /** Of the records of its next keys. */
-  nextFindings: Findings
+  nextFindings: RecordChecks
 }
 
 /**
@@ -69,8 +69,8 @@ async function find(
 export function obstacleTo(
   record: WantedRecord,
   { sender, isCaptured }: Pick<CheckOptions, 'sender' | 'isCaptured'>,
-): Finding | null {
-  if (isCaptured || isFindable(sender.hostname) || !namesHost(record, sender)) return null
+): RecordCheck | null {
+  if (isCaptured || isPublicHostName(sender.hostname) || !namesHost(record, sender)) return null
   const hint = `This record cannot be published yet: "${sender.hostname}", as the service calls itself, has no dot, and the DNS cannot have it. Whoever runs the service has to set MAIL_HOSTNAME to a host name such as mail.example.com; then the value shown here is another.`
   return { status: 'missing', hint }
 }
@@ -81,7 +81,7 @@ export function isTestName(name: string): boolean {
 }
 
 /** What a check found, and who had it made. */
-export type Settlement = {
+export type CheckToRecord = {
   checked: Checked
   by: CheckedBy
   /** Of what caused the check; a scheduled one is live. */
@@ -89,24 +89,24 @@ export type Settlement = {
   at: Date
 }
 
-export type SettleMeans = { outbox: Outbox; sender: Sender }
+export type RecordCheckMeans = { outbox: Outbox; sender: SendingHost }
 
 /**
  * Writes down what was found, has the next keys sign if their records were seen, and has `domain.verified` emitted
  * if the domain becomes verified by it: once, however many checks end at the same time. What was found of other
  * keys than the domain has by now changes nothing. Returns undefined when the domain is gone.
  */
-export async function settleCheck(
+export async function recordCheck(
   trx: Trx,
-  { outbox, sender }: SettleMeans,
-  { checked, by, mode, at }: Settlement,
+  { outbox, sender }: RecordCheckMeans,
+  { checked, by, mode, at }: CheckToRecord,
 ): Promise<DomainWithKeys | undefined> {
   const locked = await lockWithKeys(trx, checked)
   if (locked === undefined || !hasSameKeys(locked, checked.domain)) return locked
   const before = await settleNextKeys(trx, locked, { checked, at })
   const areTakenUp = locked.next !== null && before.next === null
   const findings = areTakenUp ? { ...checked.findings, ...checked.nextFindings } : checked.findings
-  const verdict = verdictOf(recordsOf(before, sender), findings)
+  const verdict = checkResultOf(recordsOf(before, sender), findings)
   const progress = afterCheck(progressOf(before), { verdict, by, at })
   const isNew = progress.status === 'verified' && before.status !== 'verified'
   if (isNew) {
@@ -153,7 +153,7 @@ async function settleNextKeys(
  * Whether the next keys are published: RSA, and Ed25519 too unless the domain does without it so far. Few receivers
  * verify Ed25519, but those that do shall not find it missing for the sake of new keys.
  */
-function areToSign(present: Findings, next: Findings): boolean {
+function areToSign(present: RecordChecks, next: RecordChecks): boolean {
   const doesWithout = !['verified', 'timeout', 'server_failure'].includes(present.dkim_ed25519?.status ?? 'pending')
   return next.dkim_rsa?.status === 'verified' && (next.dkim_ed25519?.status === 'verified' || doesWithout)
 }
@@ -190,10 +190,10 @@ export async function runDueChecks(means: DueChecksMeans): Promise<number> {
 type Checking = {
   claim: typeof claimDomains
   check: (domain: DomainWithKeys, options: CheckOptions) => Promise<Checked>
-  settle: typeof settleCheck
+  settle: typeof recordCheck
 }
 
-const checkingDomains: Checking = { claim: claimDomains, check, settle: settleCheck }
+const checkingDomains: Checking = { claim: claimDomains, check, settle: recordCheck }
 
 /** Looks up the next keys alone, so that the schedule of the domain stays as it is. */
 const checkingKeys: Checking = {

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { hasCode } from '../lib/error-codes.ts'
 
 /** What the DNS says of a name: its records, that it has none, or that it cannot be told now. */
-export type Answer<T> =
+export type DnsResponse<T> =
   | { kind: 'found'; values: readonly T[] }
   | { kind: 'none' }
   | { kind: 'timeout' }
@@ -13,9 +13,9 @@ export type MxRecord = { exchange: string; priority: number }
 /** Questions to the name servers. None throws. */
 export type Dns = Disposable & {
   /** Each TXT record in one piece, however it is cut into strings. */
-  txt(name: string): Promise<Answer<string>>
-  mx(name: string): Promise<Answer<MxRecord>>
-  cname(name: string): Promise<Answer<string>>
+  txt(name: string): Promise<DnsResponse<string>>
+  mx(name: string): Promise<DnsResponse<MxRecord>>
+  cname(name: string): Promise<DnsResponse<string>>
 }
 
 export type DnsOptions = {
@@ -46,7 +46,7 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
   const timer = setTimeout(end, budgetMs)
   signal?.addEventListener('abort', end, { once: true })
 
-  async function ask<T>(question: () => Promise<T[]>): Promise<Answer<T>> {
+  async function ask<T>(question: () => Promise<T[]>): Promise<DnsResponse<T>> {
     if (isOver) return { kind: 'timeout' }
     try {
       return { kind: 'found', values: await question() }

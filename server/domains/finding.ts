@@ -2,16 +2,16 @@ import type { DomainRecord } from '../../contract/domains.ts'
 import { printable } from '../lib/printable.ts'
 
 /** What a check found of one record. */
-export type Finding = Pick<DomainRecord, 'status' | 'hint'>
+export type RecordCheck = Pick<DomainRecord, 'status' | 'hint'>
 
-export const found: Finding = { status: 'verified', hint: null }
-export const missing: Finding = { status: 'missing', hint: null }
+export const found: RecordCheck = { status: 'verified', hint: null }
+export const missing: RecordCheck = { status: 'missing', hint: null }
 
-export function mismatch(hint: string): Finding {
+export function mismatch(hint: string): RecordCheck {
   return { status: 'mismatch', hint }
 }
 
-export function multiple(hint: string): Finding {
+export function multiple(hint: string): RecordCheck {
   return { status: 'multiple', hint }
 }
 

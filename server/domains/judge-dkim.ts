@@ -1,4 +1,4 @@
-import { type Finding, found, mismatch, missing, multiple, quoted } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
 
 /** What DNS software cuts a text to that was not given as several strings: RFC 1035 §3.3. */
 const maxString = 255
@@ -9,7 +9,7 @@ const maxString = 255
  *
  * Source: RFC 6376 §3.6.1, §3.6.2.2 (several records: undefined), RFC 8463.
  */
-export function judgeDkim(wanted: string, texts: readonly string[]): Finding {
+export function judgeDkim(wanted: string, texts: readonly string[]): RecordCheck {
   const [key, ...others] = texts.filter((text) => /(^|[;\s"])p\s*=/i.test(text))
   if (key === undefined) return missing
   if (others.length > 0) {

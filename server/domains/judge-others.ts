@@ -1,8 +1,8 @@
 import type { MxRecord } from './dns.ts'
-import { type Finding, found, mismatch, missing, multiple, quoted } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
 
 /** What the mail exchangers of the return path are worth where `wanted` is to be the one that is asked first. */
-export function judgeMx(wanted: string, records: readonly MxRecord[]): Finding {
+export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordCheck {
   if (records.length === 0) return missing
   const hostOf = ({ exchange }: MxRecord) => exchange.toLowerCase().replace(/\.$/, '')
   const ours = records.filter((record) => hostOf(record) === wanted)
@@ -27,7 +27,7 @@ export function judgeMx(wanted: string, records: readonly MxRecord[]): Finding {
 }
 
 /** What the texts at `_dmarc` are worth: any policy is the domain's own matter. Source: RFC 7489 §6.6.3. */
-export function judgeDmarc(texts: readonly string[]): Finding {
+export function judgeDmarc(texts: readonly string[]): RecordCheck {
   const [record, ...others] = texts.filter((text) => /^v\s*=\s*DMARC1\s*(;|$)/.test(text))
   if (record === undefined) return missing
   if (others.length === 0) return found

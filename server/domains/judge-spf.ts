@@ -1,4 +1,4 @@
-import { type Finding, found, mismatch, missing, multiple, quoted } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
 
 /**
  * What the texts at the return path are worth where `wanted` is the SPF record to be there. Others may be
@@ -7,7 +7,7 @@ import { type Finding, found, mismatch, missing, multiple, quoted } from './find
  * Source: RFC 7208 §3.2 and §4.5 (several records: a permanent error), §4.6.2 (the first match decides),
  * §5.1 (what stands behind `all` is ignored).
  */
-export function judgeSpf(wanted: string, texts: readonly string[]): Finding {
+export function judgeSpf(wanted: string, texts: readonly string[]): RecordCheck {
   const [record, ...others] = texts.filter((text) => /^v=spf1( |$)/i.test(text))
   if (record === undefined) return judgeNone(wanted, texts)
   if (others.length > 0) {
@@ -22,7 +22,7 @@ export function judgeSpf(wanted: string, texts: readonly string[]): Finding {
   )
 }
 
-function judgeNone(wanted: string, texts: readonly string[]): Finding {
+function judgeNone(wanted: string, texts: readonly string[]): RecordCheck {
   const similar = texts.find((text) => /v\s*=\s*spf1/i.test(text))
   if (similar === undefined) return missing
   return mismatch(

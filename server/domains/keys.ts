@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createSlots } from '../lib/semaphore.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
 
 /** A pair of keys for DKIM. */
 export type DkimKeyPair = {
@@ -46,12 +46,12 @@ export function pairOf(privateKey: KeyObject): DkimKeyPair {
  * @param make Makes one pair. For tests.
  */
 export function createDkimKeyMaker(make: () => Promise<DkimKeys> = makeDkimKeys): MakeDkimKeys {
-  const oneByOne = createSlots(1)
+  const oneByOne = createSemaphore(1)
   /** When the last keys that an account waits for are made. */
   const last = new Map<string, Promise<unknown>>()
 
   async function makeInTurn(): Promise<DkimKeys> {
-    const leave = await oneByOne.take()
+    const leave = await oneByOne.acquire()
     return make().finally(leave)
   }
 

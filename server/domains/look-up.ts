@@ -1,15 +1,15 @@
-import type { Answer, Dns, MxRecord } from './dns.ts'
-import { type Finding, found, missing, quoted } from './finding.ts'
+import type { Dns, DnsResponse, MxRecord } from './dns.ts'
+import { found, missing, quoted, type RecordCheck } from './finding.ts'
 import { judgeDkim } from './judge-dkim.ts'
 import { judgeDmarc, judgeMx } from './judge-others.ts'
 import { judgeSpf } from './judge-spf.ts'
 import type { Purpose, WantedRecord } from './records.ts'
 
 /** What a check found, by the purpose of the record. */
-export type Findings = Partial<Record<Purpose, Finding>>
+export type RecordChecks = Partial<Record<Purpose, RecordCheck>>
 
 /** Looks up the records of a domain, all at once. */
-export async function lookUp(domain: string, wanted: readonly WantedRecord[], dns: Dns): Promise<Findings> {
+export async function lookUp(domain: string, wanted: readonly WantedRecord[], dns: Dns): Promise<RecordChecks> {
   const findings = await Promise.all(
     wanted.map(async (record) => [record.purpose, await findingOf(record, domain, dns)] as const),
   )
@@ -17,12 +17,12 @@ export async function lookUp(domain: string, wanted: readonly WantedRecord[], dn
 }
 
 /** What is found of names that are in no DNS, where nothing is sent to anybody. */
-export function withoutLookUp(wanted: readonly WantedRecord[]): Findings {
+export function withoutLookUp(wanted: readonly WantedRecord[]): RecordChecks {
   const hint = 'Not looked up: a name below .test is in no DNS, and counts as published while mail is captured.'
   return Object.fromEntries(wanted.map(({ purpose }) => [purpose, { ...found, hint }]))
 }
 
-async function findingOf(record: WantedRecord, domain: string, dns: Dns): Promise<Finding> {
+async function findingOf(record: WantedRecord, domain: string, dns: Dns): Promise<RecordCheck> {
   const finding = await judgedAt(record.name, record, dns)
   if (finding.status === 'verified') return { ...finding, hint: finding.hint ?? (await hintOfAlias(record, dns)) }
   if (finding.status !== 'missing') return finding
@@ -33,17 +33,20 @@ async function findingOf(record: WantedRecord, domain: string, dns: Dns): Promis
   )
 }
 
-async function judgedAt(name: string, record: WantedRecord, dns: Dns): Promise<Finding> {
+async function judgedAt(name: string, record: WantedRecord, dns: Dns): Promise<RecordCheck> {
   if (record.type === 'MX') return judged(await dns.mx(name), (values) => judgeMx(record.value, values))
   return judged(await dns.txt(name), (values) => judgeText(record, values))
 }
 
-function judgeText({ purpose, value }: WantedRecord, texts: readonly string[]): Finding {
+function judgeText({ purpose, value }: WantedRecord, texts: readonly string[]): RecordCheck {
   if (purpose === 'spf') return judgeSpf(value, texts)
   return purpose === 'dmarc' ? judgeDmarc(texts) : judgeDkim(value, texts)
 }
 
-function judged<T extends string | MxRecord>(answer: Answer<T>, judge: (values: readonly T[]) => Finding): Finding {
+function judged<T extends string | MxRecord>(
+  answer: DnsResponse<T>,
+  judge: (values: readonly T[]) => RecordCheck,
+): RecordCheck {
   switch (answer.kind) {
     case 'found':
       return judge(answer.values)
@@ -80,7 +83,7 @@ async function hintOfAlias({ name, purpose }: WantedRecord, dns: Dns): Promise<s
   return target === null ? null : `Found by way of a CNAME, at ${quoted(target)}. It must stay there.`
 }
 
-async function danglingAt({ name, type }: WantedRecord, dns: Dns): Promise<Finding | null> {
+async function danglingAt({ name, type }: WantedRecord, dns: Dns): Promise<RecordCheck | null> {
   const target = await aliasOf(name, dns)
   if (target === null) return null
   return {
@@ -95,7 +98,7 @@ async function aliasOf(name: string, dns: Dns): Promise<string | null> {
 }
 
 /** The DMARC record of a domain above holds for those below it. Source: RFC 7489 §6.6.3. */
-async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Promise<Finding | null> {
+async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Promise<RecordCheck | null> {
   if (record.purpose !== 'dmarc') return null
   const labels = domain.split('.')
   for (let start = Math.max(1, labels.length - maxLevelsAbove); start < labels.length - 1; start++) {
@@ -109,7 +112,7 @@ async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Pro
 const maxLevelsAbove = 5
 
 /** A provider that appends the domain to what was entered makes `send.example.com.example.com` of the whole name. */
-async function doubled(record: WantedRecord, domain: string, dns: Dns): Promise<Finding | null> {
+async function doubled(record: WantedRecord, domain: string, dns: Dns): Promise<RecordCheck | null> {
   const name = `${record.name}.${domain}`
   const { status } = await judgedAt(name, record, dns)
   if (['missing', 'timeout', 'server_failure'].includes(status)) return null

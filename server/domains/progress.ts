@@ -1,4 +1,4 @@
-import type { Findings } from './look-up.ts'
+import type { RecordChecks } from './look-up.ts'
 import type { WantedRecord } from './records.ts'
 
 /** Where a domain stands between its checks. */
@@ -14,7 +14,7 @@ export type Progress = {
 }
 
 /** `unclear`: nothing that is required is missing as far as could be seen, but not all could be. */
-export type Verdict = 'complete' | 'incomplete' | 'unclear'
+export type CheckResult = 'complete' | 'incomplete' | 'unclear'
 
 /** Who wanted a check: the schedule, or somebody who presses a button. */
 export type CheckedBy = 'schedule' | 'request'
@@ -44,7 +44,7 @@ export function nextKeyCheckAt(since: Date, at: Date): Date | null {
 }
 
 /** What is required counts; a record the name servers did not tell of was neither found nor missed. */
-export function verdictOf(wanted: readonly WantedRecord[], findings: Findings): Verdict {
+export function checkResultOf(wanted: readonly WantedRecord[], findings: RecordChecks): CheckResult {
   const statuses = wanted.filter(({ required }) => required).map(({ purpose }) => findings[purpose]?.status)
   if (statuses.every((status) => status === 'verified')) return 'complete'
   const isOpen = (status: string | undefined) => status === 'timeout' || status === 'server_failure'
@@ -68,7 +68,7 @@ export function beginning(at: Date): Progress {
  */
 export function afterCheck(
   before: Progress,
-  { verdict, by, at }: { verdict: Verdict; by: CheckedBy; at: Date },
+  { verdict, by, at }: { verdict: CheckResult; by: CheckedBy; at: Date },
 ): Progress {
   if (verdict === 'complete') {
     const verified_at = before.status === 'verified' ? before.verified_at : at

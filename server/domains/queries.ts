@@ -4,7 +4,7 @@ import { lockAccount } from '../database/account-lock.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { DomainKeysTable, DomainsTable } from '../database/tables/domains.ts'
-import type { Findings } from './look-up.ts'
+import type { RecordChecks } from './look-up.ts'
 import type { Progress } from './progress.ts'
 import type { PublishedKeys } from './records.ts'
 
@@ -136,7 +136,7 @@ export async function selectDomains(
 export async function updateDomain(
   trx: Trx,
   id: string,
-  { findings, progress, checkedAt, at }: { findings: Findings; progress: Progress; checkedAt: Date; at: Date },
+  { findings, progress, checkedAt, at }: { findings: RecordChecks; progress: Progress; checkedAt: Date; at: Date },
 ): Promise<DomainRow> {
   return trx
     .updateTable('domains')
@@ -257,7 +257,7 @@ async function deleteNextKeys(trx: Trx, { account_id, id }: Pick<DomainRow, 'acc
 export async function updateNextKeys(
   trx: Trx,
   { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
-  { findings, nextCheckAt }: { findings: Findings; nextCheckAt: Date | null },
+  { findings, nextCheckAt }: { findings: RecordChecks; nextCheckAt: Date | null },
 ): Promise<void> {
   await trx
     .updateTable('domain_keys')
@@ -275,7 +275,7 @@ export async function updateNextKeys(
 export async function takeUpNextKeys(
   trx: Trx,
   { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
-  { findings, keepUsed, at }: { findings: Findings; keepUsed: boolean; at: Date },
+  { findings, keepUsed, at }: { findings: RecordChecks; keepUsed: boolean; at: Date },
 ): Promise<DomainRow> {
   if (keepUsed) {
     await sql`

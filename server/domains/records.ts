@@ -5,7 +5,7 @@ export type WantedRecord = Omit<DomainRecord, 'status' | 'hint'>
 export type Purpose = DomainRecord['purpose']
 
 /** What the records of every domain lead to. */
-export type Sender = {
+export type SendingHost = {
   /** The host that takes what comes back. */
   hostname: string
   /** Whose SPF record is included; null: that host sends. */
@@ -23,7 +23,7 @@ export type PublishedKeys = {
 export type SignedDomain = PublishedKeys & { name: string; return_path: string }
 
 /** Whether a record leads to the host of the service, which must be found there. */
-export function namesHost({ purpose }: Pick<WantedRecord, 'purpose'>, { spfInclude }: Sender): boolean {
+export function namesHost({ purpose }: Pick<WantedRecord, 'purpose'>, { spfInclude }: SendingHost): boolean {
   return purpose === 'return_path' || (purpose === 'spf' && spfInclude === null)
 }
 
@@ -53,7 +53,7 @@ export function selectorsOf(id: string): { rsa: string; ed25519: string } {
  *
  * Source: RFC 6376 §3.6.1 and RFC 8463 (DKIM), RFC 7208 §3 (SPF), RFC 7489 §6.3 (DMARC).
  */
-export function recordsOf(domain: SignedDomain, sender: Sender): WantedRecord[] {
+export function recordsOf(domain: SignedDomain, sender: SendingHost): WantedRecord[] {
   const allowed = sender.spfInclude === null ? `a:${sender.hostname}` : `include:${sender.spfInclude}`
   const [rsa, ed25519] = keyRecordsOf(domain.name, domain)
   return [

@@ -18,9 +18,9 @@ import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
-import { type Checked, type CheckOptions, check, isTestName, obstacleTo, settleCheck } from './checking.ts'
+import { type Checked, type CheckOptions, check, isTestName, obstacleTo, recordCheck } from './checking.ts'
 import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './keys.ts'
-import type { Findings } from './look-up.ts'
+import type { RecordChecks } from './look-up.ts'
 import { readDomainName } from './name.ts'
 import { type OwnKeys, readOwnKeys, type SelectedKeys } from './own-keys.ts'
 import { beginning, nextKeyCheckAt } from './progress.ts'
@@ -119,7 +119,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   }
 
   async function settle(trx: Trx, checked: Checked, mode: Mode): Promise<DomainWithKeys> {
-    const settled = await settleCheck(trx, options, { checked, by: 'request', mode, at: clock.now() })
+    const settled = await recordCheck(trx, options, { checked, by: 'request', mode, at: clock.now() })
     if (settled === undefined) throw notFound('domain', checked.domain.id)
     return settled
   }
@@ -221,7 +221,7 @@ function tooMany(): DomainError {
 
 function toDomain(domain: DomainWithKeys, options: Pick<CheckOptions, 'sender' | 'isCaptured'>): Domain {
   const { next, retired } = domain
-  const withFinding = (record: WantedRecord, findings: Findings) => ({
+  const withFinding = (record: WantedRecord, findings: RecordChecks) => ({
     ...record,
     ...(obstacleTo(record, options) ?? findings[record.purpose] ?? { status: 'pending' as const, hint: null }),
   })

@@ -9,7 +9,7 @@ import type {
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
-import { type EmailDomain, reasonAgainst } from './obstacle.ts'
+import { type EmailDomain, suppressionReason } from './obstacle.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {
@@ -146,7 +146,7 @@ function recipientOf(row: Row): DueRecipient {
   const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
   const isSenderDead = status === 'sending'
   const mayHaveIt = isSenderDead || doubts.length > 0
-  const withheld = domain === simulatorDomain ? null : reasonAgainst({ ...row, mayHaveIt })
+  const withheld = domain === simulatorDomain ? null : suppressionReason({ ...row, mayHaveIt })
   return {
     position,
     kind,
@@ -216,13 +216,13 @@ export async function markSending(
 }
 
 /** A recipient that was begun, in an attempt of its own: another worker's attempt is another. */
-export type Begun = RecipientKey & { attempt: number }
+export type StartedRecipient = RecipientKey & { attempt: number }
 
 /**
  * Takes `markSending` back for recipients nothing was sent to, and for their emails. Those stay that are not in
  * `sending` any more, or that another worker has begun since, whose claim came after this one's had lapsed.
  */
-export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Promise<void> {
+export async function revertSending(trx: Trx, recipients: readonly StartedRecipient[]): Promise<void> {
   if (recipients.length === 0) return
   const ids = [...new Set(recipients.map(({ emailId }) => emailId))].sort()
   await sql`
@@ -248,9 +248,9 @@ export async function unmarkSending(trx: Trx, recipients: readonly Begun[]): Pro
  * The same for recipients that wait for the one way out there is. They were due at `at`, and the time until they are
  * begun again is not counted: see `markSending`.
  */
-export async function unmarkWaiting(trx: Trx, recipients: readonly Begun[], at: Date): Promise<void> {
+export async function revertWaiting(trx: Trx, recipients: readonly StartedRecipient[], at: Date): Promise<void> {
   if (recipients.length === 0) return
-  await unmarkSending(trx, recipients)
+  await revertSending(trx, recipients)
   const ids = [...new Set(recipients.map(({ emailId }) => emailId))]
   await sql`
     UPDATE email_recipients r SET

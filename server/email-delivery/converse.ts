@@ -4,16 +4,16 @@ import type { Composer } from '../message/compose.ts'
 import type { DkimSigner } from '../message/dkim.ts'
 import type { CopyRef, MailTokens } from '../message/tokens.ts'
 import type { Outcome, Transport } from '../smtp/transport.ts'
-import { type Begun, type DueEmail, type DueRecipient, readDomain } from './begin.ts'
+import { type DueEmail, type DueRecipient, readDomain, type StartedRecipient } from './begin.ts'
 import { type Content, loadContent, sizeOfContent } from './contents.ts'
 import { createHandOverOrder, type Turn } from './hand-over-order.ts'
-import { createLargeRoom } from './large-room.ts'
+import { createLargeEmailAdmission } from './large-room.ts'
 import type { EmailDomain } from './obstacle.ts'
-import type { Fact } from './outcomes.ts'
+import type { RecipientFact } from './outcomes.ts'
 import { factsOfObstacles, obstructedOf, type Planned } from './plan.ts'
 import type { Signers } from './signers.ts'
 
-export type ConverseMeans = {
+export type EmailSenderMeans = {
   db: Db
   clock: Clock
   transport: Transport
@@ -27,26 +27,26 @@ export type ConverseMeans = {
   onError: (error: unknown) => void
 }
 
-export type Conversed = {
-  facts: Fact[]
+export type SendResult = {
+  facts: RecipientFact[]
   /** Recipients nothing was sent to because of us: they are tried again soon. */
-  released: readonly Begun[]
+  released: readonly StartedRecipient[]
   /** Recipients that wait for a server that can be used; null: none. */
-  waiting: Waiting | null
+  waiting: RecipientsForLater | null
 }
 
 /** Until when; `in-place`: for the one way out there is, where they were in the queue. */
-export type Waiting = { recipients: readonly Begun[]; until: Date | 'in-place' }
+export type RecipientsForLater = { recipients: readonly StartedRecipient[]; until: Date | 'in-place' }
 
 /** What the conversations of one email share, where it is small: its content, and the message made of it. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
-export type Conversing = {
+export type EmailSender = {
   /**
    * Makes the message and holds the conversation. Small messages for one destination are handed to the transport in
    * the order of these calls. Never throws.
    */
-  converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<Conversed>
+  converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<SendResult>
 }
 
 /** What emails larger than those that are read many at a time take of the memory at once. Bytes. */
@@ -54,10 +54,10 @@ const largeBytes = 128 * 1024 * 1024
 /** How often a content is in memory while it is made into a message: read, encoded, and put together. */
 const copies = 4
 
-export function createConversing(means: ConverseMeans): Conversing {
+export function createEmailSender(means: EmailSenderMeans): EmailSender {
   const { db, clock, transport, composer, signers, tokens, concurrency, connectionsPerHost, onError } = means
   const half = (connections: number) => Math.max(1, Math.floor(connections / 2))
-  const large = createLargeRoom({
+  const large = createLargeEmailAdmission({
     bytes: largeBytes,
     emails: half(concurrency),
     perDestination: half(connectionsPerHost),
@@ -67,7 +67,7 @@ export function createConversing(means: ConverseMeans): Conversing {
   const order = createHandOverOrder()
 
   /** It waits for room in memory, and nothing waits for it. */
-  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<Conversed> {
+  async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
     turn.pass()
     const { email, destination, recipients } = planned
     const bytes = copies * (await sizeOfContent(db, email.id))
@@ -85,7 +85,7 @@ export function createConversing(means: ConverseMeans): Conversing {
     }
   }
 
-  async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<Conversed> {
+  async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
     const { email, destination, recipients } = planned
     const signer = email.domain && (await signers.of(email.domain.id))
     if (email.domain === null || signer === null) return hindered(planned, null)
@@ -104,11 +104,11 @@ export function createConversing(means: ConverseMeans): Conversing {
     return conversedOf(planned, outcomes, signal.aborted)
   }
 
-  function conversedOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): Conversed {
+  function conversedOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): SendResult {
     const { email, recipients } = planned
-    const facts: Fact[] = []
-    const released: Begun[] = []
-    const waiting: Begun[] = []
+    const facts: RecipientFact[] = []
+    const released: StartedRecipient[] = []
+    const waiting: StartedRecipient[] = []
     for (const [index, recipient] of recipients.entries()) {
       const about = { emailId: email.id, position: recipient.position, at: clock.now() }
       const outcome = outcomes[index] ?? lost
@@ -151,12 +151,12 @@ export function createConversing(means: ConverseMeans): Conversing {
     return draft.message
   }
 
-  function unmakeable({ email, recipients }: Planned): Conversed {
+  function unmakeable({ email, recipients }: Planned): SendResult {
     const failed = { kind: 'failed' as const, reason: faultOfOurs, emailId: email.id, at: clock.now() }
     return { facts: recipients.map(({ position }) => ({ ...failed, position })), released: [], waiting: null }
   }
 
-  function hindered({ email, recipients }: Planned, domain: EmailDomain | null): Conversed {
+  function hindered({ email, recipients }: Planned, domain: EmailDomain | null): SendResult {
     return {
       facts: factsOfObstacles(email, obstructedOf(domain, recipients), clock.now()),
       released: [],
@@ -181,7 +181,7 @@ export function createConversing(means: ConverseMeans): Conversing {
 }
 
 /** Nothing was sent, and that is nobody's fault but ours. */
-function released({ email, recipients }: Planned): Conversed {
+function released({ email, recipients }: Planned): SendResult {
   return { facts: [], released: recipients.map((one) => begunOf(email, one)), waiting: null }
 }
 
@@ -206,7 +206,7 @@ const lost: Outcome = {
   unusable: false,
 }
 
-function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): Begun {
+function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): StartedRecipient {
   return { emailId, position, attempt: attempts + 1 }
 }
 

@@ -2,7 +2,7 @@
  * Room for the emails that are too large to be in memory many at a time. It is bounded in bytes; and in
  * number, so that they leave connections to the small ones.
  */
-export type LargeRoom = {
+export type LargeEmailAdmission = {
   /**
    * Enters when there is room, behind those that came before. Answers how to leave, to be called once; null:
    * too many wait already, or `signal` was aborted before its turn came.
@@ -16,7 +16,7 @@ export type LargeEmail = {
   bytes: number
 }
 
-export type LargeRoomLimits = {
+export type LargeEmailLimits = {
   bytes: number
   /** That are in it at once: in all, and to one destination. */
   emails: number
@@ -25,11 +25,11 @@ export type LargeRoomLimits = {
   waiting: number
 }
 
-type Waiting = LargeEmail & { end(leave: (() => void) | null): void }
+type QueuedLargeEmail = LargeEmail & { end(leave: (() => void) | null): void }
 
-export function createLargeRoom(limits: LargeRoomLimits): LargeRoom {
+export function createLargeEmailAdmission(limits: LargeEmailLimits): LargeEmailAdmission {
   const inside = new Set<LargeEmail>()
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<QueuedLargeEmail>()
 
   function admit(): void {
     let free = limits.bytes - [...inside].reduce((sum, { bytes }) => sum + bytes, 0)
@@ -51,7 +51,7 @@ export function createLargeRoom(limits: LargeRoomLimits): LargeRoom {
     enter({ destination, bytes }, signal) {
       const { promise, resolve } = Promise.withResolvers<(() => void) | null>()
       const giveUp = () => one.end(null)
-      const one: Waiting = {
+      const one: QueuedLargeEmail = {
         destination,
         bytes: Math.min(bytes, limits.bytes),
         end(leave) {

@@ -1,9 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Fact } from './outcomes.ts'
+import type { RecipientFact } from './outcomes.ts'
 
 export type MailMetrics = {
   /** Counts what was told of a recipient. */
-  onFact(fact: Fact): void
+  onFact(fact: RecipientFact): void
   /** Counts recipients that are sent to again, since the answer to an earlier attempt is not known. */
   onResent(count: number): void
   /** Shows how many destinations cannot be used. */

@@ -10,7 +10,7 @@ export type EmailDomain = {
 }
 
 /** What is known of a recipient that is to be sent to. */
-export type Standing = {
+export type RecipientEligibility = {
   suppressed: SuppressionsTable['reason'] | null
   unsubscribed: boolean
   /** Whether a server may have the message: what came of an attempt is not known. */
@@ -18,13 +18,13 @@ export type Standing = {
 }
 
 /** Why nothing may be sent to a recipient any more; null: nothing is against it. A sentence for people. */
-export function reasonAgainst({ suppressed, unsubscribed, mayHaveIt }: Standing): string | null {
+export function suppressionReason({ suppressed, unsubscribed, mayHaveIt }: RecipientEligibility): string | null {
   if (suppressed !== null) return `The address came onto the suppression list (${suppressed}) ${beforeSent(mayHaveIt)}`
   return unsubscribed ? `The person unsubscribed ${beforeSent(mayHaveIt)}` : null
 }
 
 /** Why nothing is sent from a domain, for people: for good, or until it is verified again. */
-export type Obstacle = { kind: 'failed'; reason: string } | { kind: 'deferred'; reason: string }
+export type SendRefusal = { kind: 'failed'; reason: string } | { kind: 'deferred'; reason: string }
 
 /**
  * What keeps an email from being sent from its domain; null: nothing. One that had failed and is being checked
@@ -33,10 +33,10 @@ export type Obstacle = { kind: 'failed'; reason: string } | { kind: 'deferred'; 
  * @param domain Null: it is gone.
  * @param mayHaveIt Whether a server may have the message all the same.
  */
-export function obstacleOf(
+export function refusalOf(
   domain: Pick<EmailDomain, 'name' | 'status'> | null,
-  { mayHaveIt }: Pick<Standing, 'mayHaveIt'>,
-): Obstacle | null {
+  { mayHaveIt }: Pick<RecipientEligibility, 'mayHaveIt'>,
+): SendRefusal | null {
   if (domain === null) return { kind: 'failed', reason: `The sending domain was deleted ${beforeSent(mayHaveIt)}` }
   const lost = `The sending domain "${domain.name}" is not verified any more`
   switch (domain.status) {
@@ -58,7 +58,7 @@ export function obstacleOf(
  *
  * @param fault Why they would lead nowhere, for people; null: they lead to this service.
  */
-export function obstacleOfLinks(fault: string | null): Obstacle | null {
+export function refusalOfLinks(fault: string | null): SendRefusal | null {
   if (fault === null) return null
   return {
     kind: 'deferred',

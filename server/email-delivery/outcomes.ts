@@ -2,7 +2,7 @@
  * Something that happened to one recipient of an email, wherever it was learned: in an SMTP conversation,
  * from a notification that came back, from a browser, or played by the simulator.
  */
-export type Fact = {
+export type RecipientFact = {
   emailId: string
   /** Of the recipient, from 0. */
   position: number

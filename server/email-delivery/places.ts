@@ -1,8 +1,8 @@
-import { changeCount } from '../lib/count-map.ts'
+import { addToCount } from '../lib/count-map.ts'
 import type { Transport } from '../smtp/transport.ts'
 
 /** Places at destinations, taken for conversations from when they are planned until the transport counts them. */
-export type Places = {
+export type DestinationPermits = {
   /** How many are left in all. */
   room(): number
   /** Takes one at a destination, if there is one there and in all. Answers how to leave it, which does so once. */
@@ -19,14 +19,14 @@ const maxLooks = 50
 /** Destinations for which they are counted. */
 const maxCounted = 10_000
 
-export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Places {
+export function createDestinationPermits(transport: Pick<Transport, 'room' | 'roomFor'>): DestinationPermits {
   const taken = new Map<string, number>()
   const looks = new Map<string, number>()
   let total = 0
 
   function change(destination: string, by: 1 | -1): void {
     total += by
-    changeCount(taken, destination, by)
+    addToCount(taken, destination, by)
   }
 
   const room = () => Math.max(0, transport.room() - total)
@@ -46,7 +46,7 @@ export function createPlaces(transport: Pick<Transport, 'room' | 'roomFor'>): Pl
     },
     mayLookSoon(destination) {
       const left = looks.get(destination) ?? 0
-      if (left > 0) changeCount(looks, destination, -1)
+      if (left > 0) addToCount(looks, destination, -1)
       return left > 0
     },
   }

@@ -2,8 +2,8 @@ import { simulatorDomain } from '../../contract/simulator.ts'
 import type { Unusable } from '../smtp/transport.ts'
 import type { DueEmail, DueRecipient, RecipientKey, Resent } from './begin.ts'
 import { isWaiting } from './email-status.ts'
-import { type EmailDomain, type Obstacle, obstacleOf } from './obstacle.ts'
-import type { Fact } from './outcomes.ts'
+import { type EmailDomain, refusalOf, type SendRefusal } from './obstacle.ts'
+import type { RecipientFact } from './outcomes.ts'
 import { isOutOfPatience } from './retry-pauses.ts'
 import { play } from './simulator.ts'
 
@@ -18,7 +18,7 @@ export type Planned = {
   leave: () => void
 }
 
-type Obstructed = { recipient: DueRecipient; obstacle: Obstacle }
+type Obstructed = { recipient: DueRecipient; obstacle: SendRefusal }
 
 /** What is to be done with a claimed email. */
 export type Plan = {
@@ -33,10 +33,10 @@ export type Plan = {
   /** The destinations at which there was no room, so that due recipients were left for another time. */
   parkedAt: readonly string[]
   /** Those that cannot be used now, and the due recipients that wait for them. */
-  waiting: readonly Waiting[]
+  waiting: readonly BlockedRecipients[]
 }
 
-export type Waiting = { unusable: Unusable; recipients: readonly DueRecipient[] }
+export type BlockedRecipients = { unusable: Unusable; recipients: readonly DueRecipient[] }
 
 /** How recipients are brought together, and how much may be begun. */
 export type Routes = {
@@ -52,7 +52,7 @@ export type Manner = {
   /** Whether each recipient gets a copy of their own. */
   personal: boolean
   /** What keeps it from being sent, beside its domain; null: nothing. */
-  obstacle: Obstacle | null
+  obstacle: SendRefusal | null
 }
 
 /**
@@ -73,7 +73,7 @@ export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: 
     ? together.flatMap(([destination, members]) => members.map((one) => ({ destination, recipients: [one] })))
     : together.map(([destination, recipients]) => ({ destination, recipients }))
   const parkedAt = new Set<string>()
-  const waiting: Waiting[] = []
+  const waiting: BlockedRecipients[] = []
   const conversations = groups.flatMap((group) => {
     const leave = routes.take(group.destination)
     if (leave !== null) return [{ ...group, email, personal, leave }]
@@ -88,7 +88,7 @@ export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: 
 /** All of the recipients, or none: what keeps them from being sent to is the domain. Null: it is gone. */
 export function obstructedOf(domain: EmailDomain | null, recipients: readonly DueRecipient[]): Obstructed[] {
   return recipients.flatMap((recipient) => {
-    const obstacle = obstacleOf(domain, recipient)
+    const obstacle = refusalOf(domain, recipient)
     return obstacle === null ? [] : [{ recipient, obstacle }]
   })
 }
@@ -127,7 +127,7 @@ export function isBegun({ conversations, simulated, withheld, obstructed }: Plan
  * What is told of recipients that wait for servers of their domain: that they do, once, and in the end that they are
  * given up. Of those that wait for the one way out there is nothing is told: that is the operator's to mend.
  */
-export function factsOfWaiting({ email, waiting }: Plan, at: Date): Fact[] {
+export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFact[] {
   return waiting.flatMap(({ unusable: { reason, reply, host }, recipients }) =>
     recipients
       .filter(
@@ -138,7 +138,7 @@ export function factsOfWaiting({ email, waiting }: Plan, at: Date): Fact[] {
 }
 
 /** What is known of an email without any server: what the simulator plays, and who is not written to. */
-export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): Fact[] {
+export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): RecipientFact[] {
   const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
@@ -153,7 +153,11 @@ export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at
 }
 
 /** What it means for recipients that nothing is sent to them because of the domain. */
-export function factsOfObstacles({ id: emailId }: DueEmail, obstructed: readonly Obstructed[], at: Date): Fact[] {
+export function factsOfObstacles(
+  { id: emailId }: DueEmail,
+  obstructed: readonly Obstructed[],
+  at: Date,
+): RecipientFact[] {
   return obstructed.map(({ recipient: { position, status }, obstacle: { kind, reason } }) => {
     if (kind === 'failed') return { kind, reason, emailId, position, at }
     const unknown = status === 'sending'

@@ -23,12 +23,12 @@ export async function reconcileEmails({ db, queue }: { db: Db; queue: Queue }): 
   }
 }
 
-type Waiting = { id: string; account_id: string; due_at: Date | null }
+type EmailWithoutJob = { id: string; account_id: string; due_at: Date | null }
 
 /** Looks again with the rows locked, since what was sent may have been written down between. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
-    const { rows } = await sql<Waiting>`
+    const { rows } = await sql<EmailWithoutJob>`
       SELECT e.id, e.account_id, greatest(e.scheduled_at, r.next_attempt_at) AS due_at
       FROM emails e, LATERAL (
         SELECT min(next_attempt_at) AS next_attempt_at FROM email_recipients

@@ -11,7 +11,7 @@ import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
-import type { Fact } from './outcomes.ts'
+import type { RecipientFact } from './outcomes.ts'
 import { type RecipientState, type TimelineEntry, transition } from './transition.ts'
 
 export type RecordMeans = {
@@ -57,7 +57,11 @@ type Email = {
  *
  * The one writer of all this, whoever learned the fact. Answers what remains of each email found.
  */
-export async function recordFacts(handle: Handle, means: RecordMeans, facts: readonly Fact[]): Promise<Remainder[]> {
+export async function recordFacts(
+  handle: Handle,
+  means: RecordMeans,
+  facts: readonly RecipientFact[],
+): Promise<Remainder[]> {
   if (facts.length === 0) return []
   return inTransaction(handle, async (trx) => {
     const emails = await lockEmails(trx, [...new Set(facts.map(({ emailId }) => emailId))])
@@ -75,8 +79,8 @@ export async function recordFacts(handle: Handle, means: RecordMeans, facts: rea
 }
 
 /** Leaves out what stands in the history already, of that which shows nowhere else: that a message was passed on. */
-async function withoutRepeated(trx: Trx, facts: readonly Fact[]): Promise<readonly Fact[]> {
-  const isPassedOn = ({ kind }: Fact) => kind === 'relayed' || kind === 'expanded'
+async function withoutRepeated(trx: Trx, facts: readonly RecipientFact[]): Promise<readonly RecipientFact[]> {
+  const isPassedOn = ({ kind }: RecipientFact) => kind === 'relayed' || kind === 'expanded'
   const ids = [...new Set(facts.filter(isPassedOn).map(({ emailId }) => emailId))]
   if (ids.length === 0) return facts
   const rows = await trx
@@ -105,7 +109,11 @@ type Consequences = {
 }
 
 /** Changes the states in `emails` and answers what else follows. */
-function apply(emails: ReadonlyMap<string, Email>, facts: readonly Fact[], random: () => number): Consequences {
+function apply(
+  emails: ReadonlyMap<string, Email>,
+  facts: readonly RecipientFact[],
+  random: () => number,
+): Consequences {
   const consequences: Consequences = { entries: [], events: new Map(), suppressed: [] }
   for (const fact of facts) {
     const email = emails.get(fact.emailId)

@@ -3,18 +3,18 @@ import { startBatches } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ClaimedEmail, FinishedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { type Begun, unmarkSending, unmarkWaiting } from './begin.ts'
-import type { Waiting } from './converse.ts'
-import type { Fact } from './outcomes.ts'
+import { revertSending, revertWaiting, type StartedRecipient } from './begin.ts'
+import type { RecipientsForLater } from './converse.ts'
+import type { RecipientFact } from './outcomes.ts'
 import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
 
 /** What came of a part of a claimed email. */
 export type Sent = {
-  facts: readonly Fact[]
+  facts: readonly RecipientFact[]
   /** Recipients nothing was sent to, because of us: they are tried again. */
-  released: readonly Begun[]
+  released: readonly StartedRecipient[]
   /** Recipients that wait for a server that can be used; null: none. */
-  waiting: Waiting | null
+  waiting: RecipientsForLater | null
   /** The claim, where this was the last part of the email; else null. */
   finished: Finished | null
 }
@@ -23,7 +23,7 @@ export type Sent = {
 export type Finished = { claimed: ClaimedEmail; waitsUntil: Date | 'in-place' | null }
 
 /** What was sent and waits to be written down. */
-export type Settling = {
+export type EmailSettler = {
   add(sent: Sent): void
   /** Milliseconds since it last settled, or found nothing to settle, without an error. */
   idleMs(): number
@@ -31,7 +31,7 @@ export type Settling = {
   stop(deadline: number): Promise<void>
 }
 
-export type SettlingOptions = RecordMeans & {
+export type EmailSettlerOptions = RecordMeans & {
   db: Db
   queue: Queue
   clock: Clock
@@ -55,7 +55,7 @@ export const shortParkMs = 250
  * Writes down what was sent, many at a time. A batch that fails waits here and is written again: what was
  * written already then changes nothing.
  */
-export function startSettling(options: SettlingOptions): Settling {
+export function startEmailSettler(options: EmailSettlerOptions): EmailSettler {
   const { db, queue, clock, intervalMs, onFinished, onError } = options
   return startBatches<Sent>({
     size: batchSize,
@@ -72,11 +72,11 @@ export function startSettling(options: SettlingOptions): Settling {
           batch.flatMap(({ facts }) => facts),
         )
         const released = batch.flatMap((one) => one.released)
-        await unmarkSending(trx, released)
+        await revertSending(trx, released)
         const waiting = batch.flatMap((one) => one.waiting ?? [])
         const [inPlace, others] = [waiting.filter(isInPlace), waiting.filter((one) => !isInPlace(one))]
-        await unmarkSending(trx, recipientsOf(others))
-        await unmarkWaiting(trx, recipientsOf(inPlace), clock.now())
+        await revertSending(trx, recipientsOf(others))
+        await revertWaiting(trx, recipientsOf(inPlace), clock.now())
         await queue.emails.finish(trx, finishedAt(finished, { remainders, released, now: clock.now() }))
       })
       onFinished(finished.map(({ claimed }) => claimed.emailId))
@@ -84,15 +84,15 @@ export function startSettling(options: SettlingOptions): Settling {
   })
 }
 
-function isInPlace({ until }: Waiting): boolean {
+function isInPlace({ until }: RecipientsForLater): boolean {
   return until === 'in-place'
 }
 
-function recipientsOf(waiting: readonly Waiting[]): Begun[] {
+function recipientsOf(waiting: readonly RecipientsForLater[]): StartedRecipient[] {
   return waiting.flatMap(({ recipients }) => recipients)
 }
 
-type Outlook = { remainders: readonly Remainder[]; released: readonly Begun[]; now: Date }
+type Outlook = { remainders: readonly Remainder[]; released: readonly StartedRecipient[]; now: Date }
 
 /** When each email is taken up again; null: never, it is done. */
 function finishedAt(finished: readonly Finished[], { remainders, released, now }: Outlook): FinishedEmail[] {

@@ -1,8 +1,12 @@
 import { type SimulatorName, simulatorDomain } from '../../contract/simulator.ts'
-import type { Fact } from './outcomes.ts'
+import type { RecipientFact } from './outcomes.ts'
 
 /** Each part of a fact that makes the story. */
-type Scene = Fact extends infer F ? (F extends Fact ? Omit<F, 'emailId' | 'position' | 'at'> : never) : never
+type Scene = RecipientFact extends infer F
+  ? F extends RecipientFact
+    ? Omit<F, 'emailId' | 'position' | 'at'>
+    : never
+  : never
 
 const host = `mx.${simulatorDomain}`
 const person = { userAgent: 'Mozilla/5.0 (simulator)', ipAddress: '192.0.2.1', automated: false } as const
@@ -43,7 +47,7 @@ const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
 }
 
 /** What happens to a recipient of the simulator, in order. A name without a story bounces: nobody is there. */
-export function play(recipient: { emailId: string; position: number; address: string }, at: Date): Fact[] {
+export function play(recipient: { emailId: string; position: number; address: string }, at: Date): RecipientFact[] {
   const { emailId, position, address } = recipient
   const name = address.slice(0, address.lastIndexOf('@')).split('+')[0]?.toLowerCase() ?? ''
   const scenes = hasStory(name) ? stories[name] : [nobody]

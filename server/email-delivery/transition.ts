@@ -2,7 +2,7 @@ import { simulatorDomain } from '../../contract/simulator.ts'
 import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { isWaiting } from './email-status.ts'
-import type { Fact } from './outcomes.ts'
+import type { RecipientFact } from './outcomes.ts'
 import { isOutOfPatience, nextAttemptAt } from './retry-pauses.ts'
 
 /** What can change of a recipient. */
@@ -53,7 +53,7 @@ const meanings = {
 export function transition(
   recipient: RecipientOfEmail,
   state: RecipientState,
-  fact: Fact,
+  fact: RecipientFact,
   random: number,
 ): Transition | null {
   const at = fact.at.toISOString()
@@ -236,7 +236,7 @@ function unusableAtEnd(last: string): string {
   return `Given up after 72 hours: no mail server of the domain could be used. The last failure: ${last}`
 }
 
-function reasonAtEnd({ reason, reply, unknown }: Extract<Fact, { kind: 'deferred' }>): string {
+function reasonAtEnd({ reason, reply, unknown }: Extract<RecipientFact, { kind: 'deferred' }>): string {
   if (!unknown) return `Given up after 72 hours. The last answer: ${reply ?? reason}`
   return `Given up after 72 hours. What became of the last attempt is not known, so the recipient may have it: ${reason}`
 }

@@ -8,10 +8,10 @@ import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
 import { lockDue, markSending } from './begin.ts'
 import { loadSmallContents } from './contents.ts'
-import { type ConverseMeans, createConversing, type Draft } from './converse.ts'
-import { obstacleOfLinks } from './obstacle.ts'
-import type { Fact } from './outcomes.ts'
-import { createPlaces } from './places.ts'
+import { createEmailSender, type Draft, type EmailSenderMeans } from './converse.ts'
+import { refusalOfLinks } from './obstacle.ts'
+import type { RecipientFact } from './outcomes.ts'
+import { createDestinationPermits } from './places.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -23,9 +23,9 @@ import {
   planOf,
 } from './plan.ts'
 import type { RecordMeans } from './record.ts'
-import { type Finished, parkMs, type Sent, shortParkMs, startSettling } from './settling.ts'
+import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './settling.ts'
 
-export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
+export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
   RecordMeans & {
     queue: Queue
     logger: Logger
@@ -39,7 +39,7 @@ export type MailWorkerOptions = Omit<ConverseMeans, 'onError'> &
     /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
     pollIntervalMs?: number
     /** Told of what conversations and the simulator told. */
-    onFact?: (fact: Fact) => void
+    onFact?: (fact: RecipientFact) => void
     /** Told of recipients that are sent to again since an answer is not known, and how many. */
     onResent?: (count: number) => void
   }
@@ -57,7 +57,7 @@ export type MailWorker = {
 }
 
 /** A claimed email in this process, until all that was begun of it is written down. */
-type Held = Finished & { since: number; partsLeft: number }
+type EmailInHand = Finished & { since: number; partsLeft: number }
 
 /** Emails that are held for each connection there may be, to be ready for it. */
 const heldPerConnection = 4
@@ -77,13 +77,13 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const { db, queue, clock, logger, transport, concurrency, onFact, onResent } = options
   const intervalMs = options.pollIntervalMs ?? 1_000
   const maxHeld = concurrency * heldPerConnection
-  const held = new Map<string, Held>()
+  const held = new Map<string, EmailInHand>()
   const running = new Set<Promise<void>>()
   const breakOff = new AbortController()
-  const places = createPlaces(transport)
-  const conversing = createConversing({ ...options, onError: report('making a message') })
+  const permits = createDestinationPermits(transport)
+  const sender = createEmailSender({ ...options, onError: report('making a message') })
 
-  const settling = startSettling({
+  const settling = startEmailSettler({
     ...options,
     intervalMs,
     onError: report('writing down what was sent'),
@@ -95,7 +95,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   /** A claim of a handful costs as much as one of hundreds: it waits for room. */
   function hasRoom(): boolean {
-    return held.size <= maxHeld / 2 && places.room() > 0
+    return held.size <= maxHeld / 2 && permits.room() > 0
   }
 
   /** Emails in a claim at most: fewer while most of what is claimed finds no room at its destination. */
@@ -113,7 +113,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         // What is stored in the same moment is claimed together.
         await pause(gatheringMs)
         if (!hasRoom()) return false
-        const limit = Math.min(maxHeld - held.size, places.room(), appetite)
+        const limit = Math.min(maxHeld - held.size, permits.room(), appetite)
         const claimed = await queue.emails.claim(what, limit)
         await begin(claimed)
         return claimed.length === limit
@@ -153,7 +153,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
     const plans = new Map<string, Plan>()
     const { destinationOf, unusable } = transport
-    const routes = { destinationOf, unusable, take: places.take }
+    const routes = { destinationOf, unusable, take: permits.take }
     let resent = 0
     const begun = await inTransaction(db, async (trx) => {
       const emails = await lockDue(
@@ -162,14 +162,14 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       )
       for (const email of emails) {
         const hasLinks = isPersonal(email)
-        const obstacle = hasLinks ? obstacleOfLinks(options.faultOfLinks ?? null) : null
+        const obstacle = hasLinks ? refusalOfLinks(options.faultOfLinks ?? null) : null
         plans.set(email.id, planOf(email, { personal: hasLinks || (options.copyForEach ?? false), obstacle }, routes))
       }
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
       resent = beginnings.resent.length
       const parkedUntil = ({ parkedAt }: Plan) =>
-        new Date(clock.now().getTime() + (parkedAt.some(places.mayLookSoon) ? shortParkMs : parkMs))
+        new Date(clock.now().getTime() + (parkedAt.some(permits.mayLookSoon) ? shortParkMs : parkMs))
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
         if (plan !== undefined && isToBeDone(plan)) return []
@@ -188,7 +188,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   }
 
   /** Nothing is told of what waits for the one way out there is. */
-  function waitingFacts(plan: Plan): Fact[] {
+  function waitingFacts(plan: Plan): RecipientFact[] {
     return transport.only === null ? factsOfWaiting(plan, clock.now()) : []
   }
 
@@ -196,13 +196,13 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     return isBegun(plan) || waitingFacts(plan).length > 0
   }
 
-  function waitsUntilOf({ waiting, parkedAt }: Plan): Held['waitsUntil'] {
+  function waitsUntilOf({ waiting, parkedAt }: Plan): EmailInHand['waitsUntil'] {
     // For the one way out there is nothing is put behind what came later, also where there was no place just now.
     if (transport.only !== null) return waiting.length + parkedAt.length > 0 ? 'in-place' : null
-    return waiting.reduce<Held['waitsUntil']>((until, { unusable }) => earlierOf(until, unusable.until), null)
+    return waiting.reduce<EmailInHand['waitsUntil']>((until, { unusable }) => earlierOf(until, unusable.until), null)
   }
 
-  function nextAtOf(plan: Plan, parkedUntil: Date): Held['waitsUntil'] {
+  function nextAtOf(plan: Plan, parkedUntil: Date): EmailInHand['waitsUntil'] {
     const waitsUntil = waitsUntilOf(plan)
     return waitsUntil === 'in-place' ? waitsUntil : nextLook(plan, parkedUntil)
   }
@@ -224,15 +224,15 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     }
   }
 
-  function run(one: Held, planned: Planned, draft: Draft): void {
-    const ending = conversing
+  function run(one: EmailInHand, planned: Planned, draft: Draft): void {
+    const ending = sender
       .converse(planned, draft, breakOff.signal)
       .then((conversed) => settle(one, conversed))
       .finally(() => running.delete(ending))
     running.add(ending)
   }
 
-  function settle(one: Held, sent: Omit<Sent, 'finished'>): void {
+  function settle(one: EmailInHand, sent: Omit<Sent, 'finished'>): void {
     one.partsLeft -= 1
     one.waitsUntil = earlierOf(one.waitsUntil, sent.waiting?.until ?? null)
     if (onFact !== undefined) sent.facts.forEach(onFact)

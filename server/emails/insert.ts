@@ -1,7 +1,7 @@
 import { textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import type { Sender } from './judging.ts'
+import type { SendingScope } from './judging.ts'
 import { pairsOf } from './metadata.ts'
 import type { NewEmail } from './new-email.ts'
 
@@ -82,7 +82,12 @@ const insertAttachment = prepare<{
 `
 
 /** Writes new emails with their contents, recipients and the beginning of their histories, with the next statement. */
-export async function insertEmails(trx: Trx, sender: Sender, emails: readonly NewEmail[], at: Date): Promise<void> {
+export async function insertEmails(
+  trx: Trx,
+  sender: SendingScope,
+  emails: readonly NewEmail[],
+  at: Date,
+): Promise<void> {
   await insertRows(trx, await columnsOf(sender, emails, at))
   for (const { id, content } of emails) {
     for (const [position, attachment] of content.attachments.entries()) {
@@ -91,7 +96,7 @@ export async function insertEmails(trx: Trx, sender: Sender, emails: readonly Ne
   }
 }
 
-async function columnsOf({ accountId, mode }: Sender, emails: readonly NewEmail[], at: Date): Promise<Columns> {
+async function columnsOf({ accountId, mode }: SendingScope, emails: readonly NewEmail[], at: Date): Promise<Columns> {
   const contents = emails.map(({ content }) => content)
   const recipients = emails.flatMap(({ id, recipients: ofEmail, content }) =>
     ofEmail.map((recipient, position) => ({ ...recipient, owner: id, position, scheduledAt: content.scheduledAt })),

@@ -7,12 +7,12 @@ import type { Scope } from '../shared/scope.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** In whose name something is sent. */
-export type Sender = Scope
+export type SendingScope = Scope
 
 type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
 type Suppressed = { reason: SuppressionReason; since: Date }
 
-export type JudgingMeans = {
+export type EligibilityMeans = {
   /** Whether nothing leaves the machine: then names below `.test` are verified without any DNS. */
   isCaptured: boolean
   /** Why links in emails would lead nowhere, for people; null: they lead to this service. */
@@ -30,7 +30,7 @@ export type JudgingMeans = {
 }
 
 /** What the account allows to an email, as it stands at one moment. */
-export type Judge = {
+export type Eligibility = {
   /** Why an email, which stands at `path` of the request, cannot be sent now; null: it can. */
   refusalOf(email: ReadEmail, path: string): DomainError | null
   /** The verified domain an email is sent from; null for a test key, which sends nothing. */
@@ -40,11 +40,11 @@ export type Judge = {
 }
 
 /** Finds out all that is to be known of emails before they are stored, at once. */
-export async function createJudge(
+export async function createEligibility(
   handle: Handle,
-  means: JudgingMeans,
-  { sender, emails }: { sender: Sender; emails: readonly ReadEmail[] },
-): Promise<Judge> {
+  means: EligibilityMeans,
+  { sender, emails }: { sender: SendingScope; emails: readonly ReadEmail[] },
+): Promise<Eligibility> {
   const { accountId, mode } = sender
   const isLive = mode === 'live'
   const domainNames = isLive ? unique(emails.map(({ from }) => from.domain)) : []
@@ -120,7 +120,7 @@ function unique<T>(values: readonly T[]): T[] {
   return [...new Set(values)]
 }
 
-function notThere(name: string, { isCaptured }: JudgingMeans): string {
+function notThere(name: string, { isCaptured }: EligibilityMeans): string {
   const way = isCaptured
     ? 'Add it with POST /v1/domains and publish its DNS records, or add a name that ends in .test: while email is captured, that is verified at once.'
     : 'Add it with POST /v1/domains and publish its DNS records; then send again.'

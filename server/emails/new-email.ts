@@ -4,7 +4,7 @@ import { isWaiting, statusOfEmail } from '../email-delivery/email-status.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
-import type { Judge, Sender } from './judging.ts'
+import type { Eligibility, SendingScope } from './judging.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** A recipient as it is stored first. */
@@ -23,7 +23,7 @@ export type NewEmail = {
   content: ReadEmail
 }
 
-export type Beginning = { sender: Sender; judge: Pick<Judge, 'domainIdOf' | 'reasonAgainst'>; at: Date }
+export type Beginning = { sender: SendingScope; judge: Pick<Eligibility, 'domainIdOf' | 'reasonAgainst'>; at: Date }
 
 /**
  * How an email that was found good begins. A test key sends nothing, and a suppressed address gets nothing;

@@ -3,8 +3,8 @@ import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } fr
 import type { Page } from '../../contract/pagination.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createTogether } from '../lib/coalescing.ts'
-import { mapInTurns } from '../lib/yielding.ts'
+import { createCoalescing } from '../lib/coalescing.ts'
+import { mapYielding } from '../lib/yielding.ts'
 import { addressKey } from '../message/address.ts'
 import { readAddress } from '../message/mailbox.ts'
 import type { Outbox } from '../outbox/append.ts'
@@ -13,7 +13,7 @@ import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { insertEmails } from './insert.ts'
-import { createJudge, type JudgingMeans, type Sender } from './judging.ts'
+import { createEligibility, type EligibilityMeans, type SendingScope } from './judging.ts'
 import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
@@ -32,7 +32,7 @@ import {
 import { faultOfSchedule, type ReadEmail, readEmail } from './read-email.ts'
 import { toEmail, toEmailDetails } from './views.ts'
 
-export type { Sender } from './judging.ts'
+export type { SendingScope } from './judging.ts'
 
 /** An email of a batch, or why it is none. */
 export type BatchItem = SendEmail | DomainError
@@ -44,14 +44,14 @@ export type EmailService = {
    * suppression list get nothing, which `email.failed` tells at once. `validation_error` with every fault;
    * for a live key `domain_not_verified` and `public_url_needed`; `audience_not_found`.
    */
-  send(handle: Handle, sender: Sender, email: SendEmail): Promise<AcceptedEmail>
+  send(handle: Handle, sender: SendingScope, email: SendEmail): Promise<AcceptedEmail>
   /**
    * The same for several at once. Answers what became of each, in their order; a refusal of one is thrown,
    * and none is stored, unless `isPermissive`.
    */
   sendBatch(
     handle: Handle,
-    sender: Sender,
+    sender: SendingScope,
     batch: { items: readonly BatchItem[]; isPermissive: boolean },
   ): Promise<(AcceptedEmail | DomainError)[]>
   /** Newest first. */
@@ -67,7 +67,7 @@ export type EmailService = {
 /** Bytes of html and text. */
 const largeContent = 262_144
 
-export type EmailServiceOptions = JudgingMeans & {
+export type EmailServiceOptions = EligibilityMeans & {
   clock: Clock
   outbox: Outbox
   queue: Pick<EmailQueue, 'put' | 'remove'>
@@ -78,7 +78,7 @@ export type EmailServiceOptions = JudgingMeans & {
 }
 
 /** A request to send one email. */
-type Asked = { handle: Handle; sender: Sender; email: ReadEmail }
+type Asked = { handle: Handle; sender: SendingScope; email: ReadEmail }
 
 type Placed = {
   /** Where the email of an index stands in the request. */
@@ -93,11 +93,11 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
   /** Stores what can be sent. */
   async function accept(
     trx: Trx,
-    sender: Sender,
+    sender: SendingScope,
     read: readonly (ReadEmail | DomainError)[],
     { pathOf, refuse }: Placed,
   ): Promise<(NewEmail | DomainError)[]> {
-    const judge = await createJudge(trx, options, { sender, emails: read.filter(isAccepted) })
+    const judge = await createEligibility(trx, options, { sender, emails: read.filter(isAccepted) })
     const at = clock.now()
     const results = read.map((email, index) => {
       const path = pathOf(index)
@@ -109,7 +109,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     return results
   }
 
-  async function store(trx: Trx, sender: Sender, emails: readonly NewEmail[], at: Date): Promise<void> {
+  async function store(trx: Trx, sender: SendingScope, emails: readonly NewEmail[], at: Date): Promise<void> {
     if (emails.length === 0) return
     const { accountId } = sender
     await insertEmails(trx, sender, emails, at)
@@ -135,7 +135,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
   }
 
   // A transaction costs more than what is written of a small email, so the requests of a sender share one.
-  const together = createTogether<Asked, NewEmail | DomainError>({
+  const coalescing = createCoalescing<Asked, NewEmail | DomainError>({
     limit: 100,
     work: acceptAsked,
     isOfOne: isOfContent,
@@ -162,14 +162,14 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       if (isRefusal(read)) throw read
       const asked = { handle, sender, email: read }
       const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
-      const result = isSharing(asked) ? await together.add(group, asked) : (await acceptAsked([asked]))[0]
+      const result = isSharing(asked) ? await coalescing.add(group, asked) : (await acceptAsked([asked]))[0]
       if (result === undefined || isRefusal(result)) throw result
       return { id: result.id, status: result.status }
     },
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
       const pathOf = (index: number) => `body.emails[${index}]`
-      const read = await mapInTurns(items, (item, index) =>
+      const read = await mapYielding(items, (item, index) =>
         isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) }),
       )
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))

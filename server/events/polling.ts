@@ -1,6 +1,6 @@
 import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Handle } from '../database/connection.ts'
-import { findPlace, givePositions, lastPositionBefore, type Place } from '../outbox/positions.ts'
+import { findPlace, givePositions, lastPositionBefore, type PollingPosition } from '../outbox/positions.ts'
 import { DomainError } from '../shared/errors.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -9,7 +9,7 @@ import { type EventRow, selectPositioned, selectUnpositioned } from './queries.t
 /** Thousands of events in the outbox that one request looks through at most. */
 const maxRounds = 10
 
-const beginning: Place = { position: 0, id: '' }
+const beginning: PollingPosition = { position: 0, id: '' }
 
 export type PolledEvents = {
   type?: EventTypeName | undefined
@@ -125,7 +125,11 @@ async function eachRound(handle: Handle, accountId: string, goOn: () => Promise<
   }
 }
 
-async function placeOf(handle: Handle, scope: Scope, given: { after: string } | { cursor: string }): Promise<Place> {
+async function placeOf(
+  handle: Handle,
+  scope: Scope,
+  given: { after: string } | { cursor: string },
+): Promise<PollingPosition> {
   const [[parameter, id] = ['after', '']] = Object.entries(given)
   const place = await findPlace(handle, scope, id)
   if (place !== null) return place
@@ -135,7 +139,7 @@ async function placeOf(handle: Handle, scope: Scope, given: { after: string } | 
   )
 }
 
-function later(a: Place, b: Place): Place {
+function later(a: PollingPosition, b: PollingPosition): PollingPosition {
   if (a.position !== b.position) return a.position > b.position ? a : b
   return a.id > b.id ? a : b
 }

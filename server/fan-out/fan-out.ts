@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load.ts'
-import { flowName, type Intake } from '../webhook-delivery/scheduling/intake.ts'
+import { flowName, type Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { toLeasedEvent } from './matching.ts'
@@ -20,7 +20,7 @@ const maxDeliveries = 2_000
 /** Rows written by one statement. */
 const chunkSize = 2_500
 
-type Waiting = {
+type OutboxRow = {
   event_id: string
   account_id: string
   mode: Mode
@@ -36,7 +36,7 @@ export type FanOutMeans = {
   /** Has events taken in hand. Default: all go into the queue. */
   taking?: {
     /** Where deliveries are best off. */
-    intake: Pick<Intake, 'size' | 'after' | 'destinationOf'>
+    intake: Pick<Reservation, 'size' | 'after' | 'destinationOf'>
     lease: string
     /** Whether an event is in hand already: its lease has lapsed, and is renewed. */
     isOpen: (eventId: string) => boolean
@@ -141,12 +141,12 @@ function idsOf(events: readonly LeasedEvent[]): string[] {
   return events.map(({ id }) => id)
 }
 
-function toEvent({ event_id: id, account_id: accountId, mode, type, body, traceparent }: Waiting) {
+function toEvent({ event_id: id, account_id: accountId, mode, type, body, traceparent }: OutboxRow) {
   return { id, accountId, mode, type, body: body ?? '', traceparent }
 }
 
-async function take(trx: Trx, { after, limit }: { after: string; limit: number }): Promise<Waiting[]> {
-  const statement = sql<Waiting>`
+async function take(trx: Trx, { after, limit }: { after: string; limit: number }): Promise<OutboxRow[]> {
+  const statement = sql<OutboxRow>`
     SELECT o.event_id, o.account_id, o.mode, o.type, e.body, e.traceparent
     FROM (
       SELECT event_id, account_id, mode, type FROM outbox_rows, (SELECT ${queueNow} AS now OFFSET 0) present

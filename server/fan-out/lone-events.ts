@@ -2,7 +2,7 @@ import type { CompiledQuery } from 'kysely'
 import type { Trx } from '../database/connection.ts'
 import { QueryBehindCommit } from '../database/prepared.ts'
 import type { Clock } from '../lib/clock.ts'
-import { nextMoment } from '../lib/sequence.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 import type { LoneEvents, OutboxEvent } from '../outbox/append.ts'
 import type { Leasing } from '../webhook-delivery/worker.ts'
@@ -43,7 +43,7 @@ export function createLoneEvents({ clock, leasing, tracer = noTracer }: LoneEven
     const query = new QueryBehindCommit<TargetRow>(compiled, {
       name: 'find_targets',
       parameters() {
-        readAt = nextMoment()
+        readAt = nextSequence()
         startedAt = clock.now()
         return [accountIds(), types()]
       },

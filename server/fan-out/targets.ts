@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import { nextMoment } from '../lib/sequence.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 import type { DueDelivery } from '../webhook-delivery/load.ts'
 
@@ -47,7 +47,7 @@ export async function findTargets(
   handle: Handle,
   events: readonly { account_id: string; type: string }[],
 ): Promise<Map<string, Target[]>> {
-  const readAt = nextMoment()
+  const readAt = nextSequence()
   const accountIds = [...new Set(events.map((event) => event.account_id))]
   const types = [...new Set(events.map((event) => event.type))]
   const rows = await executePrepared(handle, { name: 'find_targets' }, selectTargets(accountIds, types))

@@ -8,13 +8,13 @@ import { DomainError } from '../shared/errors.ts'
 import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
 import { type LargeBodies, readJsonBody } from './body.ts'
-import { createBodyRoom } from './body-admission.ts'
+import { createByteSemaphore } from './body-admission.ts'
 import { serveCaptured } from './captured/serve.ts'
 import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
 import { answerErrors, badEscape } from './errors.ts'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
-import { answerInTurns } from './long-answers.ts'
+import { streamLongTexts } from './long-answers.ts'
 import { serveMailLinks } from './mail-links.ts'
 import { pathsOf, refuseOtherMethods } from './methods.ts'
 import { checkQuery, parseQuery } from './query.ts'
@@ -67,7 +67,13 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', parseQuery)
   app.set('trust proxy', options.trustProxy)
 
-  app.use(begin, logRequests(logger, createRequestMetrics(registry)), traceRequests(tracer), requireHost, answerInTurns)
+  app.use(
+    begin,
+    logRequests(logger, createRequestMetrics(registry)),
+    traceRequests(tracer),
+    requireHost,
+    streamLongTexts,
+  )
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)
   app.get('/healthz', answerHealth)
@@ -96,7 +102,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
 
 /** Two of the largest at once, or many smaller ones. */
 function largeBodies(maxBytes: number): LargeBodies {
-  return { maxBytes, room: createBodyRoom(2 * maxBytes) }
+  return { maxBytes, memory: createByteSemaphore(2 * maxBytes) }
 }
 
 const begin: RequestHandler = (_req, res, next) => {

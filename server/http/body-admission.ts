@@ -1,14 +1,14 @@
 /** Memory that large bodies share, so that many at once cannot exhaust that of the process. */
-export type BodyRoom = {
+export type ByteSemaphore = {
   /**
    * Waits, behind those that came before, until there is room for `bytes`. Answers how to give it back, once
    * or more often; `bytes` above the whole are taken for the whole.
    */
-  enter(bytes: number): Promise<() => void>
+  acquire(bytes: number): Promise<() => void>
 }
 
 /** @param size Bytes of all bodies that are in it at once. */
-export function createBodyRoom(size: number): BodyRoom {
+export function createByteSemaphore(size: number): ByteSemaphore {
   let free = size
   const waiting: { bytes: number; enter: () => void }[] = []
 
@@ -21,7 +21,7 @@ export function createBodyRoom(size: number): BodyRoom {
   }
 
   return {
-    async enter(bytes) {
+    async acquire(bytes) {
       const taken = Math.min(bytes, size)
       await new Promise<void>((resolve) => {
         waiting.push({ bytes: taken, enter: resolve })

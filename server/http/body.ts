@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
-import { type Gathering, gatherBytes, releaseBytes } from '../lib/byte-buffer.ts'
+import { type ByteCollector, collectBytes, releaseBytes } from '../lib/byte-buffer.ts'
 import { DomainError } from '../shared/errors.ts'
-import type { BodyRoom } from './body-admission.ts'
+import type { ByteSemaphore } from './body-admission.ts'
 import { readJson } from './read-json.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
@@ -38,7 +38,7 @@ const othersOfLarge = 4
 export type LargeBodies = {
   maxBytes: number
   /** Where those above the usual limit have to be as long as their request lasts. */
-  room: BodyRoom
+  memory: ByteSemaphore
 }
 
 /**
@@ -122,11 +122,11 @@ function isJsonInUtf8(contentType: string): boolean {
  * The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer.
  * Never settles when the request breaks off: nobody is left to be answered.
  */
-async function collect(req: Request, maxBytes: number, onData?: (body: Gathering) => void): Promise<Buffer> {
+async function collect(req: Request, maxBytes: number, onData?: (body: ByteCollector) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {
-    const body = gatherBytes(maxBytes)
+    const body = collectBytes(maxBytes)
     req.on('data', (chunk: Buffer) => {
       body.add(chunk)
       if (body.length > maxBytes) reject(tooLarge(maxBytes))
@@ -141,7 +141,7 @@ async function collect(req: Request, maxBytes: number, onData?: (body: Gathering
 async function collectLarge(
   req: Request,
   res: Response,
-  { maxBytes, usualBytes, room }: LargeBodies & { usualBytes: number },
+  { maxBytes, usualBytes, memory }: LargeBodies & { usualBytes: number },
 ): Promise<Buffer> {
   let isAsking = false
   const announced = req.headers['content-length']
@@ -149,7 +149,7 @@ async function collectLarge(
     if (isAsking || body.length <= usualBytes || body.length > maxBytes) return
     isAsking = true
     req.pause()
-    void room.enter(Number(announced ?? maxBytes)).then((leave) => {
+    void memory.acquire(Number(announced ?? maxBytes)).then((leave) => {
       // Given back when the request is over, however it ends; it may be already.
       if (res.closed) leave()
       else res.once('close', leave)

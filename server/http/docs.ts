@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
-import { answerPage, answerText } from './static-responses.ts'
+import { sendStaticPage, sendStaticText } from './static-responses.ts'
 
 /** Everything comes from this server, and nothing stands inline. */
 const contentSecurityPolicy = [
@@ -75,11 +75,11 @@ export function serveDocs(app: Express, document: object): string[] {
   const { directory, version } = swaggerUi()
   const handlers: Record<string, RequestHandler> = {
     '/': (_req, res) => res.redirect('/docs'),
-    '/openapi.json': answerText('application/json; charset=utf-8', JSON.stringify(document)),
-    '/docs': answerPage(pageBelow(''), contentSecurityPolicy),
-    '/docs/': answerPage(pageBelow('../'), contentSecurityPolicy),
-    '/docs/page.css': answerText('text/css; charset=utf-8', style),
-    '/docs/page.js': answerText('text/javascript; charset=utf-8', script),
+    '/openapi.json': sendStaticText('application/json; charset=utf-8', JSON.stringify(document)),
+    '/docs': sendStaticPage(pageBelow(''), contentSecurityPolicy),
+    '/docs/': sendStaticPage(pageBelow('../'), contentSecurityPolicy),
+    '/docs/page.css': sendStaticText('text/css; charset=utf-8', style),
+    '/docs/page.js': sendStaticText('text/javascript; charset=utf-8', script),
   }
   for (const name of assets) {
     handlers[`/docs/${name}`] = (_req, res) => {

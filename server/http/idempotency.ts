@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Mode } from '../../contract/mode.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { sliceInTurns } from '../lib/yielding.ts'
+import { sliceYielding } from '../lib/yielding.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError, invalidField } from '../shared/errors.ts'
 import { forgetRawBody, rawBodyOf } from './body.ts'
@@ -17,7 +17,7 @@ const maxKeyLength = 255
 /** Of a body, hashed in one turn: some milliseconds. */
 const sliceBytes = 4 * 2 ** 20
 
-type Answer = { status: number; body: unknown }
+type KeptResponse = { status: number; body: unknown }
 
 export type EndpointOptions = {
   db: Db
@@ -37,11 +37,11 @@ export type EndpointOptions = {
  */
 export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpoint {
   const largeAnswers = createLargeAnswers()
-  async function keep(handle: Handle, use: KeyUse, { status, body }: Answer): Promise<void> {
+  async function keep(handle: Handle, use: KeyUse, { status, body }: KeptResponse): Promise<void> {
     await keepAnswer(handle, use, { status, body: body === undefined ? null : secretBox.seal(JSON.stringify(body)) })
   }
 
-  function replay(kept: KeptAnswer, { fingerprint }: KeyUse, { res }: RouteInput): Answer {
+  function replay(kept: KeptAnswer, { fingerprint }: KeyUse, { res }: RouteInput): KeptResponse {
     if (!kept.fingerprint.equals(fingerprint)) {
       throw new DomainError(
         'idempotency_conflict',
@@ -58,10 +58,10 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     return { status: kept.status, body: kept.body === null ? undefined : JSON.parse(secretBox.open(kept.body)) }
   }
 
-  type Work = (handle: Handle) => Promise<Answer>
+  type Work = (handle: Handle) => Promise<KeptResponse>
 
   /** The answer commits with the work. A second request waits for the first at the claim. */
-  function runWithWork(use: KeyUse, input: RouteInput, work: Work): Promise<Answer> {
+  function runWithWork(use: KeyUse, input: RouteInput, work: Work): Promise<KeptResponse> {
     return inTransaction(db, async (trx) => {
       const kept = await claimKey(trx, use)
       if (kept !== null) return replay(kept, use, input)
@@ -72,10 +72,10 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
   }
 
   /** The claim is committed before the work, and the answer after it: nothing is locked meanwhile. */
-  async function runBeforeKeeping(use: KeyUse, input: RouteInput, work: Work): Promise<Answer> {
+  async function runBeforeKeeping(use: KeyUse, input: RouteInput, work: Work): Promise<KeptResponse> {
     const kept = await claimKey(db, use)
     if (kept !== null) return replay(kept, use, input)
-    let answer: Answer
+    let answer: KeptResponse
     try {
       answer = await work(db)
     } catch (error) {
@@ -130,7 +130,7 @@ function keyInMode(key: string, mode: Mode): string {
 /** What the request asks for: method, path, body and, since a test key does other things, the mode of the key. */
 async function fingerprintOf(req: RouteRequest, { mode }: Caller): Promise<Buffer> {
   const hash = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
-  await sliceInTurns(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))
+  await sliceYielding(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))
   forgetRawBody(req)
   return hash.digest()
 }

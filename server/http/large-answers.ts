@@ -15,7 +15,7 @@ export type LargeAnswersOptions = {
   readWithinMs?: number
 }
 
-export type LargeAnswers = {
+export type LargeResponses = {
   /**
    * Calls `work` with a function that resolves when it is the turn of this request of the account, and throws
    * `unavailable` when that takes too long. A turn lasts until the work has ended and the answer is written, or its
@@ -26,16 +26,16 @@ export type LargeAnswers = {
 
 type LargeRequest = { accountId: string; res: ServerResponse }
 
-type Waiting = { accountId: string; start: () => void }
+type QueuedResponse = { accountId: string; start: () => void }
 
 export function createLargeAnswers({
   atOnce = 4,
   patienceMs = 10_000,
   readWithinMs = 120_000,
-}: LargeAnswersOptions = {}): LargeAnswers {
+}: LargeAnswersOptions = {}): LargeResponses {
   /** Those that have their turn. */
   const accounts = new Set<string>()
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<QueuedResponse>()
 
   /** Those that waited longest first, but for accounts that have their turn. */
   function startNext(): void {

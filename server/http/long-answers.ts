@@ -1,8 +1,8 @@
 import { pipeline, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
-import { LongText } from '../lib/streamed-text.ts'
-import { slicesInTurns } from '../lib/yielding.ts'
+import { StreamedText } from '../lib/streamed-text.ts'
+import { slicesYielding } from '../lib/yielding.ts'
 
 /** A longer text is written in slices of this length, each in a turn of its own: up to 25 ms. Characters of UTF-16. */
 const sliceLength = 1_048_576
@@ -12,7 +12,7 @@ const sliceLength = 1_048_576
  * `Content-Length`. `JSON.stringify` would stop the process for as long as it runs, a fifth of a second on 20 MB, and
  * so would writing all of it as UTF-8.
  */
-export const answerInTurns: RequestHandler = (_req, res, next) => {
+export const streamLongTexts: RequestHandler = (_req, res, next) => {
   const answerAtOnce = res.json
   res.json = (body: unknown) => {
     if (!hasLongText(body)) return answerAtOnce.call(res, body)
@@ -26,7 +26,7 @@ export const answerInTurns: RequestHandler = (_req, res, next) => {
 
 function hasLongText(value: unknown): boolean {
   if (typeof value === 'string') return value.length > sliceLength
-  if (value instanceof LongText) return true
+  if (value instanceof StreamedText) return true
   return typeof value === 'object' && value !== null && Object.values(value).some(hasLongText)
 }
 
@@ -35,21 +35,21 @@ const placeholder = crypto.randomUUID()
 
 /** The JSON of `body`, as `JSON.stringify` writes it. What was written of it is forgotten. */
 function jsonInTurns(body: unknown): AsyncGenerator<Buffer> {
-  const texts: (string | LongText)[] = []
+  const texts: (string | StreamedText)[] = []
   const rest = JSON.stringify(body, (_, value: unknown) => {
-    if (!(value instanceof LongText) && (typeof value !== 'string' || value.length <= sliceLength)) return value
+    if (!(value instanceof StreamedText) && (typeof value !== 'string' || value.length <= sliceLength)) return value
     texts.push(value)
     return placeholder
   })
   return withTexts(rest.split(placeholder), texts)
 }
 
-async function* withTexts(pieces: readonly string[], texts: (string | LongText)[]): AsyncGenerator<Buffer> {
+async function* withTexts(pieces: readonly string[], texts: (string | StreamedText)[]): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     yield Buffer.from(piece)
     await nextTurn()
     const text = texts.shift() ?? ''
-    for await (const slice of text instanceof LongText ? text.pieces() : slicesInTurns(text, sliceLength)) {
+    for await (const slice of text instanceof StreamedText ? text.pieces() : slicesYielding(text, sliceLength)) {
       // The quotation marks are those of the placeholder.
       yield Buffer.from(JSON.stringify(slice).slice(1, -1))
     }

@@ -7,7 +7,7 @@ import { errorBodyOf } from './errors.ts'
 import { newRequestId } from './request-id.ts'
 
 /** What is wrong with a request that node could not read. */
-export function unreadable(error: Error, maxHeaderBytes: number): DomainError {
+export function errorOfUnparsedRequest(error: Error, maxHeaderBytes: number): DomainError {
   if (hasCode(error, 'HPE_HEADER_OVERFLOW')) {
     return new DomainError(
       'headers_too_large',

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { hasCode, messageOf } from '../lib/error-codes.ts'
 import { OperatorError } from '../shared/errors.ts'
-import { noTunnels, refuse, unreadable } from './parser-errors.ts'
+import { errorOfUnparsedRequest, noTunnels, refuse } from './parser-errors.ts'
 
 export type ListenOptions = {
   app: RequestListener
@@ -67,7 +67,7 @@ export async function listen({ app, host, port, logger, limits }: ListenOptions)
   const traffic = trackTraffic(server, app)
   server.on('clientError', (error, socket: Socket) => {
     if (traffic.hasBegunAnswer(socket)) socket.destroy()
-    else refuse(socket, unreadable(error, maxHeaderBytes))
+    else refuse(socket, errorOfUnparsedRequest(error, maxHeaderBytes))
   })
   server.on('connect', (_req, socket: Socket) => refuse(socket, noTunnels()))
 

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 
 /** Answers `body`, the same each time. */
-export function answerText(contentType: string, body: string): RequestHandler {
+export function sendStaticText(contentType: string, body: string): RequestHandler {
   const bytes = Buffer.from(body)
   return (_req, res) => {
     res.setHeader('Content-Type', contentType)
@@ -11,8 +11,8 @@ export function answerText(contentType: string, body: string): RequestHandler {
 }
 
 /** Answers a page of HTML that may do what `policy`, a Content-Security-Policy, allows. */
-export function answerPage(html: string, policy: string): RequestHandler {
-  const answer = answerText('text/html; charset=utf-8', html)
+export function sendStaticPage(html: string, policy: string): RequestHandler {
+  const answer = sendStaticText('text/html; charset=utf-8', html)
   return (req, res, next) => {
     res.setHeader('Content-Security-Policy', policy)
     res.setHeader('Referrer-Policy', 'no-referrer')

@@ -1,5 +1,5 @@
 /** Bytes that come in pieces, put together. */
-export type Gathering = {
+export type ByteCollector = {
   /** Of all pieces, kept or not. */
   readonly length: number
   add(piece: Buffer): void
@@ -16,7 +16,7 @@ const maxBlockBytes = 65_536
  * Keeps the first `maxBytes` of what it is given. Pieces are copied, since whoever sends decides how small
  * they are: each of one byte costs a hundred where it is kept as it is.
  */
-export function gatherBytes(maxBytes: number): Gathering {
+export function collectBytes(maxBytes: number): ByteCollector {
   const blocks: Buffer[] = []
   /** Bytes of the last block that hold something. */
   let filled = 0

@@ -1,10 +1,10 @@
 /** Has done together what is asked for at once. */
-export type Together<Item, Result> = {
+export type Coalescing<Item, Result> = {
   /** Has an item worked on, with others of its group. Rejects when the work on it does. */
   add(group: string, item: Item): Promise<Result>
 }
 
-export type TogetherOptions<Item, Result> = {
+export type CoalescingOptions<Item, Result> = {
   /** Items worked on at once, at most. */
   limit: number
   /** For how long what comes waits for what is being worked on. Milliseconds. Default 100. */
@@ -15,22 +15,22 @@ export type TogetherOptions<Item, Result> = {
   isOfOne: (error: unknown) => boolean
 }
 
-type Waiting<Item, Result> = { item: Item; ending: PromiseWithResolvers<Result> }
+type QueuedCall<Item, Result> = { item: Item; ending: PromiseWithResolvers<Result> }
 
 /** What waits of a group, and who works on it: `prompt` are those who have not been at the same items for long. */
-type Group<Item, Result> = { waiting: Waiting<Item, Result>[]; workers: number; prompt: number }
+type Group<Item, Result> = { waiting: QueuedCall<Item, Result>[]; workers: number; prompt: number }
 
 /**
  * For work that costs about the same for many as for one. What comes alone is worked on at once, and what comes
  * meanwhile together when that has ended: nothing waits for others to come, and the more comes, the less each
  * costs. What takes long holds up nobody who came after it.
  */
-export function createTogether<Item, Result>(options: TogetherOptions<Item, Result>): Together<Item, Result> {
+export function createCoalescing<Item, Result>(options: CoalescingOptions<Item, Result>): Coalescing<Item, Result> {
   const { limit, patienceMs = 100, work, isOfOne } = options
   /** Those that are being worked on. */
   const groups = new Map<string, Group<Item, Result>>()
 
-  async function workOn(batch: readonly [Waiting<Item, Result>, ...Waiting<Item, Result>[]]): Promise<void> {
+  async function workOn(batch: readonly [QueuedCall<Item, Result>, ...QueuedCall<Item, Result>[]]): Promise<void> {
     const [first, ...others] = batch
     try {
       const results = await work([first.item, ...others.map(({ item }) => item)])

@@ -14,7 +14,7 @@ type Measure = (since?: EventLoopUtilization) => EventLoopUtilization
  *
  * @param measure Default: Node's own.
  */
-export function createLoopLoad(measure: Measure = performance.eventLoopUtilization): () => boolean {
+export function createEventLoopLoad(measure: Measure = performance.eventLoopUtilization): () => boolean {
   let since = measure()
   let isBusy = false
   return () => {

@@ -1,10 +1,10 @@
 /** A number of places that are taken in turn. */
-export type Slots = {
+export type Semaphore = {
   /** Resolves when one is free, and takes it. Call what it answers once, to give it back. */
-  take(): Promise<() => void>
+  acquire(): Promise<() => void>
 }
 
-export function createSlots(count: number): Slots {
+export function createSemaphore(count: number): Semaphore {
   const waiting: (() => void)[] = []
   let free = count
 
@@ -15,7 +15,7 @@ export function createSlots(count: number): Slots {
   }
 
   return {
-    async take() {
+    async acquire() {
       if (free > 0) free -= 1
       else await new Promise<void>((resolve) => waiting.push(resolve))
       return giveBack

@@ -1,7 +1,7 @@
 let last = 0
 
 /** Returns a number above all it returned before in this process: the order of what happens, also while clocks stand still. */
-export function nextMoment(): number {
+export function nextSequence(): number {
   last += 1
   return last
 }

@@ -1,5 +1,5 @@
 /** A long text of an answer that is read piece by piece while it is written, and never in memory as a whole. */
-export class LongText {
+export class StreamedText {
   /** Reads it from its beginning. Throws when it is gone meanwhile. */
   readonly pieces: () => AsyncIterable<string>
 

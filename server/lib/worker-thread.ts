@@ -19,7 +19,7 @@ export type ThreadTask = {
  * Runs a module in a thread of its own and returns the first message it sends. Null when the thread could not be
  * started, failed or ended without one.
  */
-export function inThread<Result>(
+export function runInThread<Result>(
   module: URL,
   { data, transfer = [], heapMebibytes }: ThreadTask,
 ): Promise<Result | null> {

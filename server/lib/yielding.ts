@@ -7,7 +7,7 @@ const workMs = 10
  * As `items.map(map)`, one after the other, but lets the event loop turn after every 10 ms, so that nobody waits for
  * a long list.
  */
-export async function mapInTurns<T, R>(
+export async function mapYielding<T, R>(
   items: readonly T[],
   map: (item: T, index: number) => R | Promise<R>,
 ): Promise<R[]> {
@@ -24,7 +24,7 @@ export async function mapInTurns<T, R>(
 }
 
 /** Calls `take` with one slice of the bytes after another, each in a turn of its own. */
-export async function sliceInTurns(bytes: Buffer, sliceBytes: number, take: (slice: Buffer) => void): Promise<void> {
+export async function sliceYielding(bytes: Buffer, sliceBytes: number, take: (slice: Buffer) => void): Promise<void> {
   for (let from = 0; from < bytes.length; from += sliceBytes) {
     if (from > 0) await nextTurn()
     take(bytes.subarray(from, from + sliceBytes))
@@ -35,7 +35,7 @@ export async function sliceInTurns(bytes: Buffer, sliceBytes: number, take: (sli
  * A text in slices of `length` characters of UTF-16, or one more where a pair of surrogates would be torn apart. Each
  * but the first comes in a turn of its own.
  */
-export async function* slicesInTurns(text: string, length: number): AsyncGenerator<string> {
+export async function* slicesYielding(text: string, length: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; ) {
     if (from > 0) await nextTurn()
     const end = from + length

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import { createSlots } from '../lib/semaphore.ts'
-import { inThread, largeBytes } from '../lib/worker-thread.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
+import { largeBytes, runInThread } from '../lib/worker-thread.ts'
 import { type Composer, createComposer, isPersonal, type MessageParts } from './compose.ts'
 import { createMailTokens } from './tokens.ts'
 
@@ -32,14 +32,14 @@ const threadsAtOnce = 2
 /** A composer that composes large messages in a thread, so that others have their turn meanwhile. */
 export function createMailComposer({ key, publicUrl, clock }: ComposingOptions): Composer {
   const composer = createComposer({ tokens: createMailTokens(key), publicUrl, clock })
-  const threads = createSlots(threadsAtOnce)
+  const threads = createSemaphore(threadsAtOnce)
 
   /** In a thread; null: there could be none, or it came to nothing. */
   async function composeAside(parts: MessageParts, only: number | null): Promise<Composed | null> {
-    const giveBack = await threads.take()
+    const giveBack = await threads.acquire()
     try {
       const task: ComposingTask = { key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only }
-      return await inThread<Composed>(new URL('./compose-thread.ts', import.meta.url), { data: task })
+      return await runInThread<Composed>(new URL('./compose-thread.ts', import.meta.url), { data: task })
     } finally {
       giveBack()
     }

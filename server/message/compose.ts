@@ -8,9 +8,9 @@ import {
   type FieldLines,
   field,
   givenField,
+  type HeaderAddress,
   isHeaderName,
   isReservedHeader,
-  type Mailbox,
   mailbox,
   mailboxField,
   mailboxOf,
@@ -146,7 +146,7 @@ function shownRecipients({ email, recipients }: MessageParts, only: number | nul
   return recipients.flatMap((one) => (one.position === only ? [{ ...one, kind: 'to' as const }] : []))
 }
 
-function mailboxes(recipients: MessageParts['recipients'], wanted: 'to' | 'cc'): Mailbox[] {
+function mailboxes(recipients: MessageParts['recipients'], wanted: 'to' | 'cc'): HeaderAddress[] {
   return recipients.filter(({ kind }) => kind === wanted).map(({ name, address }) => mailbox(name ?? '', address))
 }
 

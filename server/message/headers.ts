@@ -44,19 +44,19 @@ export function isHeaderName(name: string): boolean {
 }
 
 /** A name and an address, as a header shows them. */
-export type Mailbox = { name: string; address: string }
+export type HeaderAddress = { name: string; address: string }
 
 /**
  * The mailbox a text stands for: an address alone, or a name, in double quotes where it has anything special,
  * and an address in angle brackets. Not just any text of a header: the API has read it before.
  */
-export function mailboxOf(text: string): Mailbox {
+export function mailboxOf(text: string): HeaderAddress {
   const [, inQuotes, plain, address] = /^(?:"((?:[^"\\]|\\.)*)"|([^"<]*)) <(.+)>$/s.exec(text) ?? []
   if (address === undefined) return mailbox('', text)
   return mailbox(inQuotes?.replace(/\\(.)/gs, '$1') ?? plain ?? '', address)
 }
 
-export function mailbox(name: string, address: string): Mailbox {
+export function mailbox(name: string, address: string): HeaderAddress {
   // Folding a run of spaces could leave a line of nothing else.
   return { name: name.replace(/\s+/g, ' ').trim(), address }
 }
@@ -68,11 +68,11 @@ export type FieldLines = string
 const maxWordLength = 900
 
 /** A field of mailboxes, such as To; null: there are none. */
-export function mailboxField(key: string, mailboxes: readonly Mailbox[]): FieldLines | null {
+export function mailboxField(key: string, mailboxes: readonly HeaderAddress[]): FieldLines | null {
   return mailboxes.length === 0 ? null : field(key, mailboxes.map(written).join(', '))
 }
 
-function written({ name, address }: Mailbox): string {
+function written({ name, address }: HeaderAddress): string {
   const spec = addressSpec(address)
   if (name !== '') return `${phrase(name)} <${spec}>`
   // Its local part is in quotes, where a comma would be read as the end of the mailbox.

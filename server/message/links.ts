@@ -1,6 +1,6 @@
 import { escapeAttribute, scanHtml } from './html.ts'
 
-export type Tracking = {
+export type TrackingOptions = {
   /** What to put in the place of a link; null: links stay as they are. */
   linkTo: ((link: string) => string) | null
   /** Of an image that tells that the message is looked at; null: none. */
@@ -18,7 +18,7 @@ export const maxLinks = 1_000
  * Has the links of an HTML text lead over this service, the first 1,000, and puts the pixel at the end of its
  * body. What is no link to the web stays as it is, and everything else byte for byte.
  */
-export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: Tracking): string {
+export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: TrackingOptions): string {
   const { links, bodyEnd } = scanHtml(html)
   const edits = links
     .values()

@@ -22,7 +22,7 @@ import type { Scope } from '../shared/scope.ts'
  */
 
 /** Where an event stands among those of its account: by position, and by id where that is 0. */
-export type Place = {
+export type PollingPosition = {
   /** 0: it is from before there were positions. */
   position: number
   id: string
@@ -53,7 +53,11 @@ const placeOf = prepare<{ accountId: string; eventId: string }, PlaceRow>({ name
  *
  * @param handle Not a transaction: see `givePositions`.
  */
-export async function findPlace(handle: Handle, { accountId, mode }: Scope, eventId: string): Promise<Place | null> {
+export async function findPlace(
+  handle: Handle,
+  { accountId, mode }: Scope,
+  eventId: string,
+): Promise<PollingPosition | null> {
   const [found] = await placeOf(handle, { accountId, eventId })
   if (found === undefined || !reachesMode(found.type, found.mode, mode)) return null
   if (found.position !== null || !found.waits) return { position: found.position ?? 0, id: eventId }
@@ -135,9 +139,9 @@ const positionBefore = prepare<{ accountId: string; firstId: string }, { positio
   name: 'event_position_before',
 })`SELECT event_position_before(${'accountId'}, ${'firstId'})::float8 AS position`
 
-type Waiting = { accountId: string; above: string; wanted: string | null }
+type UnpositionedEvents = { accountId: string; above: string; wanted: string | null }
 
-const giveInOutbox = prepare<Waiting, { last_id: string | null }>({ name: 'give_positions_in_outbox' })`
+const giveInOutbox = prepare<UnpositionedEvents, { last_id: string | null }>({ name: 'give_positions_in_outbox' })`
   SELECT give_positions_in_outbox(${'accountId'}, ${'above'}, ${'wanted'}) AS last_id
 `
 

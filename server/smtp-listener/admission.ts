@@ -1,10 +1,10 @@
 import { isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../lib/clock.ts'
-import { changeCount } from '../lib/count-map.ts'
+import { addToCount } from '../lib/count-map.ts'
 
 /** Who may come in how often. */
-export type DoorLimits = {
+export type ConnectionLimits = {
   /** Connections one address may have open. */
   connectionsPerAddress: number
   /** Connections one address may open in a minute. */
@@ -12,7 +12,7 @@ export type DoorLimits = {
 }
 
 /** Counts the connections of each address. */
-export type Door = {
+export type ConnectionLimiter = {
   /** Whether one more connection of `address` may come in; if so, it must `leave` later. */
   enter(address: string): boolean
   leave(address: string): void
@@ -21,31 +21,31 @@ export type Door = {
 const minuteMs = 60_000
 
 /** Keeps nothing of addresses that have no connection open and opened none in this minute. */
-export function createDoor(limits: DoorLimits, clock: Clock): Door {
+export function createConnectionLimiter(limits: ConnectionLimits, clock: Clock): ConnectionLimiter {
   const open = new Map<string, number>()
   const opened = new Map<string, number>()
   let minute = 0
 
   return {
     enter(address) {
-      const key = neighbourhoodOf(address)
+      const key = networkOf(address)
       const now = Math.floor(clock.now().getTime() / minuteMs)
       if (now !== minute) opened.clear()
       minute = now
       const isFull = (open.get(key) ?? 0) >= limits.connectionsPerAddress
       if (isFull || (opened.get(key) ?? 0) >= limits.connectionsPerMinute) return false
-      changeCount(open, key, 1)
-      changeCount(opened, key, 1)
+      addToCount(open, key, 1)
+      addToCount(opened, key, 1)
       return true
     },
     leave(address) {
-      changeCount(open, neighbourhoodOf(address), -1)
+      addToCount(open, networkOf(address), -1)
     },
   }
 }
 
 /** The address, or the first 64 bits of an IPv6 address: one client has all the others. RFC 4291 §2.5.1. */
-function neighbourhoodOf(address: string): string {
+function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   return ipaddr.IPv6.parse(address).parts.slice(0, 4).join(':')
 }

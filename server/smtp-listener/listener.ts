@@ -4,9 +4,9 @@ import type { Logger } from 'pino'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/error-codes.ts'
-import { createSlots } from '../lib/semaphore.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
 import { OperatorError } from '../shared/errors.ts'
-import { createDoor, type DoorLimits } from './admission.ts'
+import { type ConnectionLimits, createConnectionLimiter } from './admission.ts'
 import { readMessage } from './read-message.ts'
 
 /** A message as an SMTP client handed it over. */
@@ -38,7 +38,7 @@ export type SmtpListenerOptions = {
   /** Milliseconds a connection may last, whatever it does. Default: without end. */
   lifetimeMs?: number
   /** Default: none. */
-  door?: DoorLimits
+  door?: ConnectionLimits
   /** Whether there is such a mailbox here. Anything else is refused: nothing is relayed. */
   acceptsRecipient: (address: string) => boolean | Promise<boolean>
   /**
@@ -88,9 +88,9 @@ class SmtpReply extends Error {
  */
 export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpListener> {
   const { host, port, tls, logger } = options
-  const slots = createSlots(largeMessagesAtOnce)
-  const door = options.door === undefined ? null : createDoor(options.door, options.clock)
-  const sessions = new Map<string, Session>()
+  const semaphore = createSemaphore(largeMessagesAtOnce)
+  const limiter = options.door === undefined ? null : createConnectionLimiter(options.door, options.clock)
+  const sessions = new Map<string, ListenerSession>()
   const messages = new Set<Promise<void>>()
   const sockets = new Set<Socket>()
 
@@ -108,7 +108,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
     // The types do not know of these.
     ...{ maxCommandLength: maxCommandBytes, noDelay: true, lenientAddressParsing: true },
     onConnect(session, callback) {
-      if (door !== null && !door.enter(session.remoteAddress)) {
+      if (limiter !== null && !limiter.enter(session.remoteAddress)) {
         return callback(new SmtpReply(421, '4.7.0 Too many connections from your address; try again later'))
       }
       sessions.set(session.id, { refusals: 0, stream: null })
@@ -136,7 +136,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
       sessions.delete(session.id)
       // It would wait for the rest for ever.
       known.stream?.destroy(new Error('the connection was closed'))
-      door?.leave(session.remoteAddress)
+      limiter?.leave(session.remoteAddress)
     },
   })
   smtp.on('error', (error) => logger.debug({ err: error }, 'an SMTP connection failed'))
@@ -162,7 +162,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
         keepBytes: options.keepBytes ?? options.maxMessageBytes,
         smallBytes: smallMessageBytes,
         onLarge: async () => {
-          giveBack = await slots.take()
+          giveBack = await semaphore.acquire()
         },
       })
       if (content === null) {
@@ -233,7 +233,7 @@ function takePostmaster(smtp: SMTPServer, hostname: string): void {
   }
 }
 
-type Session = { refusals: number; stream: SMTPServerDataStream | null }
+type ListenerSession = { refusals: number; stream: SMTPServerDataStream | null }
 
 async function bind(smtp: SMTPServer, { host, port, portSetting }: SmtpListenerOptions): Promise<void> {
   smtp.listen(port, host)

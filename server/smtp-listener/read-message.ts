@@ -1,4 +1,4 @@
-import { gatherBytes } from '../lib/byte-buffer.ts'
+import { collectBytes } from '../lib/byte-buffer.ts'
 
 export type ReadMessageOptions = {
   /** What is longer is not taken. */
@@ -16,7 +16,7 @@ export type ReadMessageOptions = {
  */
 export async function readMessage(stream: AsyncIterable<Buffer>, options: ReadMessageOptions): Promise<Buffer | null> {
   const { maxBytes, keepBytes, smallBytes, onLarge } = options
-  const message = gatherBytes(keepBytes)
+  const message = collectBytes(keepBytes)
   for await (const piece of stream) {
     const kept = Math.min(message.length + piece.length, keepBytes)
     if (message.length <= smallBytes && kept > smallBytes) await onLarge()

@@ -1,4 +1,4 @@
-import type { Line } from './connection.ts'
+import type { SmtpConnection } from './connection.ts'
 import type { Reply } from './reply.ts'
 import { commandTimeoutMs } from './time-limits.ts'
 
@@ -12,28 +12,32 @@ export type AuthRefusal = { reply: Reply | null; message: string }
  *
  * @param offered The mechanisms, as the parameters of AUTH in the answer to EHLO.
  */
-export async function authenticate(line: Line, offered: string, credentials: Credentials): Promise<AuthRefusal | null> {
+export async function authenticate(
+  connection: SmtpConnection,
+  offered: string,
+  credentials: Credentials,
+): Promise<AuthRefusal | null> {
   const mechanisms = offered.toUpperCase().split(/\s+/)
-  if (mechanisms.includes('PLAIN')) return judged(await plain(line, credentials))
-  if (mechanisms.includes('LOGIN')) return judged(await login(line, credentials))
+  if (mechanisms.includes('PLAIN')) return judged(await plain(connection, credentials))
+  if (mechanisms.includes('LOGIN')) return judged(await login(connection, credentials))
   return { reply: null, message: 'The mail server offers neither AUTH PLAIN nor AUTH LOGIN.' }
 }
 
-function plain(line: Line, { user, password }: Credentials): Promise<Reply> {
-  return ask(line, `AUTH PLAIN ${base64(`\0${user}\0${password}`)}`)
+function plain(connection: SmtpConnection, { user, password }: Credentials): Promise<Reply> {
+  return ask(connection, `AUTH PLAIN ${base64(`\0${user}\0${password}`)}`)
 }
 
-async function login(line: Line, { user, password }: Credentials): Promise<Reply> {
+async function login(connection: SmtpConnection, { user, password }: Credentials): Promise<Reply> {
   for (const step of ['AUTH LOGIN', base64(user)]) {
-    const answer = await ask(line, step)
+    const answer = await ask(connection, step)
     if (answer.code !== 334) return answer
   }
-  return ask(line, base64(password))
+  return ask(connection, base64(password))
 }
 
-function ask(line: Line, text: string): Promise<Reply> {
-  line.send(`${text}\r\n`)
-  return line.reply(commandTimeoutMs)
+function ask(connection: SmtpConnection, text: string): Promise<Reply> {
+  connection.send(`${text}\r\n`)
+  return connection.reply(commandTimeoutMs)
 }
 
 function judged(reply: Reply): AuthRefusal | null {

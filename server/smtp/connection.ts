@@ -3,22 +3,22 @@ import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import type { StartTimer } from '../lib/timer.ts'
 import { InvalidReplyError, type Reply, ReplyReader } from './reply.ts'
 
-export type LineFault = 'unreachable' | 'lost' | 'timed-out' | 'tls' | 'invalid-reply' | 'broken-off'
+export type SmtpFault = 'unreachable' | 'lost' | 'timed-out' | 'tls' | 'invalid-reply' | 'broken-off'
 
 /** A connection that cannot be used any more. The message is a sentence for people. */
-export class LineError extends Error {
+export class SmtpConnectionError extends Error {
   override name = 'LineError'
-  readonly fault: LineFault
+  readonly fault: SmtpFault
 
-  constructor(fault: LineFault, message: string, options?: ErrorOptions) {
+  constructor(fault: SmtpFault, message: string, options?: ErrorOptions) {
     super(message, options)
     this.fault = fault
   }
 }
 
 /** The error of a conversation that the service itself gave up. */
-export function brokenOff(): LineError {
-  return new LineError('broken-off', 'The service stopped before the conversation ended.')
+export function brokenOff(): SmtpConnectionError {
+  return new SmtpConnectionError('broken-off', 'The service stopped before the conversation ended.')
 }
 
 export type TlsName = {
@@ -30,7 +30,7 @@ export type TlsName = {
   ca: string | undefined
 }
 
-export type LineTarget = {
+export type SmtpTarget = {
   /** An IPv4 or IPv6 address: nothing is looked up. */
   address: string
   port: number
@@ -49,14 +49,14 @@ const blockSize = 65_536
  * One connection to an SMTP server: what is said, and the replies in their order. Every failure ends it, and
  * is what everything after it throws.
  */
-export class Line {
+export class SmtpConnection {
   readonly #startTimer: StartTimer
   #socket: Socket
   #reader = new ReplyReader()
   #unread: Reply[] = []
   #unreadLength = 0
-  #waiting: { resolve(reply: Reply): void; reject(error: LineError): void } | null = null
-  #error: LineError | null = null
+  #waiting: { resolve(reply: Reply): void; reject(error: SmtpConnectionError): void } | null = null
+  #error: SmtpConnectionError | null = null
   #onUnexpected: (() => void) | null = null
   #closed = Promise.withResolvers<void>()
 
@@ -67,25 +67,25 @@ export class Line {
   }
 
   /** Connects. Throws LineError; `signal` breaks it off. */
-  static async connect(target: LineTarget, startTimer: StartTimer, signal: AbortSignal): Promise<Line> {
+  static async connect(target: SmtpTarget, startTimer: StartTimer, signal: AbortSignal): Promise<SmtpConnection> {
     const { address: host, port, implicitTls, timeoutMs } = target
     if (signal.aborted) throw brokenOff()
     const socket =
       implicitTls === null ? connect({ host, port }) : connectSecurely({ host, port, ...tlsOptions(implicitTls) })
-    const line = new Line(socket, startTimer)
-    const abort = () => line.fail(brokenOff())
+    const connection = new SmtpConnection(socket, startTimer)
+    const abort = () => connection.fail(brokenOff())
     signal.addEventListener('abort', abort)
     try {
-      await line.#established(socket, implicitTls === null ? 'connect' : 'secureConnect', timeoutMs)
+      await connection.#established(socket, implicitTls === null ? 'connect' : 'secureConnect', timeoutMs)
     } finally {
       signal.removeEventListener('abort', abort)
     }
     socket.setNoDelay(true)
-    return line
+    return connection
   }
 
   /** Null while it can be used. */
-  get error(): LineError | null {
+  get error(): SmtpConnectionError | null {
     return this.#error
   }
 
@@ -163,7 +163,7 @@ export class Line {
   }
 
   /** Ends the connection at once. */
-  fail(error: LineError): void {
+  fail(error: SmtpConnectionError): void {
     if (this.#error !== null) return
     this.#error = error
     this.#socket.destroy()
@@ -187,7 +187,9 @@ export class Line {
     } catch (error) {
       if (!(error instanceof InvalidReplyError)) throw error
       this.fail(
-        new LineError('invalid-reply', `The server does not speak SMTP: it sent ${error.message}.`, { cause: error }),
+        new SmtpConnectionError('invalid-reply', `The server does not speak SMTP: it sent ${error.message}.`, {
+          cause: error,
+        }),
       )
     }
   }
@@ -257,12 +259,12 @@ function tlsOptions({ name, mustBeValid, ca }: TlsName) {
   }
 }
 
-function lost(): LineError {
-  return new LineError('lost', 'The mail server closed the connection.')
+function lost(): SmtpConnectionError {
+  return new SmtpConnectionError('lost', 'The mail server closed the connection.')
 }
 
-function timedOut(timeoutMs: number): LineError {
-  return new LineError('timed-out', `The mail server did not answer within ${timeoutMs / 1000} seconds.`)
+function timedOut(timeoutMs: number): SmtpConnectionError {
+  return new SmtpConnectionError('timed-out', `The mail server did not answer within ${timeoutMs / 1000} seconds.`)
 }
 
 const tlsFaults = new Map([
@@ -278,11 +280,11 @@ const tlsFaults = new Map([
 
 const tlsCode = /^(ERR_TLS|ERR_SSL|CERT_|EPROTO|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH)/
 
-function errorOfSocket(error: Error): LineError {
+function errorOfSocket(error: Error): SmtpConnectionError {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (tlsCode.test(code)) {
     const why = tlsFaults.get(code) ?? `the handshake failed (${code})`
-    return new LineError('tls', `No secure connection to the mail server: ${why}.`, { cause: error })
+    return new SmtpConnectionError('tls', `No secure connection to the mail server: ${why}.`, { cause: error })
   }
   switch (code) {
     case 'ECONNRESET':
@@ -290,8 +292,8 @@ function errorOfSocket(error: Error): LineError {
     case 'ERR_STREAM_DESTROYED':
       return lost()
     case 'ECONNREFUSED':
-      return new LineError('unreachable', 'The mail server refused the connection.', { cause: error })
+      return new SmtpConnectionError('unreachable', 'The mail server refused the connection.', { cause: error })
     default:
-      return new LineError('unreachable', 'The mail server could not be reached.', { cause: error })
+      return new SmtpConnectionError('unreachable', 'The mail server could not be reached.', { cause: error })
   }
 }

@@ -1,5 +1,5 @@
 import type { StartTimer } from '../lib/timer.ts'
-import { brokenOff, LineError } from './connection.ts'
+import { brokenOff, SmtpConnectionError } from './connection.ts'
 import { dataOf, noData } from './data.ts'
 import { type EnvelopeOptions, envelopeOf, type Letter, type Unsendable } from './envelope.ts'
 import type { Reply } from './reply.ts'
@@ -16,17 +16,17 @@ import {
 export type ConversationStage = 'mail' | 'rcpt' | 'data' | 'message'
 
 /** What a server said of one recipient, or how the line broke before it said it. */
-export type Answer =
+export type RecipientReply =
   | { kind: 'taken'; reply: Reply }
   | { kind: 'refused'; stage: ConversationStage; reply: Reply }
   /** Never asked for: this server cannot take it. */
   | { kind: 'unsendable'; why: Unsendable }
   /** `isWhole`: the message had been sent with its end, and may have been taken. */
-  | { kind: 'broken'; stage: ConversationStage; error: LineError; isWhole: boolean }
+  | { kind: 'broken'; stage: ConversationStage; error: SmtpConnectionError; isWhole: boolean }
 
 export type ConversationResult = {
   /** In the order of the recipients. */
-  answers: readonly Answer[]
+  answers: readonly RecipientReply[]
   /** Whether the session is ready for another. */
   isReusable: boolean
   /**
@@ -52,7 +52,7 @@ export async function converse(
   options: ConversationOptions,
   signal: AbortSignal,
 ): Promise<ConversationResult> {
-  const answers = new Map<number, Answer>()
+  const answers = new Map<number, RecipientReply>()
   let rest = letter.recipients.map((_, index) => index)
   let current: Transaction | null = null
   let isLate = false
@@ -86,7 +86,7 @@ export async function converse(
   }
 }
 
-function isLeftOver(answer: Answer | undefined): boolean {
+function isLeftOver(answer: RecipientReply | undefined): boolean {
   return answer?.kind === 'refused' && answer.stage === 'rcpt' && isTooManyRecipients(answer.reply)
 }
 
@@ -116,11 +116,11 @@ class Transaction {
   }
 
   async run(signal: AbortSignal): Promise<ConversationResult> {
-    const { line } = this.#session
+    const { connection } = this.#session
     const timers: (() => void)[] = []
     const abort = () => {
-      if (!this.#isWhole) line.fail(brokenOff())
-      else timers.push(this.#options.startTimer(() => line.fail(brokenOff()), finalTimeoutOnStopMs))
+      if (!this.#isWhole) connection.fail(brokenOff())
+      else timers.push(this.#options.startTimer(() => connection.fail(brokenOff()), finalTimeoutOnStopMs))
     }
     signal.addEventListener('abort', abort)
     if (signal.aborted) abort()
@@ -128,15 +128,15 @@ class Transaction {
       await this.#talk()
       await this.#reset()
     } catch (error) {
-      if (!(error instanceof LineError)) throw error
+      if (!(error instanceof SmtpConnectionError)) throw error
     } finally {
       signal.removeEventListener('abort', abort)
       for (const stopTimer of timers) stopTimer()
     }
     return {
       answers: this.#answers(),
-      isReusable: line.error === null && this.#farewell === null,
-      isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && line.error !== null),
+      isReusable: connection.error === null && this.#farewell === null,
+      isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && connection.error !== null),
     }
   }
 
@@ -145,16 +145,16 @@ class Transaction {
     if (this.#isWhole) return
     const minutes = Math.round(timeoutMs / 60_000)
     const message = `The mail server did not take the message within ${minutes} minutes.`
-    this.#session.line.fail(new LineError('timed-out', message))
+    this.#session.connection.fail(new SmtpConnectionError('timed-out', message))
   }
 
   async #talk(): Promise<void> {
     const commands = this.#recipients.filter((command) => typeof command === 'string')
     if (commands.length === 0) return
     const isPipelined = this.#session.extensions.has('PIPELINING')
-    if (isPipelined) this.#session.line.send(`${[this.#mail, ...commands, 'DATA'].join('\r\n')}\r\n`)
+    if (isPipelined) this.#session.connection.send(`${[this.#mail, ...commands, 'DATA'].join('\r\n')}\r\n`)
     const ask = (command: string) => {
-      if (!isPipelined) this.#session.line.send(`${command}\r\n`)
+      if (!isPipelined) this.#session.connection.send(`${command}\r\n`)
       return this.#reply(commandTimeoutMs)
     }
 
@@ -172,13 +172,13 @@ class Transaction {
   }
 
   async #sendMessage(): Promise<void> {
-    const { line } = this.#session
+    const { connection } = this.#session
     try {
-      await line.transfer(dataOf(this.#message), blockTimeoutMs)
+      await connection.transfer(dataOf(this.#message), blockTimeoutMs)
       this.#isWhole = true
     } catch (error) {
       // It may have refused the message before it had all of it, and hung up.
-      const early = line.takeUnread()
+      const early = connection.takeUnread()
       if (early !== null && !isPositive(early)) this.#finalReply = early
       throw error
     }
@@ -187,7 +187,7 @@ class Transaction {
 
   /** A server that takes data for nobody is sent none (RFC 2920 §3.1). */
   async #sendNothing(): Promise<void> {
-    this.#session.line.send(noData)
+    this.#session.connection.send(noData)
     await this.#reply(commandTimeoutMs)
   }
 
@@ -195,24 +195,24 @@ class Transaction {
   async #reset(): Promise<void> {
     if (this.#mailReply === null || !isPositive(this.#mailReply) || this.#finalReply !== null) return
     if (this.#farewell !== null) return
-    this.#session.line.send('RSET\r\n')
-    const reply = await this.#session.line.reply(commandTimeoutMs)
+    this.#session.connection.send('RSET\r\n')
+    const reply = await this.#session.connection.reply(commandTimeoutMs)
     if (!isPositive(reply)) this.#fail('It answered RSET wrongly.')
   }
 
-  #fail(why: string): LineError {
-    const error = new LineError('invalid-reply', `The mail server does not keep to SMTP. ${why}`)
-    this.#session.line.fail(error)
+  #fail(why: string): SmtpConnectionError {
+    const error = new SmtpConnectionError('invalid-reply', `The mail server does not keep to SMTP. ${why}`)
+    this.#session.connection.fail(error)
     return error
   }
 
   async #reply(timeoutMs: number): Promise<Reply> {
-    const reply = await this.#session.line.reply(timeoutMs)
+    const reply = await this.#session.connection.reply(timeoutMs)
     if (reply.code === 421) this.#farewell = reply
     return reply
   }
 
-  #answers(): Answer[] {
+  #answers(): RecipientReply[] {
     let asked = 0
     return this.#recipients.map((command) => {
       if (typeof command !== 'string') return { kind: 'unsendable', why: command }
@@ -222,7 +222,7 @@ class Transaction {
     })
   }
 
-  #answerTo(rcptReply: Reply | null): Answer {
+  #answerTo(rcptReply: Reply | null): RecipientReply {
     const steps: { stage: ConversationStage; reply: Reply | null; isGood: (reply: Reply) => boolean }[] = [
       { stage: 'mail', reply: this.#mailReply, isGood: isPositive },
       { stage: 'rcpt', reply: rcptReply, isGood: isPositive },
@@ -237,10 +237,10 @@ class Transaction {
     return { kind: 'refused', stage: 'message', reply: this.#finalReply }
   }
 
-  #broken(stage: ConversationStage): Answer {
+  #broken(stage: ConversationStage): RecipientReply {
     // That the server is closing says more than that it did.
     if (this.#farewell !== null) return { kind: 'refused', stage, reply: this.#farewell }
-    return { kind: 'broken', stage, error: this.#session.line.error ?? brokenOff(), isWhole: this.#isWhole }
+    return { kind: 'broken', stage, error: this.#session.connection.error ?? brokenOff(), isWhole: this.#isWhole }
   }
 }
 

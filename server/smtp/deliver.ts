@@ -6,7 +6,7 @@ import type { Outcome } from './transport.ts'
 
 export type DeliverMeans = { pool: Pool; options: ConversationOptions }
 
-export type Delivery = {
+export type MessageForHost = {
   target: PoolTarget
   letter: Letter
   /** Whether the server is the recipients' own. */
@@ -17,14 +17,14 @@ export type Delivery = {
  * Hands a message to one host, over a session that is kept or a new one. A session that the server had ended
  * meanwhile is replaced once. Throws SessionError when the host cannot be talked to.
  */
-export async function deliver(delivery: Delivery, means: DeliverMeans, signal: AbortSignal): Promise<Outcome[]> {
+export async function deliver(delivery: MessageForHost, means: DeliverMeans, signal: AbortSignal): Promise<Outcome[]> {
   const first = await attempt(delivery, means, { signal, fresh: false })
   if (!first.isStale || signal.aborted) return first.outcomes
   return (await attempt(delivery, means, { signal, fresh: true })).outcomes
 }
 
 async function attempt(
-  { target, letter, isFinal }: Delivery,
+  { target, letter, isFinal }: MessageForHost,
   { pool, options }: DeliverMeans,
   { signal, fresh }: { signal: AbortSignal; fresh: boolean },
 ): Promise<{ outcomes: Outcome[]; isStale: boolean }> {

@@ -1,5 +1,5 @@
 import { unlessAborted } from '../lib/unless-aborted.ts'
-import { brokenOff, LineError } from './connection.ts'
+import { brokenOff, SmtpConnectionError } from './connection.ts'
 import { type DeliverMeans, deliver } from './deliver.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import { addressesOfHost, inTurn, type MailHost, type MailResolver } from './mx.ts'
@@ -75,7 +75,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
 
 /** For a destination that was not waited for. */
 function unknownOf(error: unknown): Destination {
-  if (!(error instanceof LineError)) throw error
+  if (!(error instanceof SmtpConnectionError)) throw error
   return { kind: 'unknown', reason: error.message, unusable: false, mustVerify: false }
 }
 

@@ -1,5 +1,5 @@
-import type { LineError } from './connection.ts'
-import type { Answer } from './conversation.ts'
+import type { SmtpConnectionError } from './connection.ts'
+import type { RecipientReply } from './conversation.ts'
 import { textOfReply } from './reply.ts'
 import { judgeReply } from './reply-rules.ts'
 import type { SessionError } from './session.ts'
@@ -23,17 +23,17 @@ export function bounced(bounceType: 'hard' | 'soft', reason: string, host: strin
  *
  * @param isFinal Whether the server is the recipients' own.
  */
-export function outcomesOf(answers: readonly Answer[], host: string, isFinal: boolean): Outcome[] {
+export function outcomesOf(answers: readonly RecipientReply[], host: string, isFinal: boolean): Outcome[] {
   // What is said of the message is said of all who share it: whose address is at fault cannot be told then.
   const sharing = answers.filter((answer) => isOfMessage(answer)).length
   return answers.map((answer) => outcomeOf(answer, { host, isFinal, isShared: sharing > 1 }))
 }
 
-function isOfMessage(answer: Answer): boolean {
+function isOfMessage(answer: RecipientReply): boolean {
   return answer.kind === 'refused' && (answer.stage === 'data' || answer.stage === 'message')
 }
 
-function outcomeOf(answer: Answer, at: { host: string; isFinal: boolean; isShared: boolean }): Outcome {
+function outcomeOf(answer: RecipientReply, at: { host: string; isFinal: boolean; isShared: boolean }): Outcome {
   const { host } = at
   switch (answer.kind) {
     case 'taken':
@@ -54,7 +54,7 @@ function outcomeOf(answer: Answer, at: { host: string; isFinal: boolean; isShare
   }
 }
 
-function reasonOfBreak({ error, isWhole }: { error: LineError; isWhole: boolean }): string {
+function reasonOfBreak({ error, isWhole }: { error: SmtpConnectionError; isWhole: boolean }): string {
   return isWhole ? `${error.message} It may have taken the message before.` : error.message
 }
 

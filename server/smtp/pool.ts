@@ -33,7 +33,7 @@ export type PoolLimits = {
 export type PoolOptions = { limits: PoolLimits; means: SessionMeans; clock: Clock; startTimer: StartTimer }
 
 /** A session that is held for one conversation. */
-export type Held = {
+export type BorrowedSession = {
   session: Session
   /** Whether it has served before, so that the server may have ended it meanwhile. */
   isReused: boolean
@@ -43,7 +43,12 @@ export type Held = {
 
 type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
 
-type Waiting = { target: PoolTarget; fresh: boolean; serve(kept: Kept | null): void; refuse(error: SessionError): void }
+type QueuedSession = {
+  target: PoolTarget
+  fresh: boolean
+  serve(kept: Kept | null): void
+  refuse(error: SessionError): void
+}
 
 type Host = {
   open: number
@@ -66,7 +71,7 @@ type Host = {
 export class Pool {
   readonly #options: PoolOptions
   readonly #hosts = new Map<string, Host>()
-  readonly #queue = new Set<Waiting>()
+  readonly #queue = new Set<QueuedSession>()
   readonly #farewells = new Set<Promise<void>>()
   #open = 0
   #isServing = false
@@ -101,7 +106,7 @@ export class Pool {
    * free. Throws SessionError with the reason of the last address, at once while the host rests because of it;
    * `signal` ends the wait.
    */
-  async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<Held> {
+  async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<BorrowedSession> {
     for (;;) {
       const held = await this.#take(target, signal, fresh)
       if (held !== null) return held
@@ -109,7 +114,7 @@ export class Pool {
   }
 
   /** Null: the host takes no further connection, and there are others. */
-  async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Held | null> {
+  async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<BorrowedSession | null> {
     const kept = await this.#turn(target, signal, fresh)
     if (kept !== null) return this.#held(kept)
     const begunAt = this.#options.clock.now()
@@ -165,7 +170,7 @@ export class Pool {
       this.#queue.delete(waiting)
       host.waiting -= 1
     }
-    const waiting: Waiting = {
+    const waiting: QueuedSession = {
       target,
       fresh,
       serve(kept) {
@@ -204,7 +209,7 @@ export class Pool {
     this.#isServing = false
   }
 
-  #placeFor({ target, fresh }: Waiting): Kept | null | 'none' {
+  #placeFor({ target, fresh }: QueuedSession): Kept | null | 'none' {
     const host = this.#hostOf(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#allowed(target.name)) return 'none'
@@ -243,7 +248,7 @@ export class Pool {
     throw last
   }
 
-  #held(kept: Kept): Held {
+  #held(kept: Kept): BorrowedSession {
     const begunAt = this.#options.clock.now()
     const { target, session } = kept
     return {
@@ -253,7 +258,7 @@ export class Pool {
         kept.messages += 1
         countOne(this.#hostOf(target.name).throughput, this.#options.clock.now())
         if (congested) this.#slow(target.name, begunAt)
-        if (isReusable && session.line.error === null && this.#mayKeep(kept)) this.#keep(kept)
+        if (isReusable && session.connection.error === null && this.#mayKeep(kept)) this.#keep(kept)
         else this.#leave(kept, isReusable)
         this.#serve()
       },
@@ -270,13 +275,13 @@ export class Pool {
     const { startTimer } = this.#options
     kept.stopTimer = startTimer(() => this.#dismiss(kept), idleTimeoutMs)
     // Whatever a server says unasked, it means to end the session.
-    kept.session.line.onUnexpected(() => this.#dismiss(kept))
+    kept.session.connection.onUnexpected(() => this.#dismiss(kept))
     this.#hostOf(kept.target.name).idle.push(kept)
   }
 
   #takeIdle(host: Host, kept: Kept): void {
     kept.stopTimer?.()
-    kept.session.line.onUnexpected(null)
+    kept.session.connection.onUnexpected(null)
     host.idle.splice(host.idle.indexOf(kept), 1)
   }
 
@@ -298,12 +303,12 @@ export class Pool {
   /** Ends a session; its place is free when the connection has ended. */
   #leave({ session, target }: Kept, politely: boolean): void {
     this.#hostOf(target.name).working -= 1
-    if (!politely) session.line.fail(brokenOff())
-    if (session.line.error !== null) {
+    if (!politely) session.connection.fail(brokenOff())
+    if (session.connection.error !== null) {
       this.#freePlace(target.name)
       return
     }
-    const farewell = session.line.quit(quitTimeoutMs).then(() => {
+    const farewell = session.connection.quit(quitTimeoutMs).then(() => {
       this.#farewells.delete(farewell)
       this.#freePlace(target.name)
     })
@@ -388,7 +393,7 @@ function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
 
 /** Whether a session that is kept may serve a target: to the same port, as secure as it is to be. */
 function suits({ session, target }: Kept, wanted: PoolTarget): boolean {
-  return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.line.isVerified)
+  return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.connection.isVerified)
 }
 
 function stopped(host: string): SessionError {

@@ -1,7 +1,7 @@
 import { type Reply, wordsOfReply } from './reply.ts'
-import { type ReplyRule, type ReplyStage, replyRules, type Verdict } from './reply-table.ts'
+import { type ReplyClass, type ReplyRule, type ReplyStage, replyRules } from './reply-table.ts'
 
-export type Judgement = { verdict: Verdict; reason: string }
+export type Judgement = { verdict: ReplyClass; reason: string }
 
 const notUnderstood: Judgement = {
   verdict: { kind: 'deferred', congested: false },

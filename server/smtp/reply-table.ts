@@ -2,7 +2,7 @@
 export type ReplyStage = 'session' | 'mail' | 'rcpt' | 'data' | 'message'
 
 /** What a refusal means for a recipient. */
-export type Verdict =
+export type ReplyClass =
   | { kind: 'deferred'; congested: boolean }
   /** `hard`: the address is the reason, so that it must not be written to again. */
   | { kind: 'bounced'; bounceType: 'hard' | 'soft' }
@@ -17,7 +17,7 @@ export type ReplyRule = {
   /** Against the whole text of the reply on one line, in any case. */
   text?: RegExp
   stages?: readonly ReplyStage[]
-  verdict: Verdict
+  verdict: ReplyClass
   /** A sentence for people. */
   reason: string
 }
@@ -38,10 +38,10 @@ export type ReplyRule = {
  * however few they send.
  */
 
-const hard: Verdict = { kind: 'bounced', bounceType: 'hard' }
-const soft: Verdict = { kind: 'bounced', bounceType: 'soft' }
-const later: Verdict = { kind: 'deferred', congested: false }
-const slower: Verdict = { kind: 'deferred', congested: true }
+const hard: ReplyClass = { kind: 'bounced', bounceType: 'hard' }
+const soft: ReplyClass = { kind: 'bounced', bounceType: 'soft' }
+const later: ReplyClass = { kind: 'deferred', congested: false }
+const slower: ReplyClass = { kind: 'deferred', congested: true }
 
 const noMailbox = 'There is no such mailbox.'
 const disabled = 'The mailbox is disabled.'

@@ -16,21 +16,25 @@ export function pauseAfter({ firstMs, longestMs }: Pauses, times: number): numbe
 }
 
 /** Destinations that could not be used, each for as long as it is left alone. */
-export type Rests = {
+export type Backoffs = {
   /** What is known of a destination that could not be used the last time; null: nothing. */
-  of(destination: string): Rest | null
+  of(destination: string): Backoff | null
   /** Notes what became of a conversation, and `before`, what `of` said when it began. */
-  note(destination: string, before: Rest | null, outcomes: readonly Outcome[]): void
+  note(destination: string, before: Backoff | null, outcomes: readonly Outcome[]): void
 }
 
-export type Rest = Unusable & { times: number }
+export type Backoff = Unusable & { times: number }
 
 /** What is beyond this is forgotten, and so tried again. */
 const maxDestinations = 10_000
 
 /** @param onCount Told how many there are, whenever that changes. */
-export function createRests(pauses: Pauses, clock: Clock, onCount: (count: number) => void = () => undefined): Rests {
-  const rests = new LRUCache<string, Rest>({ max: maxDestinations })
+export function createBackoffs(
+  pauses: Pauses,
+  clock: Clock,
+  onCount: (count: number) => void = () => undefined,
+): Backoffs {
+  const rests = new LRUCache<string, Backoff>({ max: maxDestinations })
 
   return {
     of: (destination) => rests.get(destination) ?? null,

@@ -1,6 +1,6 @@
 import type { StartTimer } from '../lib/timer.ts'
 import { authenticate, type Credentials } from './authenticate.ts'
-import { brokenOff, Line, LineError, type TlsName } from './connection.ts'
+import { brokenOff, SmtpConnection, SmtpConnectionError, type TlsName } from './connection.ts'
 import type { Reply } from './reply.ts'
 import { commandTimeoutMs, connectTimeoutMs, greetingTimeoutMs, quitTimeoutMs, tlsTimeoutMs } from './time-limits.ts'
 
@@ -33,7 +33,7 @@ export type SessionMeans = {
 /** A server that has been greeted and is ready for messages. */
 export type Session = {
   host: string
-  line: Line
+  connection: SmtpConnection
   /** What it offers: keywords in upper case, with their parameters. Source: RFC 5321 §4.1.1.1. */
   extensions: ReadonlyMap<string, string>
 }
@@ -102,23 +102,23 @@ class Opening {
 
   async open(withTls: boolean): Promise<Session> {
     const { address, port, tls } = this.#target
-    let line: Line | undefined
-    const abort = () => line?.fail(brokenOff())
+    let connection: SmtpConnection | undefined
+    const abort = () => connection?.fail(brokenOff())
     try {
       const implicitTls = tls === 'implicit' ? this.#tlsName() : null
-      line = await Line.connect(
+      connection = await SmtpConnection.connect(
         { address, port, implicitTls, timeoutMs: connectTimeoutMs },
         this.#means.startTimer,
         this.#signal,
       )
       this.#signal.addEventListener('abort', abort)
-      return await this.#greet(line, withTls)
+      return await this.#greet(connection, withTls)
     } catch (error) {
       if (error instanceof SessionError) {
-        void line?.quit(quitTimeoutMs)
+        void connection?.quit(quitTimeoutMs)
         throw error
       }
-      if (!(error instanceof LineError)) throw error
+      if (!(error instanceof SmtpConnectionError)) throw error
       const { message } = error
       throw new SessionError({ stage: this.#stage, reply: null, host: this.#target.name, message }, { cause: error })
     } finally {
@@ -126,45 +126,45 @@ class Opening {
     }
   }
 
-  async #greet(line: Line, withTls: boolean): Promise<Session> {
+  async #greet(connection: SmtpConnection, withTls: boolean): Promise<Session> {
     this.#stage = 'greeting'
-    const greeting = await line.reply(greetingTimeoutMs)
+    const greeting = await connection.reply(greetingTimeoutMs)
     if (greeting.code !== 220) throw this.#refused(greeting, 'The mail server does not take messages now.')
-    let extensions = await this.#hello(line)
-    if (withTls && this.#target.tls !== 'implicit' && (await this.#startTls(line, extensions))) {
+    let extensions = await this.#hello(connection)
+    if (withTls && this.#target.tls !== 'implicit' && (await this.#startTls(connection, extensions))) {
       this.#isForgeable = false
       // What it offers is to be asked again (RFC 3207 §4.2).
-      extensions = await this.#hello(line)
+      extensions = await this.#hello(connection)
     }
-    await this.#authenticate(line, extensions)
-    return { host: this.#target.name, line, extensions }
+    await this.#authenticate(connection, extensions)
+    return { host: this.#target.name, connection: connection, extensions }
   }
 
-  async #hello(line: Line): Promise<ReadonlyMap<string, string>> {
+  async #hello(connection: SmtpConnection): Promise<ReadonlyMap<string, string>> {
     this.#stage = 'ehlo'
-    line.send(`EHLO ${this.#means.hostname}\r\n`)
-    const answer = await line.reply(commandTimeoutMs)
+    connection.send(`EHLO ${this.#means.hostname}\r\n`)
+    const answer = await connection.reply(commandTimeoutMs)
     if (answer.code === 250) return extensionsOf(answer)
     // A server that knows no EHLO (RFC 5321 §3.2).
     if (answer.code < 500) throw this.#refused(answer, 'The mail server refused the greeting.')
-    line.send(`HELO ${this.#means.hostname}\r\n`)
-    const plain = await line.reply(commandTimeoutMs)
+    connection.send(`HELO ${this.#means.hostname}\r\n`)
+    const plain = await connection.reply(commandTimeoutMs)
     if (plain.code !== 250) throw this.#refused(plain, 'The mail server refused the greeting.')
     return new Map()
   }
 
   /** Whether the line is secured now. */
-  async #startTls(line: Line, extensions: ReadonlyMap<string, string>): Promise<boolean> {
+  async #startTls(connection: SmtpConnection, extensions: ReadonlyMap<string, string>): Promise<boolean> {
     this.#stage = 'starttls'
     const isNeeded = this.#target.tls === 'verified'
     if (!extensions.has('STARTTLS')) {
       if (isNeeded) throw this.#refused(null, 'The mail server offers no secure connection, and one is demanded.')
       return false
     }
-    line.send('STARTTLS\r\n')
-    const answer = await line.reply(commandTimeoutMs)
+    connection.send('STARTTLS\r\n')
+    const answer = await connection.reply(commandTimeoutMs)
     if (answer.code === 220) {
-      await line.startTls(this.#tlsName(), tlsTimeoutMs)
+      await connection.startTls(this.#tlsName(), tlsTimeoutMs)
       return true
     }
     if (isNeeded) throw this.#refused(answer, 'The mail server refused a secure connection, and one is demanded.')
@@ -173,12 +173,12 @@ class Opening {
     return false
   }
 
-  async #authenticate(line: Line, extensions: ReadonlyMap<string, string>): Promise<void> {
+  async #authenticate(connection: SmtpConnection, extensions: ReadonlyMap<string, string>): Promise<void> {
     const { credentials } = this.#target
     if (credentials === null) return
     this.#stage = 'auth'
-    if (!line.isVerified) throw this.#refused(null, 'The password is told over a secure connection only.')
-    const refusal = await authenticate(line, extensions.get('AUTH') ?? '', credentials)
+    if (!connection.isVerified) throw this.#refused(null, 'The password is told over a secure connection only.')
+    const refusal = await authenticate(connection, extensions.get('AUTH') ?? '', credentials)
     if (refusal !== null) throw this.#refused(refusal.reply, refusal.message)
   }
 

@@ -34,10 +34,10 @@ export type Outcome =
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
 
 /** Why a destination cannot be used: a sentence for people, what the server said, and which that was. */
-export type Failure = { reason: string; reply: string | null; host: string | null }
+export type TransportFailure = { reason: string; reply: string | null; host: string | null }
 
 /** A destination that could not be used the last time. */
-export type Unusable = Failure & {
+export type Unusable = TransportFailure & {
   /** When it is tried again, by one conversation. */
   until: Date
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
-import { changeCount } from '../lib/count-map.ts'
+import { addToCount } from '../lib/count-map.ts'
 import { type StartTimer, startSystemTimer } from '../lib/timer.ts'
 import { resolveWithSystem } from '../network/name-resolution.ts'
 import type { DeliverMeans } from './deliver.ts'
@@ -10,7 +10,7 @@ import type { MailResolver } from './mx.ts'
 import { Pool } from './pool.ts'
 import { createRelay, type RelayOptions } from './relay.ts'
 import type { RelayConfig } from './relay-url.ts'
-import { createRests, hostPauses, relayPauses } from './rests.ts'
+import { createBackoffs, hostPauses, relayPauses } from './rests.ts'
 import type { Route } from './route.ts'
 import type { Transport } from './transport.ts'
 
@@ -71,7 +71,7 @@ export function createTransport(options: TransportOptions): Transport {
   /** How many are begun to each destination, and in all. */
   const under = new Map<string, number>()
   let begun = 0
-  const rests = createRests(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
+  const rests = createBackoffs(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
 
   function roomFor(destination: string): number {
     const rest = rests.of(destination)
@@ -88,7 +88,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   function count(destination: string, change: 1 | -1): void {
     begun += change
-    changeCount(under, destination, change)
+    addToCount(under, destination, change)
   }
 
   return {

@@ -36,11 +36,11 @@ const batchMessages = 500
 const slack = 100
 const pruneIntervalMs = 60_000
 
-type Waiting = { message: NewCapturedMessage; resolve: () => void; reject: (error: unknown) => void }
+type QueuedMessage = { message: NewCapturedMessage; resolve: () => void; reject: (error: unknown) => void }
 
 export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
   const { db, clock, keep = keptPerAccount } = options
-  const waiting: Waiting[] = []
+  const waiting: QueuedMessage[] = []
   let isWriting = false
   /** What was added for each account since its older messages were deleted. */
   const added = new Map<string | null, number>()
@@ -65,7 +65,7 @@ export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
     if (number >= slack) prune.wake()
   }
 
-  async function write(batch: readonly Waiting[]): Promise<void> {
+  async function write(batch: readonly QueuedMessage[]): Promise<void> {
     try {
       const rows = await insertCaptured(
         db,
@@ -101,7 +101,7 @@ export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
   }
 }
 
-function lengthOfBatch(waiting: readonly Waiting[]): number {
+function lengthOfBatch(waiting: readonly QueuedMessage[]): number {
   let bytes = 0
   const beyond = waiting.findIndex(({ message }, index) => {
     bytes += message.content.length

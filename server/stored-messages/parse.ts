@@ -45,11 +45,11 @@ export async function readContent(message: Buffer): Promise<ReadMessage> {
   parser.on('headerLines', (given: HeaderLines) => {
     lines = given
   })
-  const read: ReadMessage = { ...unreadable, headers: [], attachments: [] }
+  const read: ReadMessage = { ...unparsableMessage, headers: [], attachments: [] }
   try {
     for await (const part of Readable.from(slicesOf(message)).pipe(parser)) await take(part, read)
   } catch {
-    return unreadable
+    return unparsableMessage
   }
   const from: AddressObject | undefined = Object(headers.get('from'))
   const subject = headers.get('subject')
@@ -62,7 +62,7 @@ export async function readContent(message: Buffer): Promise<ReadMessage> {
 }
 
 /** A message of which nothing can be told. */
-export const unreadable: ReadMessage = {
+export const unparsableMessage: ReadMessage = {
   from: null,
   subject: null,
   headers: [],

@@ -1,5 +1,5 @@
-import { inThread, largeBytes } from '../lib/worker-thread.ts'
-import { type ReadMessage, readContent, unreadable } from './parse.ts'
+import { largeBytes, runInThread } from '../lib/worker-thread.ts'
+import { type ReadMessage, readContent, unparsableMessage } from './parse.ts'
 
 /** MiB. */
 const defaultHeap = 512
@@ -16,5 +16,5 @@ export async function readAside(message: Buffer, heapMebibytes = defaultHeap): P
   const own = message.length === message.buffer.byteLength ? message : Buffer.from(message)
   const transfer = [own.buffer as ArrayBuffer]
   const module = new URL('./parse-thread.ts', import.meta.url)
-  return (await inThread<ReadMessage>(module, { data: own, transfer, heapMebibytes })) ?? unreadable
+  return (await runInThread<ReadMessage>(module, { data: own, transfer, heapMebibytes })) ?? unparsableMessage
 }

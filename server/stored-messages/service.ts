@@ -3,8 +3,8 @@ import type { InboundMessage, InboundMessageWithContent } from '../../contract/i
 import type { Page } from '../../contract/pagination.ts'
 import type { StoredMessageListQuery } from '../../contract/stored-message.ts'
 import type { Handle } from '../database/connection.ts'
-import { createSlots } from '../lib/semaphore.ts'
-import { LongText } from '../lib/streamed-text.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
+import { StreamedText } from '../lib/streamed-text.ts'
 import { notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -21,7 +21,7 @@ import {
 import { readAside } from './read-in-thread.ts'
 
 /** Messages that are kept for people to see. Every call is limited to one mode of one account. */
-type Mailbox<Item, WithContent> = {
+type StoredMessageService<Item, WithContent> = {
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: StoredMessageListQuery): Promise<Page<Item>>
   /**
@@ -35,11 +35,11 @@ type Mailbox<Item, WithContent> = {
     scope: Scope,
     id: string,
     enterLarge?: () => Promise<void>,
-  ): Promise<Omit<WithContent, 'source'> & { source: string | LongText }>
+  ): Promise<Omit<WithContent, 'source'> & { source: string | StreamedText }>
 }
 
-export type CapturedMessageService = Mailbox<CapturedMessage, CapturedMessageWithContent>
-export type InboundMessageService = Mailbox<InboundMessage, InboundMessageWithContent>
+export type CapturedMessageService = StoredMessageService<CapturedMessage, CapturedMessageWithContent>
+export type InboundMessageService = StoredMessageService<InboundMessage, InboundMessageWithContent>
 
 /** What the capture transport has kept. */
 export function createCapturedMessageService(): CapturedMessageService {
@@ -73,7 +73,7 @@ type MailboxOptions<More> = {
 }
 
 function createMailbox<More extends object>({ table, kind, noun, more }: MailboxOptions<More>) {
-  const slots = createSlots(largeAtOnce)
+  const semaphore = createSemaphore(largeAtOnce)
   const summaryOf = (row: MessageRow) => ({ ...fieldsOf(row), ...more(row) })
 
   return {
@@ -90,14 +90,14 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       const { size } = row
       const isLarge = size > largeMessage
       if (isLarge) await enterLarge?.()
-      const giveBack = isLarge ? await slots.take() : null
+      const giveBack = isLarge ? await semaphore.acquire() : null
       try {
         const content = await readRest(handle, table, row)
         if (content === undefined) throw notFound(noun, id)
         // Before it is read, which may take it away.
         // Of a large one it is read again while it is written.
         const source = isLarge
-          ? new LongText(() => base64InPieces(readSlices(handle, table, { id, size })))
+          ? new StreamedText(() => base64InPieces(readSlices(handle, table, { id, size })))
           : content.toString('base64')
         return { ...summaryOf(row), ...(await readAside(content)), source }
       } finally {

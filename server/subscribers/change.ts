@@ -28,7 +28,7 @@ export type SubscriberChange = {
 const fields = ['email', 'firstName', 'lastName', 'status'] as const satisfies readonly ChangedField[]
 
 /** Compares what is asked for with what is there. */
-export function changeOf(before: SubscriberState, patch: SubscriberPatch): SubscriberChange {
+export function subscriberChange(before: SubscriberState, patch: SubscriberPatch): SubscriberChange {
   const after: SubscriberState = {
     email: patch.email ?? before.email,
     firstName: patch.firstName === undefined ? before.firstName : patch.firstName,

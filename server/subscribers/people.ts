@@ -7,7 +7,7 @@ import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
-import { changeOf, type SubscriberPatch } from './change.ts'
+import { type SubscriberPatch, subscriberChange } from './change.ts'
 import { changeMemberships } from './memberships.ts'
 import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
 import { guardUnsubscribing } from './unsubscribing.ts'
@@ -72,7 +72,7 @@ export async function changePerson(
   person: Person,
   { patch, contact, mode }: PersonChange,
 ): Promise<Person> {
-  const { after, changed } = changeOf(
+  const { after, changed } = subscriberChange(
     { email: person.email, firstName: person.first_name, lastName: person.last_name, status: person.status },
     patch,
   )

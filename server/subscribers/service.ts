@@ -4,7 +4,7 @@ import { type Handle, inTransaction } from '../database/connection.ts'
 import { notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
-import { liftUnsubscribe } from '../suppressions/unsubscribed.ts'
+import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
 import { removeMemberships } from './memberships.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import {
@@ -51,7 +51,7 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       if (person === undefined) throw notFound('subscriber', id)
       const changed = await changePerson(trx, dependencies, person, { patch, mode })
       // Also of one who was active: whoever says so wants emails to reach them.
-      const lifts = patch.status === 'active' && (await liftUnsubscribe(trx, accountId, changed.email))
+      const lifts = patch.status === 'active' && (await removeUnsubscribe(trx, accountId, changed.email))
       guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })
       return toSubscriber(changed)
     })

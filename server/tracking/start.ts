@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
-import type { Fact } from '../email-delivery/outcomes.ts'
+import type { RecipientFact } from '../email-delivery/outcomes.ts'
 import { recordFacts } from '../email-delivery/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { MailTokens } from '../message/tokens.ts'
@@ -16,19 +16,19 @@ export type TrackingOptions = {
   tokens: MailTokens
   unsubscribe: MailLinksOptions['unsubscribe']
   /** Told of every open and click that was written down. */
-  onFact: (fact: Fact) => void
+  onFact: (fact: RecipientFact) => void
   /** Milliseconds between batches of opens and clicks. Default 1,000. */
   pollIntervalMs?: number
 }
 
-export type Tracking = {
+export type TrackingService = {
   links: MailLinks
   /** Writes down the opens and clicks that wait. */
   stop(): Promise<void>
 }
 
 /** Has the links of emails work in this process. */
-export function startTracking(options: TrackingOptions): Tracking {
+export function startTracking(options: TrackingOptions): TrackingService {
   const { db, clock, outbox, logger, tokens, unsubscribe, onFact, pollIntervalMs } = options
   const visits = startVisitRecorder({
     db,

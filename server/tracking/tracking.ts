@@ -1,11 +1,11 @@
-import type { Fact, Visitor } from '../email-delivery/outcomes.ts'
+import type { RecipientFact, Visitor } from '../email-delivery/outcomes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isWebLink } from '../message/links.ts'
 import type { MailTokens, UnsubscribeRef } from '../message/tokens.ts'
 import { type Fetch, isAutomated } from './automated.ts'
 
 /** That somebody looked at an email or followed a link in it. */
-export type Visit = Extract<Fact, { kind: 'opened' | 'clicked' }>
+export type Visit = Extract<RecipientFact, { kind: 'opened' | 'clicked' }>
 
 /** Who asks for a pixel or a link. Null: it is a request that only looks, such as HEAD. */
 export type Asking = Omit<Fetch, 'kind'> | null

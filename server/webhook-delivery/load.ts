@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
-import { nextMoment } from '../lib/sequence.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { type ClaimedDelivery, queueNow } from '../queue/queue.ts'
 import { type SealedSecrets, sealedSecretColumns } from './attempt/keyring.ts'
 
@@ -83,7 +83,7 @@ export async function loadDue(
   handle: Handle,
   deliveryIds: readonly string[],
 ): Promise<(LoadedDelivery | PassedDelivery)[]> {
-  const readAt = nextMoment()
+  const readAt = nextSequence()
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
       e.body, e.sample, e.mode, e.traceparent,

@@ -5,7 +5,7 @@ import type { Queue } from '../queue/queue.ts'
 
 const chunkSize = 1_000
 
-type Pending = { id: string; due_at: Date | null; flow: number | null }
+type DeliveryWithoutJob = { id: string; due_at: Date | null; flow: number | null }
 
 /**
  * Finds pending deliveries that have no job that will ever run, and gives them one. There should be
@@ -43,7 +43,7 @@ export async function takeOverKept(means: { db: Db; queue: Queue }, deliveryIds:
 /** Looks again with the rows locked, since a settlement may have come between. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
-    const { rows } = await sql<Pending>`
+    const { rows } = await sql<DeliveryWithoutJob>`
       -- The first attempt is due at once, in its turn.
       SELECT d.id, CASE WHEN d.attempt_count > 0 THEN d.next_attempt_at END AS due_at, w.flow
       FROM deliveries d LEFT JOIN webhooks w ON w.id = d.webhook_id

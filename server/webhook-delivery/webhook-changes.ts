@@ -1,4 +1,4 @@
-import { nextMoment } from '../lib/sequence.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { createWebhookVersions, type ReadVersion } from './scheduling/webhook-versions.ts'
 
 /** Where PostgreSQL tells of a webhook whose URL, status or secrets have changed: by the triggers of its table. */
@@ -36,7 +36,7 @@ export function createWebhookChanges(): WebhookChanges {
   let heardAt = Number.NEGATIVE_INFINITY
 
   function tell(webhookId: string, version: number): void {
-    versions.tell(webhookId, version, nextMoment())
+    versions.tell(webhookId, version, nextSequence())
   }
 
   return {
@@ -48,13 +48,13 @@ export function createWebhookChanges(): WebhookChanges {
     },
     hear(askedAt) {
       heardAt = askedAt
-      versions.hear(true, nextMoment())
+      versions.hear(true, nextSequence())
     },
     hearNoMore() {
-      versions.hear(false, nextMoment())
+      versions.hear(false, nextSequence())
     },
     mayBegin(webhookId, read, isFresh) {
-      if (versions.isHearing && performance.now() - heardAt > longestSilenceMs) versions.hear(false, nextMoment())
+      if (versions.isHearing && performance.now() - heardAt > longestSilenceMs) versions.hear(false, nextSequence())
       return versions.mayBegin(webhookId, read, isFresh)
     },
   }

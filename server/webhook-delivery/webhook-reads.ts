@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Handle } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import { createTogether } from '../lib/coalescing.ts'
-import { nextMoment } from '../lib/sequence.ts'
+import { createCoalescing } from '../lib/coalescing.ts'
+import { nextSequence } from '../lib/sequence.ts'
 import { unlessAborted } from '../lib/unless-aborted.ts'
 import { sealedSecretColumns } from './attempt/keyring.ts'
 import type { DueDelivery } from './load.ts'
@@ -17,7 +17,7 @@ const patienceMs = 1_000
 
 /** Those that are enabled, by id, as they are now. */
 async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map<string, Webhook>> {
-  const readAt = nextMoment()
+  const readAt = nextSequence()
   const rows = await executePrepared(
     handle,
     { name: 'read_webhooks' },
@@ -63,7 +63,7 @@ export function createWebhookReads({ db, signal, intervalMs, onError }: WebhookR
     }
   }
 
-  const together = createTogether<string, Webhook | null>({
+  const coalescing = createCoalescing<string, Webhook | null>({
     limit: batchSize,
     patienceMs,
     work: readAll,
@@ -73,7 +73,7 @@ export function createWebhookReads({ db, signal, intervalMs, onError }: WebhookR
   return {
     read(webhookId) {
       signal.throwIfAborted()
-      return unlessAborted(together.add('', webhookId), signal, () => signal.reason)
+      return unlessAborted(coalescing.add('', webhookId), signal, () => signal.reason)
     },
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createLoopLoad } from '../lib/event-loop-load.ts'
+import { createEventLoopLoad } from '../lib/event-loop-load.ts'
 import { startLoop } from '../lib/loop.ts'
 import type { Tracer } from '../observability/tracing/tracer.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -13,18 +13,18 @@ import type { Keyring } from './attempt/keyring.ts'
 import { type Verdict, verdictOf } from './attempt/verdict.ts'
 import type { Claim, DueDelivery } from './load.ts'
 import { startClaiming } from './scheduling/claim-loop.ts'
-import { endOf } from './scheduling/congestion.ts'
-import { createHand, type Held } from './scheduling/hand.ts'
+import { signalOf } from './scheduling/congestion.ts'
+import { createDeliveriesInHand, type HeldDelivery } from './scheduling/hand.ts'
 import { handBack } from './scheduling/hand-back.ts'
 import { createIntakes, flowName, type Intakes } from './scheduling/intake.ts'
 import { createScheduler, defaultSettings } from './scheduling/scheduler.ts'
 import type { FlowName, Request } from './scheduling/scheduler-types.ts'
 import { watchSilences } from './scheduling/silences.ts'
-import { startWalk } from './scheduling/walk.ts'
+import { startFlowScan } from './scheduling/walk.ts'
 import type { LeasedEvent } from './settlement/leased-event.ts'
 import { startLeasedEvents } from './settlement/leased-events.ts'
 import type { Settlement } from './settlement/settlement.ts'
-import { startSettling } from './settlement/settling.ts'
+import { startDeliverySettler } from './settlement/settling.ts'
 import { type FlowCensus, startStatistics } from './statistics.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
 import { createWebhookReads } from './webhook-reads.ts'
@@ -111,10 +111,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     hostMax: 2 * endpointMax,
     handMax: 2 * places,
   })
-  const hand = createHand()
-  const isBusy = createLoopLoad()
+  const inHand = createDeliveriesInHand()
+  const isBusy = createEventLoopLoad()
   /** By the ids of the deliveries. */
-  const held = new Map<string, Held>()
+  const held = new Map<string, HeldDelivery>()
   const running = new Set<Promise<void>>()
   const lease = randomUUID()
   const breakOff = new AbortController()
@@ -132,7 +132,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (isStopping) return
     for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
       const name = scheduler.nameOf(request)
-      const one = request.from === 'hand' ? hand.take(request.flow) : undefined
+      const one = request.from === 'hand' ? inHand.take(request.flow) : undefined
       if (one === undefined) claiming.want(request, name)
       else begin(one, request)
       if (one !== undefined && scheduler.isToRefill(name)) claiming.refill(name)
@@ -141,13 +141,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     silences.watch()
   }
 
-  function begin(one: Held, request: Request): void {
+  function begin(one: HeldDelivery, request: Request): void {
     one.request = request
     const attempting = attemptOne(one, request).finally(() => running.delete(attempting))
     running.add(attempting)
   }
 
-  async function attemptOne(one: Held, request: Request): Promise<void> {
+  async function attemptOne(one: HeldDelivery, request: Request): Promise<void> {
     const { delivery } = one
     let isFresh = false
     // No `await` between this check and the start of the exchange, so that no change can be made known in between.
@@ -165,7 +165,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       report('an attempt')(error)
       return { ...faultOfOurs, startedAt }
     })
-    scheduler.end(request, endOf(outcome, isBusy()))
+    scheduler.end(request, signalOf(outcome, isBusy()))
     // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
@@ -176,12 +176,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     pump()
   }
 
-  function record(one: Held, settlement: Settlement): void {
+  function record(one: HeldDelivery, settlement: Settlement): void {
     if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
   /** Hands back what is not attempted after all. Where its webhook is gone or disabled it is canceled then. */
-  async function putBack(one: Held, request: Request): Promise<void> {
+  async function putBack(one: HeldDelivery, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null
     await handBackHeld([one])
@@ -195,7 +195,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 
   /** Keeps the claim alive from now on. Null: the delivery is in hand here already. */
-  function hold(claim: Claim): Held | null {
+  function hold(claim: Claim): HeldDelivery | null {
     const own = held.get(claim.delivery.id)
     // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on. What was
     // canceled while it was in flight and sent again is another run, and is attempted beside it.
@@ -208,7 +208,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return one
   }
 
-  function letGo(ones: readonly Held[]): void {
+  function letGo(ones: readonly HeldDelivery[]): void {
     for (const one of ones) if (held.get(one.delivery.id) === one) held.delete(one.delivery.id)
   }
 
@@ -219,8 +219,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     )
   }
 
-  function putInHand(name: FlowName, ones: readonly Held[]): void {
-    hand.add(name.flow, ones)
+  function putInHand(name: FlowName, ones: readonly HeldDelivery[]): void {
+    inHand.add(name.flow, ones)
     scheduler.takeInHand(name, ones.length)
   }
 
@@ -236,14 +236,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     else pump()
   }
 
-  const settling = startSettling({
+  const settling = startDeliverySettler({
     ...options,
     intervalMs,
     onError: report('settling attempts'),
     onSettled: endOfAll,
   })
 
-  function endOfAll(settled: readonly Held[]): void {
+  function endOfAll(settled: readonly HeldDelivery[]): void {
     letGo(settled)
     for (const { request } of settled) if (request !== null) scheduler.free(request)
     pump()
@@ -264,7 +264,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   })
 
   /** They wait in the queue now. */
-  function offerAgain(ones: readonly Held[]): void {
+  function offerAgain(ones: readonly HeldDelivery[]): void {
     letGo(ones)
     for (const { delivery } of ones) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
     pump()
@@ -284,7 +284,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onEnd: pump,
   })
 
-  const walk = startWalk({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
+  const walk = startFlowScan({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
 
   const statistics = startStatistics({
     ...options,
@@ -312,7 +312,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   /** Hands back what has waited in hand for longer than `ms`; by default all that waits. */
   async function handBackWaiting(ms?: number): Promise<void> {
-    const old = hand.takeOld(ms)
+    const old = inHand.takeOld(ms)
     if (old.length === 0) return
     for (const { delivery } of old) scheduler.takeInHand(flowName(delivery.accountId, delivery.webhook), -1)
     await handBackHeld(old)
@@ -353,7 +353,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     await keepingAlive.stop()
   }
 
-  async function handBackHeld(ones: readonly Held[]): Promise<void> {
+  async function handBackHeld(ones: readonly HeldDelivery[]): Promise<void> {
     const written = ones.filter((one) => !leased.putBack(one))
     letGo(written)
     const claims = written.flatMap(({ delivery, claimed }) => (claimed === null ? [] : [{ delivery, claimed }]))

@@ -9,7 +9,7 @@ export type WebhookChange = {
 }
 
 /** Compares what is asked for with what is there. */
-export function changeOf(before: Webhook, patch: UpdateWebhook): WebhookChange {
+export function webhookChange(before: Webhook, patch: UpdateWebhook): WebhookChange {
   const { metadata = before.metadata } = patch
   const { url = before.url, events = before.events, description = before.description, status = before.status } = patch
   const moved = url !== before.url

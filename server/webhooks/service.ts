@@ -14,7 +14,7 @@ import { lockAccount } from '../database/account-lock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DeliveryService } from '../deliveries/service.ts'
 import type { Clock } from '../lib/clock.ts'
-import { changeCount } from '../lib/count-map.ts'
+import { addToCount } from '../lib/count-map.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
@@ -22,7 +22,7 @@ import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type AddressPolicy, faultOfUrl } from '../webhook-delivery/attempt/address-guard.ts'
 import { deletedVersion, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
-import { changeOf } from './change.ts'
+import { webhookChange } from './change.ts'
 import {
   deleteWebhook,
   findWebhook,
@@ -135,7 +135,7 @@ export function createWebhookService({
         const row = await lockWebhook(trx, scope, id, 'change')
         if (row === undefined) throw notFound('webhook', id)
         const before = toWebhook(row)
-        const { after, changed, forgiven } = changeOf(before, patch)
+        const { after, changed, forgiven } = webhookChange(before, patch)
         if (!changed) return before
         // Nothing becomes pending meanwhile but what is being fanned out; that the worker cancels.
         if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
@@ -168,7 +168,7 @@ export function createWebhookService({
     async test(handle, scope, id, type) {
       const { accountId } = scope
       if ((testsInFlight.get(accountId) ?? 0) >= maxConcurrentTests) throw tooManyTests()
-      changeCount(testsInFlight, accountId, 1)
+      addToCount(testsInFlight, accountId, 1)
       try {
         const webhook = toWebhook(await find(handle, scope, id))
         const sampled = type ?? webhook.events[0]
@@ -177,7 +177,7 @@ export function createWebhookService({
         }
         return await deliveries.sendTest(handle, scope, id, sampled)
       } finally {
-        changeCount(testsInFlight, accountId, -1)
+        addToCount(testsInFlight, accountId, -1)
       }
     },
   }

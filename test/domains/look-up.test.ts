@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { DomainRecord } from '../../contract/domains.ts'
 import { openDns } from '../../server/domains/dns.ts'
-import type { Finding } from '../../server/domains/finding.ts'
+import type { RecordCheck } from '../../server/domains/finding.ts'
 import { lookUp } from '../../server/domains/look-up.ts'
 import { recordsOf } from '../../server/domains/records.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
@@ -39,7 +39,7 @@ beforeEach(() => {
 })
 
 /** What is found of one record. */
-async function finding(purpose: DomainRecord['purpose'], budgetMs = 5_000): Promise<Finding | undefined> {
+async function finding(purpose: DomainRecord['purpose'], budgetMs = 5_000): Promise<RecordCheck | undefined> {
   using questions = openDns({ servers: [dns.address], budgetMs })
   return (await lookUp(domain.name, wanted, questions))[purpose]
 }
@@ -126,7 +126,7 @@ describe('name servers', () => {
 })
 
 describe('DKIM', () => {
-  async function publishKey(...texts: (string | string[])[]): Promise<Finding | undefined> {
+  async function publishKey(...texts: (string | string[])[]): Promise<RecordCheck | undefined> {
     dns.set(selector, { TXT: texts })
     return finding('dkim_rsa')
   }
@@ -225,7 +225,7 @@ describe('DKIM', () => {
 })
 
 describe('SPF', () => {
-  async function publishSpf(...texts: string[]): Promise<Finding | undefined> {
+  async function publishSpf(...texts: string[]): Promise<RecordCheck | undefined> {
     dns.set('send.example.com', { TXT: texts })
     return finding('spf')
   }
@@ -277,7 +277,7 @@ describe('SPF', () => {
 })
 
 describe('the MX of the return path', () => {
-  async function publishMx(...MX: { exchange: string; priority: number }[]): Promise<Finding | undefined> {
+  async function publishMx(...MX: { exchange: string; priority: number }[]): Promise<RecordCheck | undefined> {
     dns.set('send.example.com', { MX })
     return finding('return_path')
   }

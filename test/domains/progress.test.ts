@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { afterCheck, beginning, type Progress, type Verdict, verdictOf } from '../../server/domains/progress.ts'
+import { afterCheck, beginning, type CheckResult, checkResultOf, type Progress } from '../../server/domains/progress.ts'
 import { recordsOf } from '../../server/domains/records.ts'
 import { sender } from './world.ts'
 
@@ -11,7 +11,7 @@ const at = (ms: number) => new Date(start.getTime() + ms)
 /** Lets the schedule check until it stops or `times` is reached; answers when it did, in minutes, and what came of it. */
 function follow(
   before: Progress,
-  verdicts: (check: number) => Verdict,
+  verdicts: (check: number) => CheckResult,
   times = 1_000,
 ): { minutes: number[]; last: Progress } {
   const minutes: number[] = []
@@ -128,19 +128,19 @@ describe('the verdict', () => {
   })
 
   test('needs DKIM with RSA, SPF and the return path, and nothing else', () => {
-    expect(verdictOf(wanted, { ...required, dkim_ed25519: of('missing'), dmarc: of('multiple') })).toBe('complete')
+    expect(checkResultOf(wanted, { ...required, dkim_ed25519: of('missing'), dmarc: of('multiple') })).toBe('complete')
   })
 
   test.each(['dkim_rsa', 'spf', 'return_path'] as const)('depends on %s', (purpose) => {
     for (const status of ['missing', 'mismatch', 'multiple', 'dangling'] as const) {
-      expect(verdictOf(wanted, { ...required, [purpose]: of(status) })).toBe('incomplete')
+      expect(checkResultOf(wanted, { ...required, [purpose]: of(status) })).toBe('incomplete')
     }
     for (const status of ['timeout', 'server_failure'] as const) {
-      expect(verdictOf(wanted, { ...required, [purpose]: of(status) })).toBe('unclear')
+      expect(checkResultOf(wanted, { ...required, [purpose]: of(status) })).toBe('unclear')
     }
   })
 
   test('is that a record is missing, whatever could not be asked beside it', () => {
-    expect(verdictOf(wanted, { ...required, spf: of('timeout'), return_path: of('missing') })).toBe('incomplete')
+    expect(checkResultOf(wanted, { ...required, spf: of('timeout'), return_path: of('missing') })).toBe('incomplete')
   })
 })

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import pino from 'pino'
 import type { Domain, DomainRecord } from '../../contract/domains.ts'
 import { runDueChecks } from '../../server/domains/checking.ts'
-import type { Sender } from '../../server/domains/records.ts'
+import type { SendingHost } from '../../server/domains/records.ts'
 import { createDomainService } from '../../server/domains/service.ts'
 import type { Clock } from '../../server/lib/clock.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
@@ -14,7 +14,7 @@ import { startDnsServer } from '../support/dns-server.ts'
 
 export type DomainWorld = Awaited<ReturnType<typeof createDomainWorld>>
 
-export const sender: Sender = { hostname: 'mail.postern.example', spfInclude: null }
+export const sender: SendingHost = { hostname: 'mail.postern.example', spfInclude: null }
 
 /** Sending domains over a database and a name server of their own, with two accounts and a clock that is moved by hand. */
 export async function createDomainWorld({ isCaptured = false, sender: shown = sender } = {}) {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createLargeRoom, type LargeRoomLimits } from '../../server/email-delivery/large-room.ts'
+import { createLargeEmailAdmission, type LargeEmailLimits } from '../../server/email-delivery/large-room.ts'
 
 const never = new AbortController().signal
-const roomy: LargeRoomLimits = { bytes: 100, emails: 10, perDestination: 10, waiting: 10 }
+const roomy: LargeEmailLimits = { bytes: 100, emails: 10, perDestination: 10, waiting: 10 }
 
 /** A room with the names of those that have entered, and of those that were sent away. */
-function open(limits: Partial<LargeRoomLimits>) {
-  const room = createLargeRoom({ ...roomy, ...limits })
+function open(limits: Partial<LargeEmailLimits>) {
+  const room = createLargeEmailAdmission({ ...roomy, ...limits })
   const inside: string[] = []
   const away: string[] = []
   const leaves = new Map<string, () => void>()

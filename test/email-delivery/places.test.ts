@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createPlaces } from '../../server/email-delivery/places.ts'
+import { createDestinationPermits } from '../../server/email-delivery/places.ts'
 
 /** A transport with so much room, of which so much is at any one destination. */
 function places(room: number, roomFor = room) {
-  return createPlaces({ room: () => room, roomFor: () => roomFor })
+  return createDestinationPermits({ room: () => room, roomFor: () => roomFor })
 }
 
 test('places are as many at a destination as it has room for, and another destination has its own', () => {

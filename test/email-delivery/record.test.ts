@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { markSending } from '../../server/email-delivery/begin.ts'
-import type { Fact } from '../../server/email-delivery/outcomes.ts'
+import type { RecipientFact } from '../../server/email-delivery/outcomes.ts'
 import { recordFacts } from '../../server/email-delivery/record.ts'
 import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -20,11 +20,11 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-function accepted(emailId: string, position: number): Fact {
+function accepted(emailId: string, position: number): RecipientFact {
   return { kind: 'accepted', final: true, reply: '250 2.0.0 OK', host: 'mx.example.com', emailId, position, at }
 }
 
-function bounced(emailId: string, position: number): Fact {
+function bounced(emailId: string, position: number): RecipientFact {
   const reply = '550 5.1.1 nobody'
   return {
     kind: 'bounced',
@@ -43,7 +43,7 @@ async function begin(emailId: string, positions: number[]): Promise<void> {
   await inTransaction(database.db, (trx) => markSending(trx, { begun, resent: [], at }))
 }
 
-const record = (...facts: Fact[]) => recordFacts(database.db, { outbox, random: () => 0.5 }, facts)
+const record = (...facts: RecipientFact[]) => recordFacts(database.db, { outbox, random: () => 0.5 }, facts)
 
 async function seen(emailId: string) {
   const { db } = database
@@ -62,7 +62,7 @@ async function seen(emailId: string) {
   }
 }
 
-function deferred(emailId: string, position: number): Fact {
+function deferred(emailId: string, position: number): RecipientFact {
   return { kind: 'deferred', reason: 'Later.', reply: null, host: null, unknown: false, emailId, position, at }
 }
 
@@ -119,7 +119,7 @@ describe('recording facts', () => {
   test('an event that cannot be published undoes it all', async () => {
     const id = await seedEmail(database.db, { accountId, at, to: ['e@example.com'] })
     await begin(id, [0])
-    const wrong: Fact = {
+    const wrong: RecipientFact = {
       kind: 'clicked',
       link: 'no link',
       userAgent: null,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { eventType } from '../../contract/event-types.ts'
 import { simulatorDomain } from '../../contract/simulator.ts'
 import { isWaiting } from '../../server/email-delivery/email-status.ts'
-import type { Fact } from '../../server/email-delivery/outcomes.ts'
+import type { RecipientFact } from '../../server/email-delivery/outcomes.ts'
 import { type RecipientState, transition } from '../../server/email-delivery/transition.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { begunRecipient } from '../support/emails.ts'
@@ -14,7 +14,11 @@ const recipient = { emailId, address: 'ada@example.com', domain: 'example.com', 
 
 const sending = begunRecipient(at)
 
-type Told = Fact extends infer F ? (F extends Fact ? Omit<F, 'emailId' | 'position' | 'at'> : never) : never
+type Told = RecipientFact extends infer F
+  ? F extends RecipientFact
+    ? Omit<F, 'emailId' | 'position' | 'at'>
+    : never
+  : never
 
 const accepted: Told = { kind: 'accepted', final: false, reply: '250 2.0.0 queued', host: 'mx.example.com' }
 const taken: Told = { ...accepted, final: true }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
-import { createJudge } from '../../server/emails/judging.ts'
+import { createEligibility } from '../../server/emails/judging.ts'
 import { readEmail } from '../../server/emails/read-email.ts'
 import { createEmailWorld, type EmailWorld, good } from './world.ts'
 
@@ -18,7 +18,7 @@ async function refusalOf(from: string, isCaptured: boolean): Promise<string | un
   const { email } = await readEmail({ ...good, from }, { now: time.clock.now(), path: 'body' })
   if (email === null) throw new Error('the email of the test is none')
   const means = { ...readers(), faultOfLinks: null }
-  const judge = await createJudge(db, { ...means, isCaptured }, { sender: live, emails: [email] })
+  const judge = await createEligibility(db, { ...means, isCaptured }, { sender: live, emails: [email] })
   return judge.refusalOf(email, 'body')?.message
 }
 
@@ -43,7 +43,7 @@ describe('links that would lead nowhere', () => {
     const { email } = await readEmail({ ...good, ...changes }, { now: time.clock.now(), path: 'body' })
     if (email === null) throw new Error('the email of the test is none')
     const means = { ...readers(), isCaptured: false, faultOfLinks }
-    const judge = await createJudge(db, means, { sender: { ...live, mode }, emails: [email] })
+    const judge = await createEligibility(db, means, { sender: { ...live, mode }, emails: [email] })
     const refusal = judge.refusalOf(email, 'body')
     return refusal === null ? null : [refusal.code, refusal.details[0]?.path, refusal.message]
   }

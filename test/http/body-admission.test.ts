@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readJsonBody } from '../../server/http/body.ts'
-import { type BodyRoom, createBodyRoom } from '../../server/http/body-admission.ts'
+import { type ByteSemaphore, createByteSemaphore } from '../../server/http/body-admission.ts'
 import { DomainError } from '../../server/shared/errors.ts'
 
 /** Whether a promise has settled by the time all that waits has had its turn. */
@@ -19,11 +19,11 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 
 describe('the room for large bodies', () => {
   test('lets in what fits, and the others in their order', async () => {
-    const room = createBodyRoom(10)
-    const leaveFirst = await room.enter(6)
-    const leaveSecond = await room.enter(4)
-    const third = room.enter(5)
-    const fourth = room.enter(1)
+    const memory = createByteSemaphore(10)
+    const leaveFirst = await memory.acquire(6)
+    const leaveSecond = await memory.acquire(4)
+    const third = memory.acquire(5)
+    const fourth = memory.acquire(1)
     leaveSecond()
     expect([await isSettled(third), await isSettled(fourth)]).toEqual([false, false])
     leaveFirst()
@@ -31,18 +31,18 @@ describe('the room for large bodies', () => {
   })
 
   test('is given back once, however often that is said', async () => {
-    const room = createBodyRoom(10)
-    const leave = await room.enter(10)
+    const memory = createByteSemaphore(10)
+    const leave = await memory.acquire(10)
     leave()
     leave()
-    await room.enter(10)
-    expect(await isSettled(room.enter(1))).toBe(false)
+    await memory.acquire(10)
+    expect(await isSettled(memory.acquire(1))).toBe(false)
   })
 
   test('takes one that is larger than all of it, alone', async () => {
-    const room = createBodyRoom(10)
-    const leave = await room.enter(11)
-    const other = room.enter(1)
+    const memory = createByteSemaphore(10)
+    const leave = await memory.acquire(11)
+    const other = memory.acquire(1)
     expect(await isSettled(other)).toBe(false)
     leave()
     expect(await isSettled(other)).toBe(true)
@@ -53,7 +53,7 @@ const usualBytes = 100
 const maxBytes = 1_000
 
 /** A service whose route `/files` may take large bodies, and whose route `/` may not. */
-async function serve(room: BodyRoom) {
+async function serve(memory: ByteSemaphore) {
   const handled: string[] = []
   const app = express()
   const mark: RequestHandler = (req, _res, next) => {
@@ -67,7 +67,7 @@ async function serve(room: BodyRoom) {
   const fail: ErrorRequestHandler = (error, _req, res, _next) => {
     res.status(413).json({ code: error instanceof DomainError ? error.code : String(error), message: error.message })
   }
-  app.use(mark, readJsonBody(usualBytes, { maxBytes, room }), answer, fail)
+  app.use(mark, readJsonBody(usualBytes, { maxBytes, memory: memory }), answer, fail)
   const server = app.listen(0, '127.0.0.1')
   onTestFinished(() => {
     server.closeAllConnections()
@@ -93,23 +93,23 @@ function guardedRoom() {
   const arrived = Promise.withResolvers<void>()
   const open = Promise.withResolvers<void>()
   const left = Promise.withResolvers<void>()
-  const room: BodyRoom = {
-    async enter(bytes) {
+  const memory: ByteSemaphore = {
+    async acquire(bytes) {
       asked.push(bytes)
       arrived.resolve()
       await open.promise
       return () => left.resolve()
     },
   }
-  return { room, asked, arrived: arrived.promise, open: open.resolve, left: left.promise }
+  return { room: memory, asked, arrived: arrived.promise, open: open.resolve, left: left.promise }
 }
 
 const large = JSON.stringify('x'.repeat(900))
 
 describe('a body with files', () => {
   test('waits for room beyond the usual limit, and gives it back when its request is over', async () => {
-    const { room, asked, arrived, open, left } = guardedRoom()
-    const { post, handled } = await serve(room)
+    const { room: memory, asked, arrived, open, left } = guardedRoom()
+    const { post, handled } = await serve(memory)
     const answer = post('/files', large)
     await arrived
     expect(await post('/files', '"small"')).toEqual({ status: 200, length: 7 })
@@ -120,8 +120,8 @@ describe('a body with files', () => {
   })
 
   test('gives the room back when its client has left meanwhile', async () => {
-    const { room, arrived, open, left } = guardedRoom()
-    const { server, port, handled } = await serve(room)
+    const { room: memory, arrived, open, left } = guardedRoom()
+    const { server, port, handled } = await serve(memory)
     const requested = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>
     const socket = connect(port, '127.0.0.1')
     socket.write(
@@ -138,8 +138,8 @@ describe('a body with files', () => {
   })
 
   test('of unknown length has to have room for the longest', async () => {
-    const { room, asked, arrived, open } = guardedRoom()
-    const { port } = await serve(room)
+    const { room: memory, asked, arrived, open } = guardedRoom()
+    const { port } = await serve(memory)
     const socket = connect(port, '127.0.0.1').setEncoding('utf8')
     onTestFinished(() => void socket.destroy())
     const head =
@@ -156,7 +156,7 @@ describe('a body with files', () => {
     ['/files', JSON.stringify('x'.repeat(999)), 1_000],
     ['/', large, 100],
   ])('that is too large for %s is refused, and says what the limit is', async (path, body, limit) => {
-    const { post } = await serve(createBodyRoom(2 * maxBytes))
+    const { post } = await serve(createByteSemaphore(2 * maxBytes))
     expect(await post(path, body)).toEqual({
       status: 413,
       code: 'payload_too_large',

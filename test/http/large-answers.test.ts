@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { createLargeAnswers, type LargeAnswers } from '../../server/http/large-answers.ts'
+import { createLargeAnswers, type LargeResponses } from '../../server/http/large-answers.ts'
 
 /** What of an answer matters here: whether and when it is closed. */
 class Answer extends EventEmitter {
@@ -15,7 +15,11 @@ class Answer extends EventEmitter {
 type Asked = { accountId: string; name?: string; work?: Promise<void> }
 
 /** Asks for a turn, and tells in `order` when it comes, or that it does not. */
-function ask(answers: LargeAnswers, { accountId, name = accountId, work = Promise.resolve() }: Asked, order: string[]) {
+function ask(
+  answers: LargeResponses,
+  { accountId, name = accountId, work = Promise.resolve() }: Asked,
+  order: string[],
+) {
   const answer = new Answer()
   const request = { accountId, res: answer as unknown as ServerResponse }
   answers

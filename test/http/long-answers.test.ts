@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import express, { type Response } from 'express'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { answerInTurns } from '../../server/http/long-answers.ts'
+import { streamLongTexts } from '../../server/http/long-answers.ts'
 import { listen } from '../../server/http/server.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 
@@ -11,7 +11,7 @@ import { createLogger } from '../../server/observability/logging.ts'
 async function serve() {
   const app = express()
   const served = { body: undefined as unknown }
-  app.use(answerInTurns)
+  app.use(streamLongTexts)
   let look: (res: Response) => void = () => undefined
   app.get('/', (_req, res) => {
     look(res)

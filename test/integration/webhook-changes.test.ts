@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { nextMoment } from '../../server/lib/sequence.ts'
+import { nextSequence } from '../../server/lib/sequence.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { createWebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'
 import { stopMonotonicClock } from '../support/clock.ts'
@@ -79,7 +79,7 @@ function isSigned({ headers, body }: Received, secret: string, previous: string)
 }
 
 /** What an attempt of before a change knows of a webhook just made. */
-const asMade = () => ({ version: 1, readAt: nextMoment() })
+const asMade = () => ({ version: 1, readAt: nextSequence() })
 
 describe.each(['in the process that answers', 'in another process'])('from the answer on, %s', (where) => {
   const changes = createWebhookChanges()

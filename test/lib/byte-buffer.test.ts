@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gatherBytes, releaseBytes } from '../../server/lib/byte-buffer.ts'
+import { collectBytes, releaseBytes } from '../../server/lib/byte-buffer.ts'
 import { liveBytes } from '../support/live-bytes.ts'
 
 test('what is gathered is what came, up to the limit, however it was cut', () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 300 }))
   fc.assert(
     fc.property(pieces, fc.nat(5_000), (given, maxBytes) => {
-      const gathering = gatherBytes(maxBytes)
+      const gathering = collectBytes(maxBytes)
       for (const piece of given) {
         const buffer = Buffer.from(piece)
         gathering.add(buffer)
@@ -25,7 +25,7 @@ test('what is gathered is the same when memory is taken for it at any time, too 
   const pieces = fc.array(fc.uint8Array({ maxLength: 300 }))
   fc.assert(
     fc.property(pieces, fc.nat(20), fc.nat(5_000), fc.nat(5_000), (given, when, reserved, maxBytes) => {
-      const gathering = gatherBytes(maxBytes)
+      const gathering = collectBytes(maxBytes)
       for (const [index, piece] of given.entries()) {
         if (index === when) gathering.reserve(reserved)
         gathering.add(Buffer.from(piece))
@@ -36,7 +36,7 @@ test('what is gathered is the same when memory is taken for it at any time, too 
 })
 
 test('pieces larger than a block are kept whole', () => {
-  const gathering = gatherBytes(1_000_000)
+  const gathering = collectBytes(1_000_000)
   const large = Buffer.alloc(200_000, 'abc')
   for (const piece of [Buffer.from('x'), large, Buffer.from('y')]) gathering.add(piece)
   expect(gathering.take().equals(Buffer.concat([Buffer.from('x'), large, Buffer.from('y')]))).toBe(true)
@@ -44,7 +44,7 @@ test('pieces larger than a block are kept whole', () => {
 
 test('many small pieces take no more memory than few large ones', () => {
   const bytes = 500_000
-  const gathering = gatherBytes(bytes)
+  const gathering = collectBytes(bytes)
   const before = liveBytes()
   for (let index = 0; index < bytes; index++) gathering.add(Buffer.from([index & 0xff]))
   expect(liveBytes() - before).toBeLessThan(10_000_000)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTogether } from '../../server/lib/coalescing.ts'
+import { createCoalescing } from '../../server/lib/coalescing.ts'
 
 class OfOne extends Error {}
 
@@ -7,7 +7,7 @@ class OfOne extends Error {}
 function createWork({ limit = 10, patienceMs = 60_000 } = {}) {
   const waiters: { count: number; reached: () => void }[] = []
   const begun: { items: readonly string[]; ending: PromiseWithResolvers<void> }[] = []
-  const together = createTogether<string, string>({
+  const coalescing = createCoalescing<string, string>({
     limit,
     patienceMs,
     async work(items) {
@@ -23,19 +23,19 @@ function createWork({ limit = 10, patienceMs = 60_000 } = {}) {
   const until = async (count: number) => {
     if (begun.length < count) await new Promise<void>((reached) => waiters.push({ count, reached }))
   }
-  return { together, begun, until, all: () => begun.map(({ items }) => items.join('')) }
+  return { together: coalescing, begun, until, all: () => begun.map(({ items }) => items.join('')) }
 }
 
 /** Until all that could follow has followed. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('what comes alone is worked on at once', async () => {
-  const { together, all, begun } = createWork()
-  const one = together.add('g', 'a')
+  const { together: coalescing, all, begun } = createWork()
+  const one = coalescing.add('g', 'a')
   expect(all()).toEqual(['a'])
   begun[0]?.ending.resolve()
   expect(await one).toBe('A')
-  const next = together.add('g', 'b')
+  const next = coalescing.add('g', 'b')
   await turn()
   expect(all()).toEqual(['a', 'b'])
   begun[1]?.ending.resolve()
@@ -43,8 +43,8 @@ test('what comes alone is worked on at once', async () => {
 })
 
 test('what comes meanwhile is worked on together, in its order, as many at once as may be', async () => {
-  const { together, all, begun } = createWork({ limit: 3 })
-  const asked = ['a', 'b', 'c', 'd', 'e'].map((item) => together.add('g', item))
+  const { together: coalescing, all, begun } = createWork({ limit: 3 })
+  const asked = ['a', 'b', 'c', 'd', 'e'].map((item) => coalescing.add('g', item))
   expect(all()).toEqual(['a'])
   begun[0]?.ending.resolve()
   await turn()
@@ -57,8 +57,8 @@ test('what comes meanwhile is worked on together, in its order, as many at once 
 })
 
 test('groups do not wait for each other, nor share', async () => {
-  const { together, all, begun } = createWork()
-  const asked = [together.add('g', 'a'), together.add('h', 'b'), together.add('h', 'c'), together.add('g', 'd')]
+  const { together: coalescing, all, begun } = createWork()
+  const asked = [coalescing.add('g', 'a'), coalescing.add('h', 'b'), coalescing.add('h', 'c'), coalescing.add('g', 'd')]
   expect(all()).toEqual(['a', 'b'])
   begun[1]?.ending.resolve()
   await turn()
@@ -71,11 +71,11 @@ test('groups do not wait for each other, nor share', async () => {
 })
 
 test('an error is of all that was worked on, and of nothing that came after', async () => {
-  const { together, all, begun } = createWork()
-  const asked = Promise.allSettled(['a', 'b', 'c'].map((item) => together.add('g', item)))
+  const { together: coalescing, all, begun } = createWork()
+  const asked = Promise.allSettled(['a', 'b', 'c'].map((item) => coalescing.add('g', item)))
   begun[0]?.ending.resolve()
   await turn()
-  const late = together.add('g', 'd')
+  const late = coalescing.add('g', 'd')
   begun[1]?.ending.reject(new Error('away'))
   expect(await asked).toMatchObject([{ value: 'A' }, { reason: { message: 'away' } }, { reason: { message: 'away' } }])
   await turn()
@@ -85,8 +85,8 @@ test('an error is of all that was worked on, and of nothing that came after', as
 })
 
 test('an error that may be due to one item fails that one alone', async () => {
-  const { together, all, begun } = createWork()
-  const asked = Promise.allSettled(['a', 'b', 'c'].map((item) => together.add('g', item)))
+  const { together: coalescing, all, begun } = createWork()
+  const asked = Promise.allSettled(['a', 'b', 'c'].map((item) => coalescing.add('g', item)))
   begun[0]?.ending.resolve()
   await turn()
   begun[1]?.ending.reject(new OfOne('one of them'))
@@ -99,18 +99,18 @@ test('an error that may be due to one item fails that one alone', async () => {
 })
 
 test('what comes does not wait for work that takes long, however much of it does', async () => {
-  const { together, begun, all, until } = createWork({ patienceMs: 1 })
-  const first = together.add('g', 'a')
-  const second = together.add('g', 'b')
+  const { together: coalescing, begun, all, until } = createWork({ patienceMs: 1 })
+  const first = coalescing.add('g', 'a')
+  const second = coalescing.add('g', 'b')
   await until(2)
-  const third = together.add('g', 'c')
-  const fourth = together.add('g', 'd')
+  const third = coalescing.add('g', 'c')
+  const fourth = coalescing.add('g', 'd')
   await until(3)
   expect(all()).toEqual(['a', 'b', 'cd'])
   begun[1]?.ending.resolve()
   begun[2]?.ending.resolve()
   expect(await Promise.all([second, third, fourth])).toEqual(['B', 'C', 'D'])
-  const next = together.add('g', 'e')
+  const next = coalescing.add('g', 'e')
   await until(4)
   begun[3]?.ending.resolve()
   expect(await next).toBe('E')

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createLoopLoad } from '../../server/lib/event-loop-load.ts'
+import { createEventLoopLoad } from '../../server/lib/event-loop-load.ts'
 
 /** Measures an event loop that is idle and active as it is told. */
 function createLoop() {
@@ -17,7 +17,7 @@ function createLoop() {
 
 it('takes a process for busy whose event loop was idle for less than a tenth of the time', () => {
   const loop = createLoop()
-  const isBusy = createLoopLoad(loop.measure)
+  const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(9, 91)
   expect(isBusy()).toBe(true)
   loop.pass(11, 89)
@@ -26,7 +26,7 @@ it('takes a process for busy whose event loop was idle for less than a tenth of 
 
 it('judges no time shorter than 100 ms, and nothing of before the last look', () => {
   const loop = createLoop()
-  const isBusy = createLoopLoad(loop.measure)
+  const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(0, 99)
   expect(isBusy()).toBe(false)
   loop.pass(0, 1)

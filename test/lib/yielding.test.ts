@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mapInTurns, sliceInTurns, slicesInTurns } from '../../server/lib/yielding.ts'
+import { mapYielding, slicesYielding, sliceYielding } from '../../server/lib/yielding.ts'
 
 /** Work that takes some milliseconds of the processor. */
 function busy(ms: number): void {
@@ -24,7 +24,7 @@ function noteTurns(order: string[]): () => void {
 test('a long list is mapped in order, and the event loop turns meanwhile', async () => {
   const order: string[] = []
   const stop = noteTurns(order)
-  const results = await mapInTurns(['a', 'b', 'c', 'd'], (item, index) => {
+  const results = await mapYielding(['a', 'b', 'c', 'd'], (item, index) => {
     busy(11)
     order.push(item)
     return `${item}${index}`
@@ -40,11 +40,11 @@ test('a long list is mapped in order, and the event loop turns meanwhile', async
 test('bytes are taken slice by slice, each in a turn of its own', async () => {
   const order: string[] = []
   const stop = noteTurns(order)
-  await sliceInTurns(Buffer.from('abcde'), 2, (slice) => void order.push(slice.toString()))
+  await sliceYielding(Buffer.from('abcde'), 2, (slice) => void order.push(slice.toString()))
   stop()
   expect(order.filter((entry) => entry !== 'turn')).toEqual(['ab', 'cd', 'e'])
   expect(order.indexOf('turn')).toBeLessThan(order.indexOf('cd'))
-  await sliceInTurns(Buffer.alloc(0), 2, () => {
+  await sliceYielding(Buffer.alloc(0), 2, () => {
     throw new Error('there is nothing')
   })
 })
@@ -52,7 +52,7 @@ test('bytes are taken slice by slice, each in a turn of its own', async () => {
 test('a text is taken slice by slice, each in a turn of its own, and no pair of surrogates is torn apart', async () => {
   const order: string[] = []
   const stop = noteTurns(order)
-  for await (const slice of slicesInTurns('ab😀c\ud83d', 3)) order.push(slice)
+  for await (const slice of slicesYielding('ab😀c\ud83d', 3)) order.push(slice)
   stop()
   expect(order.filter((entry) => entry !== 'turn')).toEqual(['ab😀', 'c\ud83d'])
   expect(order.indexOf('turn')).toBeLessThan(order.indexOf('c\ud83d'))
@@ -63,7 +63,7 @@ test('the slices of a text are the text, whatever is in it', async () => {
   await fc.assert(
     fc.asyncProperty(texts, fc.integer({ min: 1, max: 5 }), async (text, length) => {
       const slices: string[] = []
-      for await (const slice of slicesInTurns(text, length)) slices.push(slice)
+      for await (const slice of slicesYielding(text, length)) slices.push(slice)
       expect(slices.join('')).toBe(text)
       if (text.isWellFormed()) expect(slices.every((slice) => slice.isWellFormed())).toBe(true)
     }),

@@ -1,28 +1,35 @@
 import { expect, test } from 'vitest'
-import { createDoor } from '../../server/smtp-listener/admission.ts'
+import { createConnectionLimiter } from '../../server/smtp-listener/admission.ts'
 
 function createTestDoor() {
   let now = Date.parse('2026-03-01T09:30:00Z')
-  const door = createDoor({ connectionsPerAddress: 2, connectionsPerMinute: 4 }, { now: () => new Date(now) })
+  const limiter = createConnectionLimiter(
+    { connectionsPerAddress: 2, connectionsPerMinute: 4 },
+    { now: () => new Date(now) },
+  )
   const advance = (ms: number) => {
     now += ms
   }
-  return { door, advance }
+  return { door: limiter, advance }
 }
 
 test('an address has so many connections open at a time', () => {
-  const { door } = createTestDoor()
-  expect([door.enter('192.0.2.1'), door.enter('192.0.2.1'), door.enter('192.0.2.1')]).toEqual([true, true, false])
-  expect(door.enter('192.0.2.2')).toBe(true)
-  door.leave('192.0.2.1')
-  expect(door.enter('192.0.2.1')).toBe(true)
+  const { door: limiter } = createTestDoor()
+  expect([limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1')]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  expect(limiter.enter('192.0.2.2')).toBe(true)
+  limiter.leave('192.0.2.1')
+  expect(limiter.enter('192.0.2.1')).toBe(true)
 })
 
 test('and opens so many in a minute', () => {
-  const { door, advance } = createTestDoor()
+  const { door: limiter, advance } = createTestDoor()
   const visit = () => {
-    const isIn = door.enter('192.0.2.1')
-    if (isIn) door.leave('192.0.2.1')
+    const isIn = limiter.enter('192.0.2.1')
+    if (isIn) limiter.leave('192.0.2.1')
     return isIn
   }
   expect([visit(), visit(), visit(), visit(), visit()]).toEqual([true, true, true, true, false])
@@ -31,7 +38,11 @@ test('and opens so many in a minute', () => {
 })
 
 test('the addresses of one IPv6 network count as one', () => {
-  const { door } = createTestDoor()
-  expect([door.enter('2001:db8::1'), door.enter('2001:db8::2'), door.enter('2001:db8::3')]).toEqual([true, true, false])
-  expect(door.enter('2001:db8:0:1::1')).toBe(true)
+  const { door: limiter } = createTestDoor()
+  expect([limiter.enter('2001:db8::1'), limiter.enter('2001:db8::2'), limiter.enter('2001:db8::3')]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  expect(limiter.enter('2001:db8:0:1::1')).toBe(true)
 })

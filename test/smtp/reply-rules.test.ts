@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Reply, ReplyReader } from '../../server/smtp/reply.ts'
 import { isTooManyRecipients, judgeReply } from '../../server/smtp/reply-rules.ts'
-import type { ReplyStage, Verdict } from '../../server/smtp/reply-table.ts'
+import type { ReplyClass, ReplyStage } from '../../server/smtp/reply-table.ts'
 
-const hard: Verdict = { kind: 'bounced', bounceType: 'hard' }
-const soft: Verdict = { kind: 'bounced', bounceType: 'soft' }
-const later: Verdict = { kind: 'deferred', congested: false }
-const slower: Verdict = { kind: 'deferred', congested: true }
+const hard: ReplyClass = { kind: 'bounced', bounceType: 'hard' }
+const soft: ReplyClass = { kind: 'bounced', bounceType: 'soft' }
+const later: ReplyClass = { kind: 'deferred', congested: false }
+const slower: ReplyClass = { kind: 'deferred', congested: true }
 
 /** A reply from its text, lines apart by `\n`. */
 function replyOf(text: string): Reply {
@@ -17,7 +17,7 @@ function replyOf(text: string): Reply {
 }
 
 /** Replies in the words of the large providers and the common servers. */
-const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict][] = [
+const said: [provider: string, stage: ReplyStage, text: string, verdict: ReplyClass][] = [
   [
     'Gmail',
     'rcpt',
@@ -290,7 +290,7 @@ const said: [provider: string, stage: ReplyStage, text: string, verdict: Verdict
 ]
 
 /** What wins where codes and words say different things, and what codes say by themselves. */
-const ranked: readonly [stage: ReplyStage, text: string, verdict: Verdict][] = [
+const ranked: readonly [stage: ReplyStage, text: string, verdict: ReplyClass][] = [
   // The enhanced code before the words.
   ['rcpt', '550 5.2.2 user unknown', soft],
   ['rcpt', '550 5.7.1 account is disabled by policy', soft],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { LongText } from '../../server/lib/streamed-text.ts'
+import type { StreamedText } from '../../server/lib/streamed-text.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { readAside } from '../../server/stored-messages/read-in-thread.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../../server/stored-messages/service.ts'
@@ -37,7 +37,7 @@ async function compose(): Promise<Buffer> {
   return message as Buffer
 }
 
-async function read(source: string | LongText): Promise<Buffer> {
+async function read(source: string | StreamedText): Promise<Buffer> {
   if (typeof source === 'string') return Buffer.from(source, 'base64')
   let text = ''
   for await (const piece of source.pieces()) text += piece

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { SMTPServer } from 'smtp-server'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
-import type { Fact } from '../../server/email-delivery/outcomes.ts'
+import type { RecipientFact } from '../../server/email-delivery/outcomes.ts'
 import { createSigners } from '../../server/email-delivery/signers.ts'
 import { type MailWorker, startMailWorker } from '../../server/email-delivery/worker.ts'
 import type { Clock } from '../../server/lib/clock.ts'
@@ -86,7 +86,7 @@ export type MailEngine = AsyncDisposable & {
   accountId: string
   domainId: string
   /** What the worker told of recipients, in order. */
-  facts: Fact[]
+  facts: RecipientFact[]
   /** How many recipients were said to be sent to again. */
   readonly resent: number
   /** How many destinations cannot be used at present. */
@@ -149,7 +149,7 @@ export async function startMailEngine(options: MailEngineOptions): Promise<MailE
   const outbox = createOutbox({ clock, wake: () => undefined })
   const key = Buffer.alloc(32, 2)
   const tokens = createMailTokens(key)
-  const facts: Fact[] = []
+  const facts: RecipientFact[] = []
   let resent = 0
   let unusable = 0
   const transports: { close(): Promise<void> }[] = []

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/database/connection.ts'
-import { nextMoment } from '../../server/lib/sequence.ts'
+import { nextSequence } from '../../server/lib/sequence.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { createWebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'
 import { createWebhookReads } from '../../server/webhook-delivery/webhook-reads.ts'
@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 
 /** What an attempt knows that was claimed by now, before a webhook first changes. */
-const asMade = () => ({ version: 1, readAt: nextMoment() })
+const asMade = () => ({ version: 1, readAt: nextSequence() })
 
 const isHearing = (id: string) => engine.webhookChanges.mayBegin(id, asMade(), false)
 

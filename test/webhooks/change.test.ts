@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Webhook } from '../../contract/webhooks.ts'
-import { changeOf } from '../../server/webhooks/change.ts'
+import { webhookChange } from '../../server/webhooks/change.ts'
 
 const enabled: Webhook = {
   id: 'wh_01jqz4x7m8e5v9t2k6r3w0y1ab',
@@ -19,7 +19,7 @@ const failing: Webhook = { ...enabled, status: 'disabled', disabledReason: 'fail
 test('what is given as it is, or not given, is no change', () => {
   const { url, events, description, status } = enabled
   for (const patch of [{}, { url, events: [...events], description, status }]) {
-    expect(changeOf(enabled, patch)).toMatchObject({ changed: false, forgiven: false })
+    expect(webhookChange(enabled, patch)).toMatchObject({ changed: false, forgiven: false })
   }
 })
 
@@ -30,17 +30,20 @@ test.each([
   { description: 'CRM' },
   { status: 'disabled' as const },
 ])('%o is a change', (patch) => {
-  expect(changeOf(enabled, patch)).toMatchObject({ changed: true, after: patch })
+  expect(webhookChange(enabled, patch)).toMatchObject({ changed: true, after: patch })
 })
 
 test('disabling by request is "manual"; asking for it again keeps an older reason', () => {
-  expect(changeOf(enabled, { status: 'disabled' }).after.disabledReason).toBe('manual')
-  expect(changeOf(failing, { status: 'disabled', description: 'CRM' }).after.disabledReason).toBe('failing')
+  expect(webhookChange(enabled, { status: 'disabled' }).after.disabledReason).toBe('manual')
+  expect(webhookChange(failing, { status: 'disabled', description: 'CRM' }).after.disabledReason).toBe('failing')
 })
 
 test('enabling and another URL forgive, nothing else does', () => {
-  expect(changeOf(failing, { status: 'enabled' })).toMatchObject({ forgiven: true, after: { disabledReason: null } })
-  expect(changeOf(enabled, { url: 'https://example.com/others' }).forgiven).toBe(true)
-  expect(changeOf(enabled, { status: 'disabled' }).forgiven).toBe(false)
-  expect(changeOf(enabled, { events: ['contact.deleted'] }).forgiven).toBe(false)
+  expect(webhookChange(failing, { status: 'enabled' })).toMatchObject({
+    forgiven: true,
+    after: { disabledReason: null },
+  })
+  expect(webhookChange(enabled, { url: 'https://example.com/others' }).forgiven).toBe(true)
+  expect(webhookChange(enabled, { status: 'disabled' }).forgiven).toBe(false)
+  expect(webhookChange(enabled, { events: ['contact.deleted'] }).forgiven).toBe(false)
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
-import { answerPage, answerText } from '../static-responses.ts'
+import { sendStaticPage, sendStaticText } from '../static-responses.ts'
 
 /**
  * The page and its files come from this server, and scripts too. A frame has the policy of its page: what
@@ -32,9 +32,9 @@ const notices = {
 export function serveCaptured(app: Express, { capturing }: { capturing: boolean }): string[] {
   const page = read('page.html').replace('{{notice}}', capturing ? notices.capturing : notices.sending)
   const handlers: Record<string, RequestHandler> = {
-    '/captured': answerPage(page, contentSecurityPolicy),
-    '/captured/page.css': answerText('text/css; charset=utf-8', read('page.css')),
-    '/captured/page.js': answerText('text/javascript; charset=utf-8', read('page.js')),
+    '/captured': sendStaticPage(page, contentSecurityPolicy),
+    '/captured/page.css': sendStaticText('text/css; charset=utf-8', read('page.css')),
+    '/captured/page.js': sendStaticText('text/javascript; charset=utf-8', read('page.js')),
   }
   for (const [path, handler] of Object.entries(handlers)) app.get(path, handler)
   return Object.keys(handlers)

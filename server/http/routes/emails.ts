@@ -2,7 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { type AcceptedEmail, type AcceptedEmailBatch, sendEmail } from '../../../contract/emails.ts'
 import { contract } from '../../../contract/index.ts'
 import type { EmailService } from '../../emails/service.ts'
-import { mapInTurns } from '../../lib/yielding.ts'
+import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../endpoint.ts'
@@ -15,7 +15,7 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
       body: await emails.send(handle, scope, body),
     })),
     sendBatch: endpoint(async ({ body, query }, { handle, scope }) => {
-      const items = await mapInTurns(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
+      const items = await mapYielding(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
       const isPermissive = query.mode === 'permissive'
       const results = await emails.sendBatch(handle, scope, { items, isPermissive })
       return { status: 202, body: batchAnswer(results) }

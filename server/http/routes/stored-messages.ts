@@ -1,6 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
-import type { LongText } from '../../lib/streamed-text.ts'
+import type { StreamedText } from '../../lib/streamed-text.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { Endpoint } from '../endpoint.ts'
 
@@ -31,6 +31,6 @@ export function inboundMessageRoutes(messages: InboundMessageService, endpoint: 
 }
 
 /** A long text is written as the text that it is: see `answerInTurns`. */
-function written<T extends { source: string | LongText }>(message: T): T & { source: string } {
+function written<T extends { source: string | StreamedText }>(message: T): T & { source: string } {
   return message as T & { source: string }
 }

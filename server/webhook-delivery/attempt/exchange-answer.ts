@@ -2,15 +2,21 @@ import type { Dispatcher } from 'undici'
 import { statusOf } from './answer-beginning.ts'
 import { BodyReader } from './exchange-body.ts'
 import type { Connection, Connections } from './exchange-connections.ts'
-import { connectionLost, type Failure, failureOf, type Stage, tooManyInterimAnswers } from './exchange-failure.ts'
+import {
+  connectionLost,
+  type ExchangeFailure,
+  failureOf,
+  type Stage,
+  tooManyInterimAnswers,
+} from './exchange-failure.ts'
 
 /** How one request on one connection ended. */
-export type AnswerEnd =
+export type ResponseEnd =
   | { kind: 'answered'; status: number; retryAfter: string | undefined; body: BodyReader }
   | {
       kind: 'failed'
       stage: Stage
-      failure: Failure
+      failure: ExchangeFailure
       /** What had come of an answer: its status, and its body unless its headers are not valid. Null: nothing. */
       partial: { status: number; body: BodyReader | null } | null
       /** The endpoint had closed the kept connection when the request crossed it: not its failure. */
@@ -24,10 +30,10 @@ const crossingMs = 1_000
  * Follows one request on one connection through undici, ends it exactly once, and gives the connection
  * back or drops it.
  */
-export class Answer implements Dispatcher.DispatchHandler {
+export class HttpResponse implements Dispatcher.DispatchHandler {
   readonly #connections: Connections
   readonly #connection: Connection
-  readonly #finish: (end: AnswerEnd) => void
+  readonly #finish: (end: ResponseEnd) => void
   #stage: Stage = 'before-sending'
   #ended = false
   #wasUsed = false
@@ -37,7 +43,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   #retryAfter: string | undefined
   #body: BodyReader | undefined
 
-  constructor(connections: Connections, connection: Connection, finish: (end: AnswerEnd) => void) {
+  constructor(connections: Connections, connection: Connection, finish: (end: ResponseEnd) => void) {
     this.#connections = connections
     this.#connection = connection
     this.#finish = finish
@@ -53,7 +59,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /** Ends the exchange as failed, unless it has ended. */
-  giveUp(failure: Failure): void {
+  giveUp(failure: ExchangeFailure): void {
     this.#fail(failure, false)
   }
 
@@ -116,7 +122,7 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#finish({ kind: 'answered', status: this.#status, retryAfter: this.#retryAfter, body: this.#body })
   }
 
-  #fail(failure: Failure, wasStale: boolean): void {
+  #fail(failure: ExchangeFailure, wasStale: boolean): void {
     if (this.#ended) return
     this.#ended = true
     const partial = this.#partialAnswer()

@@ -21,7 +21,7 @@ export type FailureReason =
 export type Stage = 'before-sending' | 'while-sending' | 'after-sending'
 
 /** Why an exchange failed: a reason for programs, a sentence for the customer. */
-export type Failure = { reason: FailureReason; message: string }
+export type ExchangeFailure = { reason: FailureReason; message: string }
 
 const timeoutAdvice: Record<Stage, string> = {
   'before-sending': 'no connection to the endpoint. Check its DNS and its firewall.',
@@ -30,18 +30,18 @@ const timeoutAdvice: Record<Stage, string> = {
 }
 
 /** The failure of an exchange that took too long. */
-export function timedOut(timeoutMs: number, stage: Stage): Failure {
+export function timedOut(timeoutMs: number, stage: Stage): ExchangeFailure {
   return { reason: 'timed-out', message: `Timed out after ${timeoutMs / 1000} seconds: ${timeoutAdvice[stage]}` }
 }
 
 /** The failure of an exchange that the service itself gave up. */
-export const brokenOff: Failure = {
+export const brokenOff: ExchangeFailure = {
   reason: 'connection-lost',
   message: 'The exchange was broken off before it ended, because the service stopped.',
 }
 
 /** The failure of an exchange with a URL that is none, or not of HTTP: one the API would not have let in. */
-export const invalidUrl: Failure = {
+export const invalidUrl: ExchangeFailure = {
   reason: 'invalid-url',
   message: 'The URL of the webhook cannot be posted to. Set another, such as https://example.com/hooks.',
 }
@@ -53,7 +53,7 @@ const lossByStage: Record<Stage, string> = {
 }
 
 /** The failure of an exchange whose connection the endpoint closed or reset. */
-export function connectionLost(stage: Stage): Failure {
+export function connectionLost(stage: Stage): ExchangeFailure {
   return { reason: 'connection-lost', message: lossByStage[stage] }
 }
 
@@ -98,7 +98,7 @@ const parserFaults: readonly [RegExp, string][] = [
  *
  * @param beginning The first bytes of the answer; empty when none came.
  */
-export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage; beginning: Buffer }): Failure {
+export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage; beginning: Buffer }): ExchangeFailure {
   const error = rootOf(thrown)
   if (error instanceof AddressNotAllowedError) return { reason: 'address-not-allowed', message: error.message }
   if (error instanceof NameNotResolvedError) return { reason: 'name-not-found', message: nameFault(error) }
@@ -145,11 +145,11 @@ export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage;
   }
 }
 
-function tls(why: string): Failure {
+function tls(why: string): ExchangeFailure {
   return { reason: 'tls', message: `No secure connection to the endpoint: ${why}.` }
 }
 
-function invalidAnswer(why: string): Failure {
+function invalidAnswer(why: string): ExchangeFailure {
   return { reason: 'invalid-answer', message: `The endpoint’s answer is not valid HTTP: ${why}.` }
 }
 
@@ -173,7 +173,7 @@ function codeOf(error: unknown): string {
 export const tooManyInterimAnswers = invalidAnswer(`it sent more than ${maxInterimAnswers} interim answers`)
 
 /** undici refuses a 100 as a "bad response", and a 101 as a "bad upgrade". */
-function refusalOf(error: unknown): Failure | null {
+function refusalOf(error: unknown): ExchangeFailure | null {
   if (!(error instanceof Error)) return null
   if (error.message === 'bad response') return tooManyInterimAnswers
   if (error.message !== 'bad upgrade') return null

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { type StartTimer, startSystemTimer } from '../../lib/timer.ts'
 import { type Resolve, resolveWith, resolveWithSystem } from '../../network/name-resolution.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
-import { Answer, type AnswerEnd } from './exchange-answer.ts'
+import { HttpResponse, type ResponseEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
 import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
 import { parseRetryAfter } from './retry-after.ts'
@@ -87,9 +87,9 @@ export function resolverOf({ allowPrivateNetworks }: AddressPolicy): Resolve {
   return allowPrivateNetworks ? resolveWithSystem : resolveWith(new Resolver())
 }
 
-type PostEnd = { end: AnswerEnd; reposted: boolean }
+type PostEnd = { end: ResponseEnd; reposted: boolean }
 
-const notSent: AnswerEnd = {
+const notSent: ResponseEnd = {
   kind: 'failed',
   stage: 'before-sending',
   failure: invalidUrl,
@@ -131,18 +131,18 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const breakOff = () => answer.giveUp(brokenOff)
       const listening = signal === undefined ? undefined : addAbortListener(signal, breakOff)
       let reposted = false
-      const finish = (end: AnswerEnd) => {
+      const finish = (end: ResponseEnd) => {
         stopTimer()
         listening?.[Symbol.dispose]()
         resolve({ end, reposted })
       }
-      let answer = new Answer(connections, connections.take(origin), (end) => {
+      let answer = new HttpResponse(connections, connections.take(origin), (end) => {
         if (end.kind === 'answered' || !end.wasStale) {
           finish(end)
           return
         }
         reposted = true
-        answer = new Answer(connections, connections.open(origin), finish)
+        answer = new HttpResponse(connections, connections.open(origin), finish)
         answer.ask(request)
       })
       answer.ask(request)

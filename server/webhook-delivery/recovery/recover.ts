@@ -1,5 +1,5 @@
 import { type Db, inTransaction, type Trx } from '../../database/connection.ts'
-import type { Place } from '../../outbox/positions.ts'
+import type { PollingPosition } from '../../outbox/positions.ts'
 import type { Queue, TaskData } from '../../queue/queue.ts'
 import { newId } from '../../shared/ids.ts'
 import { findWebhookTarget, type WebhookTarget } from '../webhook-targets.ts'
@@ -116,7 +116,7 @@ function spanOf({ account_id: accountId, since, until, types, last_position }: R
   return { accountId, since: knownSince(since, means), until, types, lastPosition: Number(last_position) }
 }
 
-function placeOf({ at_position, at_id }: RecoveryRow): Place {
+function placeOf({ at_position, at_id }: RecoveryRow): PollingPosition {
   return { position: Number(at_position), id: at_id }
 }
 
@@ -149,7 +149,7 @@ async function recoverPage(
   return webhook.flow
 }
 
-function isSamePlace(a: Place, b: Place): boolean {
+function isSamePlace(a: PollingPosition, b: PollingPosition): boolean {
   return a.position === b.position && a.id === b.id
 }
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { type Mode, modes } from '../../../contract/mode.ts'
 import type { Handle } from '../../database/connection.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { lastPositionBefore, lastUnpositioned, type Place, positionsOf } from '../../outbox/positions.ts'
+import { lastPositionBefore, lastUnpositioned, type PollingPosition, positionsOf } from '../../outbox/positions.ts'
 import { queueNow } from '../../queue/queue.ts'
 import { firstIdAt } from '../../shared/ids.ts'
 import { receives } from '../subscription.ts'
@@ -39,7 +39,7 @@ export function knownSince(since: Date, { clock, retentionMs }: RetentionMeans):
   return new Date(Math.max(since.getTime(), clock.now().getTime() - retentionMs + retentionMargin(retentionMs)))
 }
 
-export type Span = {
+export type TimeRange = {
   accountId: string
   /** As `knownSince` returns it. */
   since: Date
@@ -57,14 +57,14 @@ export type PageOfEvents = {
   /** Those in the span. */
   events: EventInSpan[]
   /** The last event looked at. */
-  place: Place
+  place: PollingPosition
   isLast: boolean
 }
 
 type Row = { id: string; type: string | null; mode: Mode | null; created_at: Date | null; position: number }
 
 /** The next events of a span, those from before there were positions first. Samples are not among them. */
-export async function nextEvents(handle: Handle, span: Span, after: Place): Promise<PageOfEvents> {
+export async function nextEvents(handle: Handle, span: TimeRange, after: PollingPosition): Promise<PageOfEvents> {
   const oldest = after.position === 0 ? await unpositioned(handle, span, after.id) : []
   const last = oldest.at(-1)
   if (oldest.length === pageSize && last !== undefined) {
@@ -82,14 +82,14 @@ export async function nextEvents(handle: Handle, span: Span, after: Place): Prom
   }
 }
 
-function inSpan(rows: readonly Row[], { since, until, types }: Span): EventInSpan[] {
+function inSpan(rows: readonly Row[], { since, until, types }: TimeRange): EventInSpan[] {
   return rows.flatMap(({ id, type, mode, created_at: at }) => {
     if (type === null || mode === null || at === null || at < since || (until !== null && at >= until)) return []
     return types === null || types.includes(type) ? [{ id, type, mode }] : []
   })
 }
 
-async function unpositioned(handle: Handle, { accountId, since }: Span, after: string): Promise<Row[]> {
+async function unpositioned(handle: Handle, { accountId, since }: TimeRange, after: string): Promise<Row[]> {
   const { rows } = await sql<Row>`
     SELECT id, type, mode, created_at, 0 AS position FROM events
     -- In these words only the index by account has the order, whatever the statistics say. And the time in an id is
@@ -107,7 +107,7 @@ async function unpositioned(handle: Handle, { accountId, since }: Span, after: s
 
 const every = modes.map((mode) => ({ mode, types: 'all' as const }))
 
-async function positioned(handle: Handle, { accountId, lastPosition }: Span, after: number): Promise<Row[]> {
+async function positioned(handle: Handle, { accountId, lastPosition }: TimeRange, after: number): Promise<Row[]> {
   const { rows } = await sql<Row>`
     SELECT p.event_id AS id, p.position::float8 AS position, e.type, e.mode, e.created_at
     FROM (${positionsOf(accountId, every, { above: after, below: lastPosition + 1, order: 'asc', limit: pageSize })}) p
@@ -177,10 +177,10 @@ const countedEvents = 2 * pageSize
 export async function countRecoverable(
   handle: Handle,
   webhook: { id: string; events: readonly string[]; mode: Mode },
-  span: Span,
+  span: TimeRange,
 ): Promise<{ count: number; isExact: boolean }> {
   let count = 0
-  let place: Place = { position: 0, id: '' }
+  let place: PollingPosition = { position: 0, id: '' }
   for (let looked = 0; looked < countedEvents; looked += pageSize) {
     const page = await nextEvents(handle, span, place)
     const { undelivered, deliveryIds } = await recoverableOf(handle, webhook, page.events)

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../../database/connection.ts'
 import type { WebhookRecoveriesTable } from '../../database/tables/deliveries.ts'
-import type { Place } from '../../outbox/positions.ts'
+import type { PollingPosition } from '../../outbox/positions.ts'
 import { queueNow } from '../../queue/queue.ts'
 import { newId } from '../../shared/ids.ts'
 
@@ -84,7 +84,7 @@ export async function setLastPosition(
 export async function recordProgress(
   trx: Trx,
   { account_id, id }: RecoveryRow,
-  { place, made, isLast, task }: { place: Place; made: number; isLast: boolean; task: number },
+  { place, made, isLast, task }: { place: PollingPosition; made: number; isLast: boolean; task: number },
 ): Promise<void> {
   await sql`
     UPDATE webhook_recoveries SET

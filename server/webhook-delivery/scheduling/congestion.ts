@@ -5,7 +5,7 @@ import type { RequestEnd } from './scheduler-types.ts'
  * What an exchange says of how much its endpoint can take. A quick 4xx or 5xx beside 429 and 503 is an answer.
  * @param isBusy Whether this process has more to do than it can.
  */
-export function endOf(outcome: ExchangeOutcome, isBusy: boolean): RequestEnd {
+export function signalOf(outcome: ExchangeOutcome, isBusy: boolean): RequestEnd {
   const { durationMs: latencyMs } = outcome
   if (outcome.kind === 'answered') {
     const isRefused = outcome.status === 429 || outcome.status === 503

@@ -111,7 +111,7 @@ export function afterBegin(state: FlowLimit): FlowLimit {
   return { ...state, begun: state.begun + 1 }
 }
 
-export type Answer = {
+export type RoundTrip = {
   /** The number of the request. */
   number: number
   latencyMs: number
@@ -124,7 +124,7 @@ export type Answer = {
 }
 
 /** The endpoint has answered, whatever it said but 429 and 503. */
-export function afterAnswer(state: FlowLimit, answer: Answer): FlowLimit {
+export function afterAnswer(state: FlowLimit, answer: RoundTrip): FlowLimit {
   const { number, latencyMs } = answer
   const heard: FlowLimit = {
     ...state,
@@ -134,7 +134,7 @@ export function afterAnswer(state: FlowLimit, answer: Answer): FlowLimit {
   return afterRound({ ...heard, ...grown(heard, answer) }, answer)
 }
 
-function grown({ phase, limit }: FlowLimit, { counted, max }: Answer): Pick<FlowLimit, 'phase' | 'limit'> {
+function grown({ phase, limit }: FlowLimit, { counted, max }: RoundTrip): Pick<FlowLimit, 'phase' | 'limit'> {
   switch (phase) {
     case 'stalled':
       return { phase: 'slow_start', limit: Math.min(max, 2) }
@@ -146,7 +146,7 @@ function grown({ phase, limit }: FlowLimit, { counted, max }: Answer): Pick<Flow
   }
 }
 
-function afterRound(state: FlowLimit, { number, latencyMs, max, isBusy }: Answer): FlowLimit {
+function afterRound(state: FlowLimit, { number, latencyMs, max, isBusy }: RoundTrip): FlowLimit {
   const round = {
     ...state.round,
     answers: state.round.answers + 1,

@@ -3,7 +3,7 @@ import type { DueDelivery } from '../load.ts'
 import type { Request } from './scheduler-types.ts'
 
 /** A delivery that this process has, until it is settled or handed back. */
-export type Held = {
+export type HeldDelivery = {
   delivery: DueDelivery
   /** Null: it is not written down yet, and its event is leased. */
   claimed: ClaimedDelivery | null
@@ -14,17 +14,17 @@ export type Held = {
 }
 
 /** What this process has and has not begun, by flow. */
-export type Hand = {
-  add(flow: string, held: readonly Held[]): void
+export type DeliveriesInHand = {
+  add(flow: string, held: readonly HeldDelivery[]): void
   /** Takes out the first of a flow. Undefined: there is none. */
-  take(flow: string): Held | undefined
+  take(flow: string): HeldDelivery | undefined
   /** Takes out all that has been here for longer than `ms`; by default everything. */
-  takeOld(ms?: number): Held[]
+  takeOld(ms?: number): HeldDelivery[]
 }
 
-export function createHand(): Hand {
+export function createDeliveriesInHand(): DeliveriesInHand {
   /** Those of a flow that wait begin at `next`. */
-  const lines = new Map<string, { waiting: Held[]; next: number }>()
+  const lines = new Map<string, { waiting: HeldDelivery[]; next: number }>()
 
   return {
     add(flow, held) {

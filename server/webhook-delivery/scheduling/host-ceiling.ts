@@ -10,7 +10,7 @@ import { createRing, type Ring } from './ring.ts'
  * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight that have not been
  * silent for long. `unasked`: it is not, and there are none of these.
  */
-export type Standing = 'answered' | 'unanswered' | 'unasked'
+export type HostState = 'answered' | 'unanswered' | 'unasked'
 
 export type Host<Flow> = {
   /** Requests in flight, and those reserved. */
@@ -18,7 +18,7 @@ export type Host<Flow> = {
   /** Of these, those of flows whose endpoints are not known to answer. */
   unanswered: number
   /** Flows that wait for the ceiling. */
-  waiting: Record<Standing, Ring<Flow>>
+  waiting: Record<HostState, Ring<Flow>>
   flows: number
 }
 
@@ -28,13 +28,13 @@ export function newHost<Flow>(): Host<Flow> {
 }
 
 /** The standing of a flow at its host. `counted`: its requests that are reserved, or in flight and not silent. */
-export function standingOf({ limit, counted }: { limit: FlowLimit; counted: number }): Standing {
+export function standingOf({ limit, counted }: { limit: FlowLimit; counted: number }): HostState {
   if (isAnswered(limit)) return 'answered'
   return counted === 0 ? 'unasked' : 'unanswered'
 }
 
 /** Whether a host has room for one more request of a flow, by the standing of that flow. */
-export type HostCeiling = (host: Pick<Host<unknown>, 'held' | 'unanswered'>, standing: Standing) => boolean
+export type HostCeiling = (host: Pick<Host<unknown>, 'held' | 'unanswered'>, standing: HostState) => boolean
 
 /**
  * All may use `hostMax` requests together. Flows that are not known to answer use half of them; one that is unasked may

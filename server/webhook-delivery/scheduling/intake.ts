@@ -1,15 +1,15 @@
 import type { WebhookFlow } from '../load.ts'
 import type { LeasedEvent } from '../settlement/leased-event.ts'
-import type { Destination, FlowName, Scheduler } from './scheduler-types.ts'
+import type { Admission, FlowName, Scheduler } from './scheduler-types.ts'
 
 /** What one fan-out may give this process in hand. What was reserved and not filled is free again when it is disposed of. */
-export type Intake = Disposable & {
+export type Reservation = Disposable & {
   /** Events that are worth reading. */
   readonly size: number
   /** Only events with higher ids are to be read. */
   readonly after: string
   /** Where the deliveries of an event are best off. With `hand` they all are, and it is reserved for them. */
-  destinationOf(names: readonly FlowName[]): Destination
+  destinationOf(names: readonly FlowName[]): Admission
   /** Takes over the events that were reserved for, once their lease is committed. */
   fill(taken: Taken): void
 }
@@ -23,7 +23,7 @@ export type Taken = {
 /** Has events come into hand: from the fan-out of the same process, and from its own requests. */
 export type Intakes = {
   /** For a batch of the fan-out. Where the last left events for later, it resolves when they may be in hand, or soon. */
-  open(): Promise<Intake>
+  open(): Promise<Reservation>
   /** Whether an event of the account that is appended now is likely to be the next of it. */
   isCaughtUp(accountId: string): boolean
   /** Takes over an event that was leased when it was appended. False: its deliveries are not all best off in hand. */

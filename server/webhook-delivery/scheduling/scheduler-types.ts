@@ -56,7 +56,7 @@ export type WaitReason = 'endpoint_limit' | 'host_limit' | 'account_share' | 'tu
  * `hand`: it is likely to start within a tenth of a second. `later`: it cannot be in hand now, but in a moment, since
  * its endpoint is quick. `queue`: it may take long.
  */
-export type Destination = 'hand' | 'later' | 'queue'
+export type Admission = 'hand' | 'later' | 'queue'
 
 export type FlowView = {
   name: FlowName
@@ -92,7 +92,7 @@ export type Scheduler = {
   /** Whether more of a flow waits in the queue and half of what may be in hand is free: time to claim more. */
   isToRefill(name: FlowName): boolean
   /** Where a delivery is best off that is about to be made: see `Destination`. */
-  destinationOf(name: FlowName): Destination
+  destinationOf(name: FlowName): Admission
   /** So many deliveries of a flow are in hand from now on; a negative number when they are handed back. */
   takeInHand(name: FlowName, count: number): void
   /**

@@ -11,7 +11,7 @@ import {
   newFlowLimit,
   patienceMs,
 } from './flow-limit.ts'
-import { createHostCeiling, type Host, newHost, type Standing, standingOf } from './host-ceiling.ts'
+import { createHostCeiling, type Host, type HostState, newHost, standingOf } from './host-ceiling.ts'
 import { createRing, type Ring } from './ring.ts'
 import type {
   FlowName,
@@ -79,12 +79,12 @@ type Flow = {
   counted: number
   running: number
   /** A standing: it waits for the ceiling of its host, with those of the same. */
-  state: 'no_work' | 'at_limit' | 'ready' | Standing
+  state: 'no_work' | 'at_limit' | 'ready' | HostState
   usedAt: number
 }
 
 /** A request as it is kept here. */
-type Held = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
+type HeldRequest = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
 
 export function createScheduler(settings: SchedulerSettings): Scheduler {
   const { places, alpha, flowMax, hostMax, handMax } = settings
@@ -93,7 +93,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   const flows = new Map<string, Flow>()
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
-  const silences = createDeadlines<Held>()
+  const silences = createDeadlines<HeldRequest>()
   /** What all have in hand, and expect. */
   let inHand = 0
   let latest = 0
@@ -189,7 +189,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     return undefined
   }
 
-  function reserve(flow: Flow): Held {
+  function reserve(flow: Flow): HeldRequest {
     const { account, name } = flow
     const from = flow.inHand > 0 ? 'hand' : 'queue'
     if (from === 'hand') changeInHand(flow, -1)
@@ -209,7 +209,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   }
 
   /** A request is over, or was not made: it counts no more against its flow and its host. */
-  function leaveFlow({ of: flow, state }: Held): void {
+  function leaveFlow({ of: flow, state }: HeldRequest): void {
     changeHeld(flow, -1)
     if (state === 'silent') flow.account.silent -= 1
     else flow.counted -= 1
@@ -219,7 +219,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     placeFlow(flow)
   }
 
-  function learn({ of: flow, number, state }: Held, how: RequestEnd): void {
+  function learn({ of: flow, number, state }: HeldRequest, how: RequestEnd): void {
     if (how.kind === 'congested') {
       setLimit(flow, afterSign(flow.limit, { number, sign: how.sign, max: flowMax }))
       return
@@ -306,9 +306,9 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       }
       return null
     },
-    nameOf: (request) => (request as Held).of.name,
+    nameOf: (request) => (request as HeldRequest).of.name,
     begin(request, now) {
-      const held = request as Held
+      const held = request as HeldRequest
       const { of: flow } = held
       latest = Math.max(latest, now)
       held.state = 'running'
@@ -320,14 +320,14 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       return patience
     },
     end(request, how) {
-      const held = request as Held
+      const held = request as HeldRequest
       if (held.state !== 'running' && held.state !== 'silent') return
       learn(held, how)
       leaveFlow(held)
       held.state = 'settling'
     },
     free(request) {
-      const held = request as Held
+      const held = request as HeldRequest
       if (held.state === 'freed') return
       if (held.state !== 'settling') leaveFlow(held)
       held.state = 'freed'

@@ -4,7 +4,7 @@ import type { Queue } from '../../queue/queue.ts'
 import type { FlowName, Scheduler } from './scheduler-types.ts'
 
 /** Looks through the flows of the queue, and so finds work that other processes have put there. */
-export type Walk = {
+export type FlowScan = {
   /** Has it go on at once, and look at this flow first. */
   wake(flow?: number): void
   /** Milliseconds since it last looked without an error. */
@@ -12,7 +12,7 @@ export type Walk = {
   stop(): Promise<void>
 }
 
-export type WalkOptions = {
+export type FlowScanOptions = {
   queue: Pick<Queue, 'flows'>
   scheduler: Pick<Scheduler, 'offer' | 'view'>
   /** Milliseconds between two looks. Each looks at up to 1,000 flows. */
@@ -29,7 +29,7 @@ const pageSize = 1_000
  * A flow with work is found within `intervalMs` and one more for each 1,000 flows. It is offered one delivery: a claim
  * that finds it asks for more.
  */
-export function startWalk({ queue, scheduler, intervalMs, onError, onFound }: WalkOptions): Walk {
+export function startFlowScan({ queue, scheduler, intervalMs, onError, onFound }: FlowScanOptions): FlowScan {
   /** The last flow that was looked at in this round. Nobody who wakes it begins another: it would come to no end. */
   let walkedTo = firstFlow - 1
   const asked = new Set<number>()

@@ -4,7 +4,7 @@ import type { Db } from '../../database/connection.ts'
 import { startBatches } from '../../lib/batches.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
-import type { Held } from '../scheduling/hand.ts'
+import type { HeldDelivery } from '../scheduling/hand.ts'
 import { finishEvents } from './finish-events.ts'
 import type { LeasedEvent } from './leased-event.ts'
 import type { Settlement } from './settlement.ts'
@@ -30,17 +30,17 @@ const gatheringMs = 25
 
 export type LeasedEvents = {
   /** Takes an event over that is not open here. */
-  take(event: LeasedEvent): Held[]
+  take(event: LeasedEvent): HeldDelivery[]
   /** Whether an event is open here: until what came of it is written. */
   isOpen(eventId: string): boolean
   /** Gives events back that are not taken over: anyone may take them from the outbox. */
   release(eventIds: readonly string[]): void
   /** An attempt is over. False: its delivery is not of an event that is open here. */
-  end(held: Held, settlement: Settlement): boolean
+  end(held: HeldDelivery, settlement: Settlement): boolean
   /** A delivery that is not attempted after all is to wait in the queue. False: as above. */
-  putBack(held: Held): boolean
+  putBack(held: HeldDelivery): boolean
   /** Whether its attempt is over, or it was put back, and that is not written down yet. */
-  hasEnd(held: Held): boolean
+  hasEnd(held: HeldDelivery): boolean
   /** How many deliveries of open events there are, and events without any. */
   size(): number
   /** Milliseconds since it last wrote, or had nothing to write, without an error. */
@@ -58,23 +58,23 @@ export type LeasedEventsOptions = {
   intervalMs: number
   onError: (error: unknown) => void
   /** Told of deliveries that are written down with their attempts. */
-  onSettled: (held: readonly Held[]) => void
+  onSettled: (held: readonly HeldDelivery[]) => void
   /** Told of deliveries that wait in the queue now. */
-  onQueued: (held: readonly Held[]) => void
+  onQueued: (held: readonly HeldDelivery[]) => void
   /** Called for a delivery that ended, or was put back, while it was being written as claimed: it is settled or handed back. */
-  onLate: (held: Held, end: Settlement | 'queued') => void
+  onLate: (held: HeldDelivery, end: Settlement | 'queued') => void
   /** Told when events were given back. */
   onReleased: () => void
 }
 
-type Part = { held: Held; open: Open; end: Settlement | 'queued' | null }
+type Part = { held: HeldDelivery; open: Open; end: Settlement | 'queued' | null }
 type Open = { event: LeasedEvent; parts: Part[]; unended: number; isDue: boolean; looks: number }
 
 export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
   const { db, lease, intervalMs, onError, onSettled, onQueued, onLate, onReleased } = options
   /** By id, the oldest first. */
   const open = new Map<string, Open>()
-  const parts = new Map<Held, Part>()
+  const parts = new Map<HeldDelivery, Part>()
   let timer: NodeJS.Timeout | undefined
   let isStopping = false
 
@@ -125,8 +125,8 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
         deliveries: one.parts.map(({ held }, index) => ({ delivery: held.delivery, end: ends[index] ?? 'claimed' })),
       })),
     )
-    const settled: Held[] = []
-    const queued: Held[] = []
+    const settled: HeldDelivery[] = []
+    const queued: HeldDelivery[] = []
     for (const { one, ends } of written) {
       open.delete(one.event.id)
       for (const [index, { held, end }] of one.parts.entries()) {

@@ -35,9 +35,9 @@ export async function settle(means: SettleMeans, settlements: readonly Settlemen
   if (again.length > 0) await settle(means, again)
 }
 
-type Failure = Settlement & { verdict: Exclude<Verdict, { kind: 'succeeded' }> }
+type FailedAttempt = Settlement & { verdict: Exclude<Verdict, { kind: 'succeeded' }> }
 
-function isFailure(one: Settlement): one is Failure {
+function isFailure(one: Settlement): one is FailedAttempt {
   return one.verdict.kind !== 'succeeded'
 }
 
@@ -45,7 +45,7 @@ function isFailure(one: Settlement): one is Failure {
 async function settleFailures(
   { db, queue }: SettleMeans,
   batch: readonly Settlement[],
-  failures: readonly Failure[],
+  failures: readonly FailedAttempt[],
 ): Promise<void> {
   await inTransaction(db, async (trx) => {
     const webhookStates = await lockAffected(trx, batch)
@@ -66,7 +66,7 @@ async function settleFailures(
   })
 }
 
-async function writeFailures(trx: Trx, queue: Queue, failures: readonly Failure[]): Promise<Settled[]> {
+async function writeFailures(trx: Trx, queue: Queue, failures: readonly FailedAttempt[]): Promise<Settled[]> {
   if (failures.length === 0) return []
   const ids = failures.map(({ delivery }) => delivery.id)
   const answers = failures.map(({ outcome }) => loggedAnswer(outcome))

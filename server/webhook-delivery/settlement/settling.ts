@@ -1,5 +1,5 @@
 import { startBatches } from '../../lib/batches.ts'
-import type { Held } from '../scheduling/hand.ts'
+import type { HeldDelivery } from '../scheduling/hand.ts'
 import { type SettleMeans, settle } from './settle.ts'
 import type { Settlement } from './settlement.ts'
 
@@ -10,28 +10,28 @@ const fullBatch = 250
 const gatheringMs = 10
 
 /** Attempts that were made and wait to be written down. */
-export type Settling = {
-  add(held: Held, settlement: Settlement): void
+export type DeliverySettler = {
+  add(held: HeldDelivery, settlement: Settlement): void
   /** Whether an attempt of it waits to be written down. */
-  holds(held: Held): boolean
+  holds(held: HeldDelivery): boolean
   /** Milliseconds since it last settled, or found nothing to settle, without an error. */
   idleMs(): number
   /** Ends when all is settled, or at the deadline. Milliseconds, monotonic. */
   stop(deadline: number): Promise<void>
 }
 
-export type SettlingOptions = SettleMeans & {
+export type DeliverySettlerOptions = SettleMeans & {
   /** Milliseconds between attempts at settling what could not be settled. */
   intervalMs: number
   /** Told of what is settled. */
-  onSettled: (held: readonly Held[]) => void
+  onSettled: (held: readonly HeldDelivery[]) => void
   onError: (error: unknown) => void
 }
 
 /** Settles attempts in batches. A batch that fails waits here and is settled again. */
-export function startSettling(options: SettlingOptions): Settling {
+export function startDeliverySettler(options: DeliverySettlerOptions): DeliverySettler {
   const { intervalMs, onSettled, onError } = options
-  const batches = startBatches<{ held: Held; settlement: Settlement }>({
+  const batches = startBatches<{ held: HeldDelivery; settlement: Settlement }>({
     size: batchSize,
     full: fullBatch,
     gatheringMs,

@@ -1,4 +1,4 @@
-import { changeCount } from '../../../server/lib/count-map.ts'
+import { addToCount } from '../../../server/lib/count-map.ts'
 import { type Behaviour, type Receiver, startReceiver } from '../../support/receiver.ts'
 
 /** A receiver that counts the requests that are in flight at the same time. */
@@ -13,7 +13,7 @@ export async function startEndpoint(behaviour: Behaviour): Promise<Endpoint> {
   const most = new Map<string, number>()
 
   function change(url: string, by: 1 | -1): void {
-    const count = changeCount(inFlight, url, by)
+    const count = addToCount(inFlight, url, by)
     most.set(url, Math.max(count, most.get(url) ?? 0))
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ExchangeOutcome } from '../../../server/webhook-delivery/attempt/exchange.ts'
 import type { FailureReason } from '../../../server/webhook-delivery/attempt/exchange-failure.ts'
-import { endOf } from '../../../server/webhook-delivery/scheduling/congestion.ts'
+import { signalOf } from '../../../server/webhook-delivery/scheduling/congestion.ts'
 
 const made = { startedAt: new Date(0), durationMs: 7, reposted: false }
 
@@ -23,11 +23,11 @@ const failed = (reason: FailureReason): ExchangeOutcome => ({
 })
 
 test.each([200, 204, 302, 400, 404, 410, 500, 502])('a quick %i is an answer', (status) => {
-  expect(endOf(answered(status), true)).toEqual({ kind: 'answered', latencyMs: 7, isBusy: true })
+  expect(signalOf(answered(status), true)).toEqual({ kind: 'answered', latencyMs: 7, isBusy: true })
 })
 
 test.each([429, 503])('%i asks for less', (status) => {
-  expect(endOf(answered(status), false)).toEqual({ kind: 'congested', sign: 'refused' })
+  expect(signalOf(answered(status), false)).toEqual({ kind: 'congested', sign: 'refused' })
 })
 
 test.each<[FailureReason, unknown]>([
@@ -39,5 +39,5 @@ test.each<[FailureReason, unknown]>([
   ['invalid-answer', { kind: 'answered', latencyMs: 7, isBusy: false }],
   ['invalid-url', { kind: 'answered', latencyMs: 7, isBusy: false }],
 ])('a failure of the kind %s is judged', (reason, end) => {
-  expect(endOf(failed(reason), false)).toEqual(end)
+  expect(signalOf(failed(reason), false)).toEqual(end)
 })

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
-import { createIntakes, type Intake } from '../../../server/webhook-delivery/scheduling/intake.ts'
+import { createIntakes, type Reservation } from '../../../server/webhook-delivery/scheduling/intake.ts'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
 import type { FlowName } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../../../server/webhook-delivery/settlement/leased-event.ts'
@@ -47,7 +47,7 @@ afterEach(() => {
 })
 
 /** Reserves all there is room for. Returns how many. */
-function fill(intake: Intake, name: FlowName): number {
+function fill(intake: Reservation, name: FlowName): number {
   let count = 0
   while (intake.destinationOf([name]) === 'hand') count += 1
   return count

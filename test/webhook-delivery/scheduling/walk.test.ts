@@ -4,7 +4,7 @@ import { firstFlow } from '../../../server/queue/flow-jobs.ts'
 import type { Queue } from '../../../server/queue/queue.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
-import { startWalk, type Walk } from '../../../server/webhook-delivery/scheduling/walk.ts'
+import { type FlowScan, startFlowScan } from '../../../server/webhook-delivery/scheduling/walk.ts'
 import type { TestDatabase } from '../../support/database.ts'
 import { startTestQueue } from '../../support/queue.ts'
 
@@ -28,12 +28,12 @@ async function put(jobs: readonly { flow: number; dueAt: Date | null }[]): Promi
 }
 
 /** Walks until so many looks have ended. Returns the flows that were found to have work, in their order. */
-async function walk(looks: number, afterEach: (walk: Walk) => Promise<void>): Promise<(string | undefined)[]> {
+async function walk(looks: number, afterEach: (walk: FlowScan) => Promise<void>): Promise<(string | undefined)[]> {
   const scheduler = createScheduler(defaultSettings)
   const found: (string | undefined)[] = []
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   let ended = 0
-  const walking = startWalk({
+  const walking = startFlowScan({
     queue,
     scheduler,
     // Only who wakes it has it look.
