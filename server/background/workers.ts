@@ -7,10 +7,10 @@ import type { Clock } from '../lib/clock.ts'
 import type { Loop } from '../lib/loop.ts'
 import { createOutbox, type Outbox } from '../outbox/append.ts'
 import type { Queue } from '../queue/queue.ts'
-import { startAdopting } from '../webhook-delivery/adopt.ts'
 import { cancelRest } from '../webhook-delivery/cancel.ts'
 import { reconcile, takeOverKept } from '../webhook-delivery/reconcile.ts'
 import { continueRecovery, takeOverRecovery } from '../webhook-delivery/recovery/recover.ts'
+import { startAdopting } from '../webhook-delivery/take-over-older-jobs.ts'
 import {
   type DeliveryWorker,
   type DeliveryWorkerOptions,

@@ -1,6 +1,6 @@
 import type { RecipientFact } from '../email-delivery/outcomes.ts'
+import { judgeFailure, replyTextOf } from './classify-report.ts'
 import type { RecipientReport } from './delivery-status.ts'
-import { judgeFailure, replyTextOf } from './judge.ts'
 import type { Notification } from './read.ts'
 
 /** An email that a notification is about. */

@@ -2,7 +2,7 @@ import { type RecipientReport, readDeliveryStatus, readTypedAddress } from './de
 import { type Feedback, readFeedback } from './feedback.ts'
 import { headerOf } from './headers.ts'
 import { allParts, inOrder, type Part, parseMime, textOf } from './mime.ts'
-import { isAutomaticAnswer, isFromDaemon, isFromMailer } from './senders.ts'
+import { isAutomaticAnswer, isFromDaemon, isFromMailer } from './report-author.ts'
 import { isBounce, isQmailText, readBounceText, tellsOfFailure, textOfHtml } from './text-bounce.ts'
 
 /** What a message that came back says. */

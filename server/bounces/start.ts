@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { RecipientFact } from '../email-delivery/outcomes.ts'
-import { recordFacts } from '../email-delivery/record.ts'
+import { recordFacts } from '../email-delivery/record-outcomes.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { listenSmtp, type SmtpListener } from '../smtp-listener/listener.ts'
 import { readTlsFiles } from '../smtp-listener/tls-files.ts'
 import { createInboundMetrics } from './metrics.ts'
 import { isReturnPathHost } from './queries.ts'
 import { createReceiver, keptBytes, type ReceiveOptions } from './receive.ts'
-import { hostOfRole } from './roles.ts'
+import { hostOfRole } from './role-addresses.ts'
 
 export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'> & {
   host: string

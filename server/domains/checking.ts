@@ -5,9 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { isPublicHostName } from '../network/host-name.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { type DnsOptions, openDns } from './dns.ts'
-import type { RecordCheck } from './finding.ts'
 import { lookUp, type RecordChecks, withoutLookUp } from './look-up.ts'
-import { afterCheck, type CheckedBy, checkResultOf, nextKeyCheckAt, type Progress } from './progress.ts'
 import {
   claimDomains,
   claimNextKeys,
@@ -19,7 +17,9 @@ import {
   updateNextKeys,
   withKeys,
 } from './queries.ts'
+import type { RecordCheck } from './record-check.ts'
 import { namesHost, nextRecordsOf, recordsOf, type SendingHost, type WantedRecord } from './records.ts'
+import { afterCheck, type CheckedBy, checkResultOf, nextKeyCheckAt, type Progress } from './verification-state.ts'
 
 export type CheckOptions = {
   sender: SendingHost

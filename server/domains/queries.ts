@@ -5,8 +5,8 @@ import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { DomainKeysTable, DomainsTable } from '../database/tables/domains.ts'
 import type { RecordChecks } from './look-up.ts'
-import type { Progress } from './progress.ts'
 import type { PublishedKeys } from './records.ts'
+import type { Progress } from './verification-state.ts'
 
 /** All but the private keys, which nobody needs here. */
 const columns = [

@@ -23,7 +23,6 @@ import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './keys.t
 import type { RecordChecks } from './look-up.ts'
 import { readDomainName } from './name.ts'
 import { type OwnKeys, readOwnKeys, type SelectedKeys } from './own-keys.ts'
-import { beginning, nextKeyCheckAt } from './progress.ts'
 import {
   countDomains,
   type DomainRow,
@@ -42,6 +41,7 @@ import {
   withKeys,
 } from './queries.ts'
 import { keyRecordsOf, nextRecordsOf, recordsOf, returnPathOf, selectorsOf, type WantedRecord } from './records.ts'
+import { beginning, nextKeyCheckAt } from './verification-state.ts'
 
 /** Use cases around sending domains, which both modes share. Throws DomainErrors; every call is limited to one account. */
 export type DomainService = {

@@ -1,10 +1,10 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
 import type { Unusable } from '../smtp/transport.ts'
-import type { DueEmail, DueRecipient, RecipientKey, Resent } from './begin.ts'
 import { isWaiting } from './email-status.ts'
-import { type EmailDomain, refusalOf, type SendRefusal } from './obstacle.ts'
 import type { RecipientFact } from './outcomes.ts'
 import { isOutOfPatience } from './retry-pauses.ts'
+import { type EmailDomain, refusalOf, type SendRefusal } from './send-refusal.ts'
+import type { DueEmail, DueRecipient, RecipientKey, Resent } from './sending-state.ts'
 import { play } from './simulator.ts'
 
 /** One conversation to be held: these recipients of one email, at one destination. */

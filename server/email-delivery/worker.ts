@@ -6,12 +6,11 @@ import { timeout } from '../lib/timer.ts'
 import { isPersonal } from '../message/compose.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { lockDue, markSending } from './begin.ts'
-import { loadSmallContents } from './contents.ts'
-import { createEmailSender, type Draft, type EmailSenderMeans } from './converse.ts'
-import { refusalOfLinks } from './obstacle.ts'
+import { createDestinationPermits } from './destination-permits.ts'
+import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
+import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './email-settler.ts'
+import { loadSmallContents } from './load-content.ts'
 import type { RecipientFact } from './outcomes.ts'
-import { createDestinationPermits } from './places.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -22,8 +21,9 @@ import {
   type Planned,
   planOf,
 } from './plan.ts'
-import type { RecordMeans } from './record.ts'
-import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './settling.ts'
+import type { RecordMeans } from './record-outcomes.ts'
+import { refusalOfLinks } from './send-refusal.ts'
+import { lockDue, markSending } from './sending-state.ts'
 
 export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
   RecordMeans & {

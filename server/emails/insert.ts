@@ -1,7 +1,7 @@
 import { textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import type { SendingScope } from './judging.ts'
+import type { SendingScope } from './eligibility.ts'
 import { pairsOf } from './metadata.ts'
 import type { NewEmail } from './new-email.ts'
 

@@ -4,7 +4,7 @@ import { isWaiting, statusOfEmail } from '../email-delivery/email-status.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
-import type { Eligibility, SendingScope } from './judging.ts'
+import type { Eligibility, SendingScope } from './eligibility.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
 /** A recipient as it is stored first. */

@@ -3,7 +3,7 @@ import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } fr
 import type { Page } from '../../contract/pagination.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createCoalescing } from '../lib/coalescing.ts'
+import { createCoalescing } from '../lib/request-coalescing.ts'
 import { mapYielding } from '../lib/yielding.ts'
 import { addressKey } from '../message/address.ts'
 import { readAddress } from '../message/mailbox.ts'
@@ -12,8 +12,8 @@ import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
+import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
 import { insertEmails } from './insert.ts'
-import { createEligibility, type EligibilityMeans, type SendingScope } from './judging.ts'
 import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
@@ -32,7 +32,7 @@ import {
 import { faultOfSchedule, type ReadEmail, readEmail } from './read-email.ts'
 import { toEmail, toEmailDetails } from './views.ts'
 
-export type { SendingScope } from './judging.ts'
+export type { SendingScope } from './eligibility.ts'
 
 /** An email of a batch, or why it is none. */
 export type BatchItem = SendEmail | DomainError

@@ -1,6 +1,6 @@
 import type { OutboxEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
-import type { DueDelivery } from '../webhook-delivery/load.ts'
+import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
 import { receives } from '../webhook-delivery/subscription.ts'
 import type { Target } from './targets.ts'

@@ -4,7 +4,7 @@ import type { Handle } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { nextSequence } from '../lib/sequence.ts'
 import { sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
-import type { DueDelivery } from '../webhook-delivery/load.ts'
+import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
 
 /** A webhook that may receive events, with all that an attempt needs. */
 export type Target = {

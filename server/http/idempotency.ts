@@ -10,7 +10,7 @@ import { type Caller, callerOf } from './caller.ts'
 import { tellDeprecated } from './deprecated.ts'
 import type { Endpoint, RouteInput, RouteRequest } from './endpoint.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
-import { createLargeAnswers } from './large-answers.ts'
+import { createLargeAnswers } from './large-responses.ts'
 
 const header = 'idempotency-key'
 const maxKeyLength = 255

@@ -3,9 +3,9 @@ import { fromKysely, type PgBoss } from 'pg-boss'
 import type { Handle, Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../shared/ids.ts'
+import { createTurns } from './fair-queuing.ts'
 import { type JobClaim, openJobs, type QueueDepth, queueTime } from './jobs.ts'
-import { freshRange, priorityOfRetry, rangeOfDueRetries } from './lanes.ts'
-import { createTurns } from './turns.ts'
+import { freshRange, priorityOfRetry, rangeOfDueRetries } from './priority-ranges.ts'
 
 /** An email that this process has claimed, and must finish or put back. */
 export type ClaimedEmail = {

@@ -5,7 +5,7 @@ import { type Db, type Handle, inTransaction, type Trx } from '../database/conne
 import { executePrepared } from '../database/prepared.ts'
 import { idOfUuid, uuidOf } from '../shared/ids.ts'
 import { type JobClaim, queueTime } from './jobs.ts'
-import { freshRange, type PriorityRange, rangeOfDueRetries } from './lanes.ts'
+import { freshRange, type PriorityRange, rangeOfDueRetries } from './priority-ranges.ts'
 
 /*
  * The jobs of deliveries stand in flows: a flow is one URL of one account, and has a number. The priority of a job is

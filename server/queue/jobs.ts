@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Job, PgBoss } from 'pg-boss'
 import type { Handle } from '../database/connection.ts'
 import { uuidOf } from '../shared/ids.ts'
-import type { PriorityRange } from './lanes.ts'
+import type { PriorityRange } from './priority-ranges.ts'
 
 /** Names the claim of a job: one that lapsed and was made again by another worker has another name. */
 export type JobClaim = { id: string; retryCount: number }

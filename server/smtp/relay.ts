@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 import type { Resolve } from '../network/name-resolution.ts'
-import { type DeliverMeans, deliver } from './deliver.ts'
+import { relayPauses } from './backoffs.ts'
 import { outcomeOfSession } from './outcome.ts'
 import type { PoolTarget } from './pool.ts'
 import type { RelayConfig } from './relay-url.ts'
-import { relayPauses } from './rests.ts'
 import type { Route } from './route.ts'
+import { type DeliverMeans, deliver } from './send-to-host.ts'
 import { SessionError } from './session.ts'
 
 export type RelayOptions = {

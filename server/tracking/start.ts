@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { RecipientFact } from '../email-delivery/outcomes.ts'
-import { recordFacts } from '../email-delivery/record.ts'
+import { recordFacts } from '../email-delivery/record-outcomes.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { MailTokens } from '../message/tokens.ts'
 import type { Outbox } from '../outbox/append.ts'

@@ -2,7 +2,7 @@ import type { RecipientFact, Visitor } from '../email-delivery/outcomes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isWebLink } from '../message/links.ts'
 import type { MailTokens, UnsubscribeRef } from '../message/tokens.ts'
-import { type Fetch, isAutomated } from './automated.ts'
+import { type Fetch, isAutomated } from './automated-visits.ts'
 
 /** That somebody looked at an email or followed a link in it. */
 export type Visit = Extract<RecipientFact, { kind: 'opened' | 'clicked' }>

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../database/connection.ts'
 import { startLoop } from '../lib/loop.ts'
-import { isTooSoon } from './automated.ts'
+import { isTooSoon } from './automated-visits.ts'
 import type { Visit } from './tracking.ts'
 
 /** Opens and clicks on their way into the database, off the path of the requests that brought them. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import { type Queue, queueNow, type TaskData } from '../queue/queue.ts'
 import { lockedDeliveries } from './lock-order.ts'
-import { pageOfPending } from './pending.ts'
+import { pageOfPending } from './pending-deliveries.ts'
 import { cancelRecovery } from './recovery/recovery-queries.ts'
 
 /** Deliveries canceled in one transaction. */

@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db, Handle } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
-import { createCoalescing } from '../lib/coalescing.ts'
+import { createCoalescing } from '../lib/request-coalescing.ts'
 import { nextSequence } from '../lib/sequence.ts'
 import { unlessAborted } from '../lib/unless-aborted.ts'
 import { sealedSecretColumns } from './attempt/keyring.ts'
-import type { DueDelivery } from './load.ts'
+import type { DueDelivery } from './load-deliveries.ts'
 
 type Webhook = DueDelivery['webhook']
 

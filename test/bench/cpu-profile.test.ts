@@ -6,7 +6,11 @@ describe('a function belongs to', () => {
     ['its package', 'file:///app/node_modules/pg/lib/client.js', 'pg'],
     ['its package with a scope', 'file:///app/node_modules/@ts-rest/core/index.js', '@ts-rest/core'],
     ['the innermost package', 'file:///app/node_modules/a/node_modules/b/b.js', 'b'],
-    ['a room of the service', 'file:///app/server/webhook-delivery/settlement/settle.ts', 'server/webhook-delivery/'],
+    [
+      'a room of the service',
+      'file:///app/server/webhook-delivery/settlement/settle-attempts.ts',
+      'server/webhook-delivery/',
+    ],
     ['the service', 'file:///app/server/app.ts', 'server/'],
     ['Node', 'node:net', 'node'],
   ])('%s', (_, url, expected) => {

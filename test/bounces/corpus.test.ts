@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { judgeFailure } from '../../server/bounces/judge.ts'
+import { judgeFailure } from '../../server/bounces/classify-report.ts'
 import { type Notification, readNotification } from '../../server/bounces/read.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgeFailure, replyTextOf } from '../../server/bounces/judge.ts'
+import { judgeFailure, replyTextOf } from '../../server/bounces/classify-report.ts'
 import { factsOf } from '../../server/bounces/outcomes.ts'
 import type { Notification } from '../../server/bounces/read.ts'
 

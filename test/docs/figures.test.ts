@@ -13,12 +13,18 @@ import { maxInboundBytes } from '../../server/bounces/start.ts'
 import { readConfig } from '../../server/config/config.ts'
 import { settingsTable } from '../../server/config/settings.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
-import { dailyMs, firstPauseMs, longestPauseMs, missesUntilFailed, patienceMs } from '../../server/domains/progress.ts'
+import {
+  dailyMs,
+  firstPauseMs,
+  longestPauseMs,
+  missesUntilFailed,
+  patienceMs,
+} from '../../server/domains/verification-state.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-limits.ts'
 import { maxCapturedBytes } from '../../server/stored-messages/capture.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
-import { minReadingMs } from '../../server/tracking/automated.ts'
+import { minReadingMs } from '../../server/tracking/automated-visits.ts'
 import {
   failingLimitMs,
   maxRetryDelaySeconds,

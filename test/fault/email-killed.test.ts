@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { priorityOfRetry } from '../../server/queue/lanes.ts'
+import { priorityOfRetry } from '../../server/queue/priority-ranges.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import type { SmtpStage } from '../support/scripted-smtp-session.ts'

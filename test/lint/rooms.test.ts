@@ -51,7 +51,12 @@ const cases: Imports[] = [
   {
     file: 'server/webhook-delivery/scheduling/thing.ts',
     refused: ['server/fan-out/worker.ts', 'server/webhooks/service.ts', 'server/deliveries/queries.ts', 'pg-boss'],
-    allowed: ['server/outbox/append.ts', 'server/queue/queue.ts', 'server/webhook-delivery/load.ts', 'undici'],
+    allowed: [
+      'server/outbox/append.ts',
+      'server/queue/queue.ts',
+      'server/webhook-delivery/load-deliveries.ts',
+      'undici',
+    ],
   },
   {
     file: 'server/email-delivery/thing.ts',

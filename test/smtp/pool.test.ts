@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { allowedConnections, slowedPace } from '../../server/smtp/pace.ts'
+import { allowedConnections, slowedPace } from '../../server/smtp/host-connection-limit.ts'
 import type { TransportConfig } from '../../server/smtp/transports.ts'
 import { createTestTime } from '../support/clock.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../server/webhook-delivery/attempt/verdict.ts'
 import { claimDue } from '../../server/webhook-delivery/scheduling/claim.ts'
-import { settle } from '../../server/webhook-delivery/settlement/settle.ts'
+import { settle } from '../../server/webhook-delivery/settlement/settle-attempts.ts'
 import { startEngine } from '../support/engine.ts'
 import { dueFlows } from '../support/flows.ts'
 

@@ -1,5 +1,5 @@
 import { type Attributes, type Span, type Tracer, unrecorded } from '../../observability/tracing/tracer.ts'
-import type { DueDelivery } from '../load.ts'
+import type { DueDelivery } from '../load-deliveries.ts'
 import { type ExchangeOutcome, loggedAnswer } from './exchange.ts'
 import { faultOf } from './verdict.ts'
 

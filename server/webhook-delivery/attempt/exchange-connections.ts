@@ -2,7 +2,7 @@ import { type LookupFunction, Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { buildConnector, Client, type Dispatcher } from 'undici'
 import { type AddressPolicy, assertTargetAllowed } from './address-guard.ts'
-import { AnswerBeginning, watchReads } from './answer-beginning.ts'
+import { AnswerBeginning, watchReads } from './response-start.ts'
 
 export type ConnectionsOptions = {
   policy: AddressPolicy

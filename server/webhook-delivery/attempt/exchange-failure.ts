@@ -1,6 +1,6 @@
 import { errors } from 'undici'
 import { AddressNotAllowedError, NameNotResolvedError } from './address-guard.ts'
-import { lengthFaultOf, maxInterimAnswers } from './answer-beginning.ts'
+import { lengthFaultOf, maxInterimAnswers } from './response-start.ts'
 
 export type FailureReason =
   | 'invalid-url'

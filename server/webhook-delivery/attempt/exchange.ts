@@ -5,9 +5,9 @@ import type { Clock } from '../../lib/clock.ts'
 import { type StartTimer, startSystemTimer } from '../../lib/timer.ts'
 import { type Resolve, resolveWith, resolveWithSystem } from '../../network/name-resolution.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
-import { HttpResponse, type ResponseEnd } from './exchange-answer.ts'
 import { Connections } from './exchange-connections.ts'
 import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from './exchange-failure.ts'
+import { HttpResponse, type ResponseEnd } from './exchange-response.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
 /** One HTTP exchange with a customer's endpoint. */

@@ -1,7 +1,7 @@
 import type { Db } from '../../database/connection.ts'
 import { startLoop } from '../../lib/loop.ts'
 import type { Queue } from '../../queue/queue.ts'
-import type { Claim } from '../load.ts'
+import type { Claim } from '../load-deliveries.ts'
 import { claimDue } from './claim.ts'
 import { flowName } from './intake.ts'
 import type { FlowName, Request, Scheduler } from './scheduler-types.ts'

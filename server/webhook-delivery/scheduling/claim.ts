@@ -2,7 +2,7 @@ import { type Db, inTransaction } from '../../database/connection.ts'
 import type { FlowClaim, Wanted } from '../../queue/flow-jobs.ts'
 import type { ClaimedDelivery, Queue } from '../../queue/queue.ts'
 import { cancelDeliveries } from '../cancel.ts'
-import { type Claim, loadDue } from '../load.ts'
+import { type Claim, loadDue } from '../load-deliveries.ts'
 import { handBack } from './hand-back.ts'
 
 export type Claimed = {

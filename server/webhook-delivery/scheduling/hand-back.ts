@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../database/connection.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
-import type { Claim } from '../load.ts'
+import type { Claim } from '../load-deliveries.ts'
 import { lockedDeliveries } from '../lock-order.ts'
 
 /** Deliveries handed back by one statement. */

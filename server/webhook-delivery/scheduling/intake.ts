@@ -1,4 +1,4 @@
-import type { WebhookFlow } from '../load.ts'
+import type { WebhookFlow } from '../load-deliveries.ts'
 import type { LeasedEvent } from '../settlement/leased-event.ts'
 import type { Admission, FlowName, Scheduler } from './scheduler-types.ts'
 

@@ -1,5 +1,5 @@
+import type { Threshold } from './dynamic-threshold.ts'
 import type { CongestionSign, FlowLimit } from './flow-limit.ts'
-import type { Threshold } from './threshold.ts'
 
 export type SchedulerSettings = Threshold & {
   /** Requests of a flow that count against its limit, at most. At least 1. */

@@ -1,5 +1,6 @@
-import { createAccountTurns, type TurnAccount } from './account-turns.ts'
 import { createDeadlines } from './deadlines.ts'
+import { createAccountTurns, type TurnAccount } from './deficit-round-robin.ts'
+import { mayHoldMore, roomFor } from './dynamic-threshold.ts'
 import {
   afterAnswer,
   afterBegin,
@@ -23,7 +24,6 @@ import type {
   SchedulerSettings,
   WaitReason,
 } from './scheduler-types.ts'
-import { mayHoldMore, roomFor } from './threshold.ts'
 
 /*
  * Which flow starts a request next. No I/O, no clock and no timers: whoever owns a scheduler tells it what happens

@@ -1,4 +1,4 @@
-import type { DueDelivery } from '../load.ts'
+import type { DueDelivery } from '../load-deliveries.ts'
 
 /**
  * An event of the outbox that is leased to this process, with the deliveries that are to be made of it. They are written

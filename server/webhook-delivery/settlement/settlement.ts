@@ -1,6 +1,6 @@
 import type { ExchangeOutcome } from '../attempt/exchange.ts'
 import type { Verdict } from '../attempt/verdict.ts'
-import type { DueDelivery } from '../load.ts'
+import type { DueDelivery } from '../load-deliveries.ts'
 
 /** An attempt that was made and is not yet written down. */
 export type Settlement = { delivery: DueDelivery; outcome: ExchangeOutcome; verdict: Verdict }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
-import { priorityOfRetry, priorityOfTurn, secondOf } from '../../../server/queue/lanes.ts'
+import { priorityOfRetry, priorityOfTurn, secondOf } from '../../../server/queue/priority-ranges.ts'
 import { newId, uuidOf } from '../../../server/shared/ids.ts'
 
 /** The last commit whose deliveries wait in lanes. */

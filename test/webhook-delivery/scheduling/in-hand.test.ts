@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { roomFor } from '../../../server/webhook-delivery/scheduling/dynamic-threshold.ts'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
 import type {
@@ -8,7 +9,6 @@ import type {
   RequestEnd,
   Scheduler,
 } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
-import { roomFor } from '../../../server/webhook-delivery/scheduling/threshold.ts'
 
 /*
  * What a process takes in hand: deliveries that wait here, and not in the queue, because they are likely to start

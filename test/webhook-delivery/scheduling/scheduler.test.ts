@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { quantum } from '../../../server/webhook-delivery/scheduling/account-turns.ts'
+import { quantum } from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
 import {
   afterAnswer,
   afterBegin,

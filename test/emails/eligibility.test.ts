@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
-import { createEligibility } from '../../server/emails/judging.ts'
+import { createEligibility } from '../../server/emails/eligibility.ts'
 import { readEmail } from '../../server/emails/read-email.ts'
 import { createEmailWorld, type EmailWorld, good } from './world.ts'
 

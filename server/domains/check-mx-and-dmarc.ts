@@ -1,5 +1,5 @@
 import type { MxRecord } from './dns.ts'
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
 /** What the mail exchangers of the return path are worth where `wanted` is to be the one that is asked first. */
 export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordCheck {

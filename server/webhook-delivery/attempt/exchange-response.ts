@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici'
-import { statusOf } from './answer-beginning.ts'
 import { BodyReader } from './exchange-body.ts'
 import type { Connection, Connections } from './exchange-connections.ts'
 import {
@@ -9,6 +8,7 @@ import {
   type Stage,
   tooManyInterimAnswers,
 } from './exchange-failure.ts'
+import { statusOf } from './response-start.ts'
 
 /** How one request on one connection ended. */
 export type ResponseEnd =

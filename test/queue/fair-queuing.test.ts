@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { freshRange, priorityOfTurn, secondOf } from '../../server/queue/lanes.ts'
-import { createTurns, turnsPerSecond } from '../../server/queue/turns.ts'
+import { createTurns, turnsPerSecond } from '../../server/queue/fair-queuing.ts'
+import { freshRange, priorityOfTurn, secondOf } from '../../server/queue/priority-ranges.ts'
 
 const now = new Date('2026-03-01T09:30:00.000Z')
 

@@ -1,5 +1,5 @@
 import type { ClaimedDelivery } from '../../queue/queue.ts'
-import type { DueDelivery } from '../load.ts'
+import type { DueDelivery } from '../load-deliveries.ts'
 import type { Request } from './scheduler-types.ts'
 
 /** A delivery that this process has, until it is settled or handed back. */

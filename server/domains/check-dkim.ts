@@ -1,4 +1,4 @@
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
 /** What DNS software cuts a text to that was not given as several strings: RFC 1035 §3.3. */
 const maxString = 255

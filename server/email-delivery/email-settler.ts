@@ -3,10 +3,10 @@ import { startBatches } from '../lib/batches.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ClaimedEmail, FinishedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { revertSending, revertWaiting, type StartedRecipient } from './begin.ts'
-import type { RecipientsForLater } from './converse.ts'
+import type { RecipientsForLater } from './email-sender.ts'
 import type { RecipientFact } from './outcomes.ts'
-import { type RecordMeans, type Remainder, recordFacts } from './record.ts'
+import { type RecordMeans, type Remainder, recordFacts } from './record-outcomes.ts'
+import { revertSending, revertWaiting, type StartedRecipient } from './sending-state.ts'
 
 /** What came of a part of a claimed email. */
 export type Sent = {

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import express, { type Response } from 'express'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { streamLongTexts } from '../../server/http/long-answers.ts'
 import { listen } from '../../server/http/server.ts'
+import { streamLongTexts } from '../../server/http/streamed-json.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 
 /** Serves `served.body` at `/`, and something small at `/small`. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ExchangeOutcome } from '../../../server/webhook-delivery/attempt/exchange.ts'
 import type { FailureReason } from '../../../server/webhook-delivery/attempt/exchange-failure.ts'
-import { signalOf } from '../../../server/webhook-delivery/scheduling/congestion.ts'
+import { signalOf } from '../../../server/webhook-delivery/scheduling/congestion-signal.ts'
 
 const made = { startedAt: new Date(0), durationMs: 7, reposted: false }
 

@@ -1,5 +1,5 @@
+import { mayHoldMore, type Threshold } from './dynamic-threshold.ts'
 import { createRing, type Ring } from './ring.ts'
-import { mayHoldMore, type Threshold } from './threshold.ts'
 
 /** What is known of an account here. */
 export type TurnAccount = {

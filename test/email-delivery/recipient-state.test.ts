@@ -4,7 +4,7 @@ import { eventType } from '../../contract/event-types.ts'
 import { simulatorDomain } from '../../contract/simulator.ts'
 import { isWaiting } from '../../server/email-delivery/email-status.ts'
 import type { RecipientFact } from '../../server/email-delivery/outcomes.ts'
-import { type RecipientState, transition } from '../../server/email-delivery/transition.ts'
+import { type RecipientState, transition } from '../../server/email-delivery/recipient-state.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { begunRecipient } from '../support/emails.ts'
 

@@ -9,7 +9,7 @@ import type {
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
-import { type EmailDomain, suppressionReason } from './obstacle.ts'
+import { type EmailDomain, suppressionReason } from './send-refusal.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {

@@ -1,4 +1,4 @@
-import { priorityOfTurn, secondOf } from './lanes.ts'
+import { priorityOfTurn, secondOf } from './priority-ranges.ts'
 
 /**
  * Whose turn it is. Each account has so many turns in a second; what comes beyond them takes the turns of the seconds to

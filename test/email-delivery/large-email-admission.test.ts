@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLargeEmailAdmission, type LargeEmailLimits } from '../../server/email-delivery/large-room.ts'
+import { createLargeEmailAdmission, type LargeEmailLimits } from '../../server/email-delivery/large-email-admission.ts'
 
 const never = new AbortController().signal
 const roomy: LargeEmailLimits = { bytes: 100, emails: 10, perDestination: 10, waiting: 10 }

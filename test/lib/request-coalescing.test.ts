@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCoalescing } from '../../server/lib/coalescing.ts'
+import { createCoalescing } from '../../server/lib/request-coalescing.ts'
 
 class OfOne extends Error {}
 

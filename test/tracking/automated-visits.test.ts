@@ -6,7 +6,7 @@ import {
   isTooSoon,
   minReadingMs,
   scannerNetworks,
-} from '../../server/tracking/automated.ts'
+} from '../../server/tracking/automated-visits.ts'
 
 const chrome =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36'

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { createLargeAnswers, type LargeResponses } from '../../server/http/large-answers.ts'
+import { createLargeAnswers, type LargeResponses } from '../../server/http/large-responses.ts'
 
 /** What of an answer matters here: whether and when it is closed. */
 class Answer extends EventEmitter {

@@ -12,7 +12,7 @@ import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
 import type { RecipientFact } from './outcomes.ts'
-import { type RecipientState, type TimelineEntry, transition } from './transition.ts'
+import { type RecipientState, type TimelineEntry, transition } from './recipient-state.ts'
 
 export type RecordMeans = {
   outbox: Outbox

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { afterCheck, beginning, type CheckResult, checkResultOf, type Progress } from '../../server/domains/progress.ts'
 import { recordsOf } from '../../server/domains/records.ts'
+import {
+  afterCheck,
+  beginning,
+  type CheckResult,
+  checkResultOf,
+  type Progress,
+} from '../../server/domains/verification-state.ts'
 import { sender } from './world.ts'
 
 const start = new Date('2026-03-01T09:30:00.000Z')

@@ -4,8 +4,8 @@ import {
   createAccountTurns,
   quantum,
   type TurnAccount,
-} from '../../../server/webhook-delivery/scheduling/account-turns.ts'
-import { mayHoldMore, roomFor } from '../../../server/webhook-delivery/scheduling/threshold.ts'
+} from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
+import { mayHoldMore, roomFor } from '../../../server/webhook-delivery/scheduling/dynamic-threshold.ts'
 
 const threshold = fc.record({ places: fc.integer({ min: 1, max: 300 }), alpha: fc.integer({ min: 1, max: 8 }) })
 

@@ -1,6 +1,6 @@
 import { startBatches } from '../../lib/batches.ts'
-import type { HeldDelivery } from '../scheduling/hand.ts'
-import { type SettleMeans, settle } from './settle.ts'
+import type { HeldDelivery } from '../scheduling/deliveries-in-hand.ts'
+import { type SettleMeans, settle } from './settle-attempts.ts'
 import type { Settlement } from './settlement.ts'
 
 /** Attempts settled at once at most. */

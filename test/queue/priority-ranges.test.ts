@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { freshRange, priorityOfRetry, priorityOfTurn, rangeOfDueRetries, secondOf } from '../../server/queue/lanes.ts'
+import {
+  freshRange,
+  priorityOfRetry,
+  priorityOfTurn,
+  rangeOfDueRetries,
+  secondOf,
+} from '../../server/queue/priority-ranges.ts'
 
 const times = fc.date({ min: new Date('2025-01-02'), max: new Date('2055-01-01'), noInvalidDate: true })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { dataOf } from '../../server/smtp/data.ts'
+import { dataOf } from '../../server/smtp/dot-stuffing.ts'
 
 test.each([
   ['Hello\r\n', 'Hello\r\n.\r\n'],

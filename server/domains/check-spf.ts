@@ -1,4 +1,4 @@
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './finding.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
 /**
  * What the texts at the return path are worth where `wanted` is the SPF record to be there. Others may be

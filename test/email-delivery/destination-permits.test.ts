@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDestinationPermits } from '../../server/email-delivery/places.ts'
+import { createDestinationPermits } from '../../server/email-delivery/destination-permits.ts'
 
 /** A transport with so much room, of which so much is at any one destination. */
 function places(room: number, roomFor = room) {
