@@ -16,7 +16,7 @@ import { faultOfLinksIn, warnAtStart } from './email-delivery/start-warnings.ts'
 import type { MailWorker } from './email-delivery/worker.ts'
 import { createLoneEvents } from './fan-out/lone-events.ts'
 import { type FoundationOptions, startFoundation } from './foundation.ts'
-import { deleteExpiredIdempotencyKeys } from './http/idempotency-keys.ts'
+import { deleteExpired } from './http/retention.ts'
 import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens } from './message/tokens.ts'
@@ -125,7 +125,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         db: workerDb,
         logger,
         checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
-        deleteExpiredAnswers: () => deleteExpiredIdempotencyKeys({ db: workerDb, clock }),
+        deleteExpiredOfHttp: () => deleteExpired({ db: workerDb, clock }),
       })
     : null
   if (workers !== null) starting.defer(() => workers.stop(0))

@@ -2,8 +2,10 @@ import { sql } from 'kysely'
 import { type Db, inTransaction } from '../database/connection.ts'
 import { deleteOldEmails } from '../email-delivery/retention.ts'
 import type { Clock } from '../lib/clock.ts'
-import { queueNow } from '../queue/queue.ts'
 import { firstIdAt } from '../shared/ids.ts'
+import { deleteOldMessages } from '../stored-messages/retention.ts'
+import { deleteOldRecoveries } from '../webhook-delivery/recovery/recovery-queries.ts'
+import { deleteOldStatistics } from '../webhook-delivery/statistics-retention.ts'
 
 /*
  * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
@@ -26,15 +28,6 @@ const lookBackMs = 3_600_000
  * each time, since what was deleted is walked over again until a vacuum has been there.
  */
 const thoroughEveryMs = 3_600_000
-/** Counted requests are of no use once their window is over. */
-const windowAgeMs = 3_600_000
-/** What processes said of flows counts for a minute at most. */
-const stateAgeMs = 60_000
-/** What came of attempts is told of the last hour. */
-const outcomeAgeMs = 7_200_000
-/** The rest is deleted the next time. */
-const oldOutcomesAtOnce = 50_000
-
 export type Expired = { events: number; deliveries: number; emails: number }
 
 export type RetentionOptions = {
@@ -61,37 +54,12 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     const deliveries = await deleteDeliveries(db, { since, until })
     const events = await deleteEvents(db, { since, until })
     const emails = await deleteOldEmails(db, { since, until })
-    await db
-      .deleteFrom('rate_limit_windows')
-      .where('window_start', '<', new Date(now - windowAgeMs))
-      .execute()
+    await deleteOldMessages(db, until)
     await deleteOldStatistics(db)
-    await db
-      .deleteFrom('webhook_recoveries')
-      .where('status', '<>', 'running')
-      .where('completed_at', '<', until)
-      .execute()
+    await deleteOldRecoveries(db, until)
     if (isThorough) thoroughAt = now
     return { events, deliveries, emails }
   }
-}
-
-/** Deletes what is of no use any more, by the time of the database, as it was written. What is being written stays. */
-async function deleteOldStatistics(db: Db): Promise<void> {
-  await sql`
-    DELETE FROM flow_states WHERE (flow, process) IN (
-      SELECT flow, process FROM flow_states
-      WHERE updated_at < ${queueNow} - make_interval(secs => ${stateAgeMs / 1_000})
-      FOR UPDATE SKIP LOCKED
-    )
-  `.execute(db)
-  await sql`
-    DELETE FROM webhook_outcomes WHERE (webhook_id, bucket) IN (
-      SELECT webhook_id, bucket FROM webhook_outcomes
-      WHERE bucket < ${queueNow} - make_interval(secs => ${outcomeAgeMs / 1_000})
-      ORDER BY bucket LIMIT ${oldOutcomesAtOnce} FOR UPDATE SKIP LOCKED
-    )
-  `.execute(db)
 }
 
 /** When the rows were made that are looked at. */

@@ -41,7 +41,7 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   /** Looks up the records of domains that are due, until `signal` ends it. */
   checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
   /** Deletes what the HTTP room keeps for a time. */
-  deleteExpiredAnswers: () => Promise<unknown>
+  deleteExpiredOfHttp: () => Promise<unknown>
 }
 
 const everyMinute = '* * * * *'
@@ -88,7 +88,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const deleteExpired = createRetention(options)
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired()
-    await options.deleteExpiredAnswers()
+    await options.deleteExpiredOfHttp()
     if (expired.events + expired.deliveries + expired.emails > 0)
       logger.info(expired, 'deleted what is past its retention')
   })

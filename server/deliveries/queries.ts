@@ -5,6 +5,9 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { queueNow } from '../queue/queue.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
+import type { ExchangeOutcome } from '../webhook-delivery/attempt/exchange.ts'
+import { retryDelaysSeconds } from '../webhook-delivery/attempt/retry-schedule.ts'
 
 export const deliveryColumns = [
   'id',
@@ -100,4 +103,70 @@ export async function makeDue(
     RETURNING ${sql.join(deliveryColumns.map((column) => sql.ref(column)))}, ${isSample} AS sample, ${modeOfEvent} AS mode
   `.execute(trx)
   return rows[0] as DeliveryRow
+}
+
+export type SampleDelivery = {
+  scope: Scope
+  webhookId: string
+  event: { id: string; type: string; body: string; traceparent: string | null; createdAt: Date }
+  delivery: { id: string; succeeded: boolean; completedAt: Date }
+  attempt: {
+    outcome: Pick<ExchangeOutcome, 'startedAt' | 'durationMs' | 'reposted'>
+    /** Null: there was none. */
+    response: { status: number; body: string | null } | null
+    /** Why the attempt failed; null: it succeeded. */
+    fault: string | null
+  }
+}
+
+/** Writes down a sample that was sent: its event, its delivery and its only attempt. */
+export async function insertSample(
+  trx: Trx,
+  { scope, webhookId, event, delivery, attempt }: SampleDelivery,
+): Promise<void> {
+  await trx
+    .insertInto('events')
+    .values({
+      id: event.id,
+      account_id: scope.accountId,
+      mode: scope.mode,
+      type: event.type,
+      body: event.body,
+      sample: true,
+      created_at: event.createdAt,
+      traceparent: event.traceparent,
+    })
+    .execute()
+  await trx
+    .insertInto('deliveries')
+    .values({
+      id: delivery.id,
+      account_id: scope.accountId,
+      webhook_id: webhookId,
+      event_id: event.id,
+      event_type: event.type,
+      status: delivery.succeeded ? 'succeeded' : 'failed',
+      attempt_count: 1,
+      schedule_position: retryDelaysSeconds.length + 1,
+      created_at: event.createdAt,
+      completed_at: delivery.completedAt,
+      next_attempt_at: null,
+      // It waits for nothing.
+      queued_at: event.createdAt,
+      claimed_at: event.createdAt,
+    })
+    .execute()
+  await trx
+    .insertInto('attempts')
+    .values({
+      delivery_id: delivery.id,
+      number: 1,
+      started_at: attempt.outcome.startedAt,
+      duration_ms: Math.round(attempt.outcome.durationMs),
+      response_status: attempt.response?.status ?? null,
+      response_body: attempt.response?.body ?? null,
+      error: attempt.fault,
+      reposted: attempt.outcome.reposted,
+    })
+    .execute()
 }

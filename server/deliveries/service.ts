@@ -41,7 +41,15 @@ import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.
 import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { findWebhookTarget, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'
 import { readHealth } from './health-reads.ts'
-import { type AttemptRow, type DeliveryRow, findDelivery, listAttempts, listDeliveries, makeDue } from './queries.ts'
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  findDelivery,
+  insertSample,
+  listAttempts,
+  listDeliveries,
+  makeDue,
+} from './queries.ts'
 import { findWaitingDelivery, waitOf } from './waiting.ts'
 
 /** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
@@ -218,51 +226,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       await inTransaction(handle, async (trx) => {
         // The webhook first, as everywhere: a settlement locks it before it writes deliveries.
         if (fault === null) await endRunOfFailures(trx, { webhookId, url: webhook.url })
-        await trx
-          .insertInto('events')
-          .values({
-            id: eventId,
-            account_id: scope.accountId,
-            mode: scope.mode,
-            type,
-            body,
-            sample: true,
-            created_at: now,
-            traceparent,
-          })
-          .execute()
-        await trx
-          .insertInto('deliveries')
-          .values({
-            id: deliveryId,
-            account_id: scope.accountId,
-            webhook_id: webhookId,
-            event_id: eventId,
-            event_type: type,
-            status: fault === null ? 'succeeded' : 'failed',
-            attempt_count: 1,
-            schedule_position: retryDelaysSeconds.length + 1,
-            created_at: now,
-            completed_at: clock.now(),
-            next_attempt_at: null,
-            // It waits for nothing.
-            queued_at: now,
-            claimed_at: now,
-          })
-          .execute()
-        await trx
-          .insertInto('attempts')
-          .values({
-            delivery_id: deliveryId,
-            number: 1,
-            started_at: outcome.startedAt,
-            duration_ms: Math.round(outcome.durationMs),
-            response_status: answer?.status ?? null,
-            response_body: answer?.body ?? null,
-            error: fault,
-            reposted: outcome.reposted,
-          })
-          .execute()
+        await insertSample(trx, {
+          scope,
+          webhookId,
+          event: { id: eventId, type, body, traceparent, createdAt: now },
+          delivery: { id: deliveryId, succeeded: fault === null, completedAt: clock.now() },
+          attempt: { outcome, response: answer, fault },
+        })
       })
       return fault === null ? { success: true, responseTime: outcome.durationMs } : { success: false, error: fault }
     },

@@ -7,7 +7,7 @@ const chunkSize = 200
 
 /**
  * Deletes emails that were made in a span of time and had nothing left to be done at its end, with all that is
- * theirs, and what was captured or kept for a person in it. Returns how many emails.
+ * theirs. Returns how many emails.
  */
 export async function deleteOldEmails(db: Db, { since, until }: { since: Date; until: Date }): Promise<number> {
   const bound = firstIdAt('email', until)
@@ -25,10 +25,7 @@ export async function deleteOldEmails(db: Db, { since, until }: { since: Date; u
       SELECT id FROM page
     `.execute(db)
     deleted += rows.length
-    if (rows.length < chunkSize) break
+    if (rows.length < chunkSize) return deleted
     after = rows.at(-1)?.id as string
   }
-  await sql`DELETE FROM captured_messages WHERE id < ${firstIdAt('capturedMessage', until)}`.execute(db)
-  await sql`DELETE FROM inbound_messages WHERE id < ${firstIdAt('inboundMessage', until)}`.execute(db)
-  return deleted
 }

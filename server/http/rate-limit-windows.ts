@@ -31,3 +31,14 @@ export async function leaseRequests(
   if (row === undefined) return { granted: 0, left: 0 }
   return { granted: Math.min(wanted, limit - (row.used - wanted)), left: Math.max(0, limit - row.used) }
 }
+
+/** Counted requests are of no use once their window is over. Milliseconds. */
+const keptMs = 3_600_000
+
+/** Deletes counts of windows that ended long ago. */
+export async function deleteOldWindows(db: Db, now: Date): Promise<void> {
+  await db
+    .deleteFrom('rate_limit_windows')
+    .where('window_start', '<', new Date(now.getTime() - keptMs))
+    .execute()
+}

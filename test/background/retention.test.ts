@@ -313,20 +313,6 @@ it('the deliveries made apart from their events are found by the index of those'
   expect(JSON.stringify((await db.executeQuery(plan)).rows)).toContain('deliveries_apart')
 })
 
-it('forgets counted requests an hour after their window', async () => {
-  const { db } = database
-  const windows = [2, 0.5].map((hours) => ({
-    account_id: accountId,
-    window_start: new Date(now.getTime() - hours * hour),
-    used: 1,
-  }))
-  await db.insertInto('rate_limit_windows').values(windows).execute()
-  await expire()
-  expect(await db.selectFrom('rate_limit_windows').select('window_start').execute()).toEqual([
-    { window_start: windows[1]?.window_start },
-  ])
-})
-
 it('forgets by the database’s time what processes said of flows after a minute, and what came of attempts after two hours', async () => {
   const { db } = database
   const present = Date.now()

@@ -4,7 +4,6 @@ import { reconcileEmails } from '../../server/email-delivery/reconcile.ts'
 import { deleteOldEmails } from '../../server/email-delivery/retention.ts'
 import { pairsOf } from '../../server/emails/metadata.ts'
 import { type Queue, startQueue } from '../../server/queue/queue.ts'
-import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'
 
@@ -39,24 +38,11 @@ test('emails past their retention go with all that is theirs; those that wait st
   const { db } = database
   const old = await seed(at, 'delivered')
   const waiting = await seed(at, 'scheduled')
-  await db
-    .insertInto('captured_messages')
-    .values({
-      id: newId('capturedMessage', at),
-      account_id: accountId,
-      email_id: old,
-      mail_from: '',
-      recipients: [],
-      content: Buffer.from(''),
-      created_at: at,
-    })
-    .execute()
   const young = await seed(new Date(at.getTime() + 2 * dayMs), 'delivered')
   expect(await deleteOldEmails(db, { since: new Date(0), until: new Date(at.getTime() + dayMs) })).toBe(1)
   const left = await db.selectFrom('emails').select('id').orderBy('id').execute()
   expect(left.map(({ id }) => id).sort()).toEqual([waiting, young].sort())
   expect(await db.selectFrom('email_contents').select('email_id').where('email_id', '=', old).execute()).toEqual([])
-  expect(await db.selectFrom('captured_messages').select('id').execute()).toEqual([])
 })
 
 test('what an email is found by goes with it, and that of the others stays', async () => {

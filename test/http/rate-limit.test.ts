@@ -3,7 +3,7 @@ import type { Db } from '../../server/database/connection.ts'
 import { setCaller } from '../../server/http/caller.ts'
 import { createEndpoint } from '../../server/http/idempotency.ts'
 import { createRateLimiter, leaseSize, limitRate } from '../../server/http/rate-limit.ts'
-import { leaseRequests } from '../../server/http/rate-limit-windows.ts'
+import { deleteOldWindows, leaseRequests } from '../../server/http/rate-limit-windows.ts'
 import { secretBox } from '../../server/secrets/secret-box.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -237,4 +237,17 @@ test('every answer behind the gate tells the limit, and the refusal when to come
     message: 'The account has sent the 3 requests that its plan allows in 60 seconds. Try again in 45 seconds.',
     retryAfterSeconds: 45,
   })
+})
+
+test('counts of windows are deleted an hour after them', async () => {
+  const ago = (hours: number) => new Date(clock.at - hours * 3_600_000)
+  const windows = [2, 0.5].map((hours) => ({ account_id: accountId, window_start: ago(hours), used: 1 }))
+  await db.insertInto('rate_limit_windows').values(windows).execute()
+  await deleteOldWindows(db, clock.now())
+  const left = await db
+    .selectFrom('rate_limit_windows')
+    .select('window_start')
+    .where('account_id', '=', accountId)
+    .execute()
+  expect(left).toEqual([{ window_start: ago(0.5) }])
 })

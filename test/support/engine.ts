@@ -134,7 +134,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       pollIntervalMs: 50,
       retentionMs,
       checkDomains: async () => {},
-      deleteExpiredAnswers: async () => {},
+      deleteExpiredOfHttp: async () => {},
       webhookChanges,
     })
   let workers = await runWorkers()

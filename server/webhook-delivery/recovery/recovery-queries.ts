@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { Handle, Trx } from '../../database/connection.ts'
+import type { Db, Handle, Trx } from '../../database/connection.ts'
 import type { WebhookRecoveriesTable } from '../../database/tables/deliveries.ts'
 import type { PollingPosition } from '../../outbox/positions.ts'
 import { queueNow } from '../../queue/queue.ts'
@@ -163,4 +163,9 @@ export async function startNewRuns(trx: Trx, deliveryIds: readonly string[]): Pr
     RETURNING id
   `.execute(trx)
   return rows.map(({ id }) => id).sort()
+}
+
+/** Deletes recoveries that ended before `until`. */
+export async function deleteOldRecoveries(db: Db, until: Date): Promise<void> {
+  await db.deleteFrom('webhook_recoveries').where('status', '<>', 'running').where('completed_at', '<', until).execute()
 }
