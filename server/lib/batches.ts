@@ -1,38 +1,40 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { startLoop } from './loop.ts'
 
-/** Items that are worked on many at a time. */
+/** A queue whose items are processed in batches. */
 export type Batches<Item> = {
   add(item: Item): void
-  /** Whether an item waits for which this is so. */
+  /** Returns true when `isMeant` is true for a waiting item. */
   some(isMeant: (item: Item) => boolean): boolean
-  /** Milliseconds since a batch was last worked on, or nothing waited, without an error. */
+  /** Returns milliseconds since the last run without an error: a batch was processed, or none was waiting. */
   idleMs(): number
   /**
-   * Works on what waits, and ends when nothing does, or at the deadline; each batch is tried once in any case.
-   * Milliseconds, monotonic. Nothing is to be added any more.
+   * Processes the waiting items. Returns when none is left, or after an error once the deadline has passed. Do not
+   * add items after this call.
+   *
+   * @param deadline Milliseconds of the monotonic clock (`performance.now`).
    */
   stop(deadline: number): Promise<void>
 }
 
 export type BatchesOptions<Item> = {
-  /** Items in a batch, at most. */
+  /** Most items in a batch. */
   size: number
-  /** Fewer items than these wait a moment for more: work on a handful costs as much as on hundreds. */
+  /** Fewer items than this wait `gatheringMs` for more: a few items cost as much work as hundreds. */
   full: number
-  /** That moment. Milliseconds. */
+  /** Milliseconds to wait for a batch to fill. */
   gatheringMs: number
-  /** Milliseconds between attempts at what could not be worked on. */
+  /** Milliseconds between runs when no item is added. */
   intervalMs: number
-  /** What it throws at is tried again, so it is to change nothing a second time. */
+  /** Processes a batch. Must be idempotent: a batch is tried again after an error. */
   work: (batch: readonly Item[]) => Promise<void>
   onError: (error: unknown) => void
 }
 
-/** Between attempts at the end, when there is no time to lose. Milliseconds. */
+/** Milliseconds between attempts while stopping, when time is short. */
 const lastPauseMs = 20
 
-/** Works on items in batches, in the order they come. A batch that fails waits here and is worked on again. */
+/** Processes items in batches, in the order they were added. A failed batch stays in the queue and is tried again. */
 export function startBatches<Item>(options: BatchesOptions<Item>): Batches<Item> {
   const { size, full, gatheringMs, intervalMs, work, onError } = options
   const waiting: Item[] = []
@@ -62,7 +64,7 @@ export function startBatches<Item>(options: BatchesOptions<Item>): Batches<Item>
     some: (isMeant) => waiting.some(isMeant),
     idleMs: loop.idleMs,
     async stop(deadline) {
-      // After an error the loop pauses for longer than there is time.
+      // After an error the loop may pause for longer than the time left until the deadline.
       await loop.stop()
       for (let failed = false; waiting.length > 0 && !(failed && performance.now() >= deadline); ) {
         failed = await workOnNext().then(

@@ -1,24 +1,24 @@
-/** Bytes that come in pieces, put together. */
+/** Joins bytes that arrive in pieces. */
 export type ByteCollector = {
-  /** Of all pieces, kept or not. */
+  /** Bytes of all pieces, including those above the limit, which are not kept. */
   readonly length: number
   add(piece: Buffer): void
-  /** Takes memory for so many bytes in all, in one piece, so that `take` need not copy them. */
+  /** Allocates one block for `bytes` bytes in total, so that `take` does not have to copy. */
   reserve(bytes: number): void
-  /** What was kept, in one buffer, and is forgotten here: to be called once. */
+  /** Returns the kept bytes in one buffer and drops them here. Call it once. */
   take(): Buffer
 }
 
-/** Of a block that is not made for one larger piece. */
+/** Largest block in bytes, unless one piece is larger. */
 const maxBlockBytes = 65_536
 
 /**
- * Keeps the first `maxBytes` of what it is given. Pieces are copied, since whoever sends decides how small
- * they are: each of one byte costs a hundred where it is kept as it is.
+ * Keeps the first `maxBytes` bytes. Pieces are copied, because the sender decides how small they are: a piece of one
+ * byte that is kept as it is costs a hundred bytes.
  */
 export function collectBytes(maxBytes: number): ByteCollector {
   const blocks: Buffer[] = []
-  /** Bytes of the last block that hold something. */
+  /** Bytes used in the last block. */
   let filled = 0
   let kept = 0
   let length = 0
@@ -63,12 +63,12 @@ export function collectBytes(maxBytes: number): ByteCollector {
   }
 }
 
-/** Of smaller ones, several may share their memory. Bytes. */
+/** Smallest buffer that is released, in bytes. Smaller ones may share their memory with others. */
 const minReleasedBytes = 1_048_576
 
 /**
- * Gives the memory of large bytes back at once: left to the garbage collector, that of several bodies comes together
- * first. Afterwards they are empty. Smaller ones stay.
+ * Frees the memory of a buffer of at least 1 MiB at once and leaves the buffer empty. The garbage collector would let
+ * several large bodies pile up first. Does nothing to smaller buffers.
  */
 export function releaseBytes(bytes: Buffer): void {
   const { buffer, length } = bytes

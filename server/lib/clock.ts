@@ -1,4 +1,4 @@
-/** Where the time comes from. Handed in, so that a test can move it. */
+/** The source of the current time. Passed in, so that a test can move it. */
 export type Clock = {
   now(): Date
 }

@@ -1,4 +1,4 @@
-/** Changes how many there are of `key`, and answers how many that leaves; of which there are none has no entry. */
+/** Adds `by` to the count of `key` and returns the new count. Counts that reach zero are removed. */
 export function addToCount<Key>(counts: Map<Key, number>, key: Key, by: 1 | -1): number {
   const left = (counts.get(key) ?? 0) + by
   if (left > 0) counts.set(key, left)

@@ -1,9 +1,9 @@
-/** Whether `error` carries one of `codes`, as the errors of Node, the operating system and PostgreSQL do. */
+/** Returns true when `error.code` is one of `codes`. Errors of Node, the system and PostgreSQL have a code. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code)
 }
 
-/** What an error says, for a sentence of ours to carry on. */
+/** Returns the message of an error, or any other thrown value as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,18 +1,18 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 
-/** For how long the event loop is watched before it is judged. Milliseconds. */
+/** Shortest time to measure the event loop over. Milliseconds. */
 const spanMs = 100
-/** The part of its time that the event loop of a busy process works, or waits for a core. */
+/** Utilization from which the event loop counts as busy: the share of time it runs, or waits for a core. */
 const busyPart = 0.9
 
-/** Since the start of the process, or since what was returned then. */
+/** Measures since the start of the process, or since the measurement `since`. */
 type Measure = (since?: EventLoopUtilization) => EventLoopUtilization
 
 /**
- * Returns a function that tells whether the event loop of this process was hardly ever idle lately: in the last span of
- * 100 ms or more that lies between two calls.
+ * Returns a function that returns true when the event loop of this process is busy. It judges the last span of at
+ * least 100 ms between two calls.
  *
- * @param measure Default: Node's own.
+ * @param measure Default: `performance.eventLoopUtilization`.
  */
 export function createEventLoopLoad(measure: Measure = performance.eventLoopUtilization): () => boolean {
   let since = measure()

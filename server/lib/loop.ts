@@ -1,25 +1,25 @@
-/** Something done again and again: when woken, and at the latest every `intervalMs`. */
+/** A repeated task: runs when woken, and at least every `intervalMs`. */
 export type Loop = {
-  /** Has it run at once, or once more if it is running. Cheap to call often. */
+  /** Starts a run at once, or another one after the run under way. Cheap to call often. */
   wake(): void
-  /** Ends it after the run under way. */
+  /** Stops the loop after the run under way. */
   stop(): Promise<void>
-  /** Milliseconds since a run last ended well. */
+  /** Returns milliseconds since the last run that ended without an error. */
   idleMs(): number
 }
 
 export type LoopOptions = {
-  /** Milliseconds between runs when nothing wakes it. */
+  /** Milliseconds between runs without a wake-up. */
   intervalMs: number
-  /** One run. Answers whether there is more to do at once. */
+  /** Does one run. Returns true when there is more work, so that the next run starts at once. */
   run: () => Promise<boolean>
-  /** Told of a run that threw; the next one waits longer, up to `maxPauseMs`. */
+  /** Receives the error of a run. The pause before the next run doubles with each error, up to `maxPauseMs`. */
   onError: (error: unknown) => void
 }
 
 const maxPauseMs = 5_000
 
-/** Starts a loop. Polling is the truth, waking is speed: a lost wake-up costs at most `intervalMs`. */
+/** Starts a loop. It does not rely on wake-ups, since it also polls: a lost one costs at most `intervalMs`. */
 export function startLoop({ intervalMs, run, onError }: LoopOptions): Loop {
   let stopping = false
   let woken = true
@@ -40,7 +40,7 @@ export function startLoop({ intervalMs, run, onError }: LoopOptions): Loop {
   }
 
   async function go(): Promise<void> {
-    // Begins after the caller has finished, so that loops may know one another.
+    // Starts after the caller's synchronous code, so that loops can refer to each other.
     await Promise.resolve()
     while (!stopping) {
       woken = false
@@ -51,7 +51,7 @@ export function startLoop({ intervalMs, run, onError }: LoopOptions): Loop {
         await pause(intervalMs)
       } catch (error) {
         onError(error)
-        // Wake-ups do not shorten this pause: what is broken stays so for a moment.
+        // Wake-ups do not shorten the pause after an error: the cause is likely still there.
         woken = false
         await pause(Math.min(maxPauseMs, 100 * 2 ** failures++))
       }

@@ -1,33 +1,37 @@
-/** Has done together what is asked for at once. */
+/** Coalesces concurrent calls of one group into one batch. */
 export type Coalescing<Item, Result> = {
-  /** Has an item worked on, with others of its group. Rejects when the work on it does. */
+  /** Processes an item together with others of its group and returns its result. Rejects when the work on it fails. */
   add(group: string, item: Item): Promise<Result>
 }
 
 export type CoalescingOptions<Item, Result> = {
-  /** Items worked on at once, at most. */
+  /** Most items in a batch. */
   limit: number
-  /** For how long what comes waits for what is being worked on. Milliseconds. Default 100. */
+  /** Milliseconds after which new items no longer wait for the batch under way. Default 100. */
   patienceMs?: number
-  /** Answers a result for each item, in their order. What it rejects with is of all of them, unless it `isOfOne`. */
+  /** Returns one result for each item, in their order. An error rejects all items of the batch, unless it `isOfOne`. */
   work: (items: readonly [Item, ...Item[]]) => Promise<readonly Result[]>
-  /** Whether an error may be due to one item, with nothing done for the others: then each is worked on alone. */
+  /**
+   * Returns true when one item may have caused the error and no work was done for the others. Each item is then
+   * processed alone.
+   */
   isOfOne: (error: unknown) => boolean
 }
 
 type QueuedCall<Item, Result> = { item: Item; ending: PromiseWithResolvers<Result> }
 
-/** What waits of a group, and who works on it: `prompt` are those who have not been at the same items for long. */
+/** The waiting calls of a group and its workers. `prompt` workers have a batch for less than `patienceMs`, or none. */
 type Group<Item, Result> = { waiting: QueuedCall<Item, Result>[]; workers: number; prompt: number }
 
 /**
- * For work that costs about the same for many as for one. What comes alone is worked on at once, and what comes
- * meanwhile together when that has ended: nothing waits for others to come, and the more comes, the less each
- * costs. What takes long holds up nobody who came after it.
+ * Creates a coalescer for work that costs about the same for many items as for one. A call starts at once when its
+ * group is idle. Calls that arrive meanwhile form the next batch, which starts when the current one ends, or after
+ * `patienceMs`. So no call waits for more calls to arrive, a higher load makes each call cheaper, and a slow batch does
+ * not block later calls.
  */
 export function createCoalescing<Item, Result>(options: CoalescingOptions<Item, Result>): Coalescing<Item, Result> {
   const { limit, patienceMs = 100, work, isOfOne } = options
-  /** Those that are being worked on. */
+  /** Groups with work under way. */
   const groups = new Map<string, Group<Item, Result>>()
 
   async function workOn(batch: readonly [QueuedCall<Item, Result>, ...QueuedCall<Item, Result>[]]): Promise<void> {

@@ -1,6 +1,6 @@
-/** A number of places that are taken in turn. */
+/** A FIFO semaphore. */
 export type Semaphore = {
-  /** Resolves when one is free, and takes it. Call what it answers once, to give it back. */
+  /** Waits for a free permit, takes it and returns the function that releases it, which must be called once. */
   acquire(): Promise<() => void>
 }
 
@@ -8,7 +8,7 @@ export function createSemaphore(count: number): Semaphore {
   const waiting: (() => void)[] = []
   let free = count
 
-  const giveBack = () => {
+  const release = () => {
     const next = waiting.shift()
     if (next === undefined) free += 1
     else next()
@@ -18,7 +18,7 @@ export function createSemaphore(count: number): Semaphore {
     async acquire() {
       if (free > 0) free -= 1
       else await new Promise<void>((resolve) => waiting.push(resolve))
-      return giveBack
+      return release
     },
   }
 }

@@ -1,6 +1,6 @@
 let last = 0
 
-/** Returns a number above all it returned before in this process: the order of what happens, also while clocks stand still. */
+/** Returns a number greater than all before it in this process. It orders events within one tick of the clock. */
 export function nextSequence(): number {
   last += 1
   return last

@@ -1,9 +1,9 @@
-/** A Ctrl-C under npm arrives twice: from the terminal, and handed on by npm. */
+/** Milliseconds in which a second signal is taken for the first. Under npm a Ctrl-C arrives twice: npm forwards it. */
 const sameSignalMs = 500
 
 /**
- * Takes over SIGINT and SIGTERM for the rest of the process. The signal answered is aborted by the
- * first of them; a second one, half a second later or more, ends the process at once with exit code 1.
+ * Handles SIGINT and SIGTERM for the rest of the process. The first one aborts the returned signal. A second one more
+ * than half a second later ends the process at once with exit code 1.
  */
 export function stopSignal(): AbortSignal {
   const stopping = new AbortController()

@@ -1,6 +1,6 @@
-/** A long text of an answer that is read piece by piece while it is written, and never in memory as a whole. */
+/** A long text in a response that is read in pieces while it is written, so that it is never in memory as a whole. */
 export class StreamedText {
-  /** Reads it from its beginning. Throws when it is gone meanwhile. */
+  /** Reads the text from its start. Throws when the text no longer exists. */
   readonly pieces: () => AsyncIterable<string>
 
   constructor(pieces: () => AsyncIterable<string>) {

@@ -1,4 +1,7 @@
-/** Calls `callback` after `ms` milliseconds, unless what it answers is called before. Handed in, so that a test can let time pass. */
+/**
+ * Calls `callback` after `ms` milliseconds and returns a function that cancels the timer. Passed in, so that a test can
+ * let time pass.
+ */
 export type StartTimer = (callback: () => void, ms: number) => () => void
 
 export const startSystemTimer: StartTimer = (callback, ms) => {
@@ -6,7 +9,7 @@ export const startSystemTimer: StartTimer = (callback, ms) => {
   return () => clearTimeout(timer)
 }
 
-/** Resolves after `ms` milliseconds. Does not keep the process alive by itself: what is waited for does. */
+/** Resolves after `ms` milliseconds. The timer does not keep the process alive. */
 export function timeout(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, Math.max(0, ms)).unref()

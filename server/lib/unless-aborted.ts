@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events'
 
-/** Resolves and rejects as `work` does, or rejects with `reason()` as soon as `signal` is aborted; the work goes on. */
+/** Settles as `work` does, or rejects with `reason()` as soon as `signal` is aborted. The work itself goes on. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   // The loser of the race may reject later.

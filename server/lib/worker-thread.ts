@@ -1,23 +1,23 @@
 import { Worker } from 'node:worker_threads'
 
 /**
- * Content above this size is large: decoding, encoding or hashing it takes tens of milliseconds and more, and many of
- * it at once much memory. So it is read by itself and worked on in a thread. Bytes.
+ * Content above this size, in bytes, is large: to decode, encode or hash it takes tens of milliseconds or more, and
+ * several at once take much memory. Large content is read one at a time and processed in a worker thread.
  */
 export const largeBytes = 262_144
 
 export type ThreadTask = {
-  /** What the module finds as `workerData`. */
+  /** The `workerData` of the module. */
   data: unknown
-  /** Memory that is handed over with it, and lost here. Default: none. */
+  /** Memory that is transferred to the thread and no longer usable here. Default: none. */
   transfer?: readonly ArrayBuffer[]
-  /** What the thread may take beside what it is given. MiB. Default: that of Node. */
+  /** Heap limit of the thread in MiB, without the transferred memory. Default: Node's. */
   heapMebibytes?: number
 }
 
 /**
- * Runs a module in a thread of its own and returns the first message it sends. Null when the thread could not be
- * started, failed or ended without one.
+ * Runs a module in a worker thread and returns the first message it sends. Returns null when the thread could not be
+ * started, failed, or ended without a message.
  */
 export function runInThread<Result>(
   module: URL,

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Work done before the event loop turns. Milliseconds. */
+/** Milliseconds of work before yielding to the event loop. */
 const workMs = 10
 
 /**
- * As `items.map(map)`, one after the other, but lets the event loop turn after every 10 ms, so that nobody waits for
- * a long list.
+ * Maps `items` one after the other, like `items.map(map)`, but yields to the event loop every 10 ms, so that a long
+ * list does not block other requests.
  */
 export async function mapYielding<T, R>(
   items: readonly T[],
@@ -23,7 +23,7 @@ export async function mapYielding<T, R>(
   return results
 }
 
-/** Calls `take` with one slice of the bytes after another, each in a turn of its own. */
+/** Calls `take` with each slice of the bytes in order, and yields to the event loop between slices. */
 export async function sliceYielding(bytes: Buffer, sliceBytes: number, take: (slice: Buffer) => void): Promise<void> {
   for (let from = 0; from < bytes.length; from += sliceBytes) {
     if (from > 0) await nextTurn()
@@ -32,8 +32,8 @@ export async function sliceYielding(bytes: Buffer, sliceBytes: number, take: (sl
 }
 
 /**
- * A text in slices of `length` characters of UTF-16, or one more where a pair of surrogates would be torn apart. Each
- * but the first comes in a turn of its own.
+ * Yields slices of `length` UTF-16 code units, or one more where a surrogate pair would be split. Yields to the event
+ * loop between slices.
  */
 export async function* slicesYielding(text: string, length: number): AsyncGenerator<string> {
   for (let from = 0; from < text.length; ) {

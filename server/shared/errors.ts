@@ -3,14 +3,14 @@ import type { ErrorCode } from '../../contract/errors.ts'
 export type ErrorDetail = { path: string; message: string }
 
 /**
- * A refusal a client can understand: a code of the contract's table and a sentence that says what to
- * do. Everything else that is thrown is a fault of ours and answers `internal_error`.
+ * An error that the client can act on: a code of the table in contract/errors.ts and a message that says what to do.
+ * Any other error that is thrown is a fault of the server and becomes `internal_error`.
  */
 export class DomainError extends Error {
   override name = 'DomainError'
   readonly code: ErrorCode
   readonly details: readonly ErrorDetail[]
-  /** Seconds to wait before trying again, where waiting helps. */
+  /** Seconds to wait before trying again; undefined when waiting does not help. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(code: ErrorCode, message: string, options: { details?: ErrorDetail[]; retryAfterSeconds?: number } = {}) {
@@ -21,38 +21,39 @@ export class DomainError extends Error {
   }
 }
 
-/** What test and live keys share. Everything else has a mode. */
-const shared: readonly string[] = ['audience', 'domain', 'subscriber']
+/** Resources that test and live keys share. All others have a mode. */
+const sharedResources: readonly string[] = ['audience', 'domain', 'subscriber']
 
-/** The error for an object that does not exist, or that the key cannot see: of another account, or of the other mode. */
+/** Returns the error for an object that does not exist, or that belongs to another account or the other mode. */
 export function notFound(what: string, id: string): DomainError {
-  const hint = shared.includes(what) ? '' : ' A test key finds what test keys made, a live key what live keys made.'
+  const isShared = sharedResources.includes(what)
+  const hint = isShared ? '' : ' A test key finds what test keys made, a live key what live keys made.'
   return new DomainError('not_found', `There is no ${what} with the id "${id}" in this account.${hint}`)
 }
 
-/** The refusal of one field that has not the form the published schema asks for. */
+/** Returns `validation_error` for one field that does not match the published schema. */
 export function invalidField(path: string, message: string): DomainError {
   return invalidRequest([{ path, message }])
 }
 
-/** The refusal of one field that has the form the schema asks for, by a rule the schema cannot state. */
+/** Returns `rule_violation` for one field that matches the schema but breaks a rule that a schema cannot express. */
 export function brokenRule(path: string, message: string): DomainError {
   return brokenRules([{ path, message }])
 }
 
-/** Details told at most; more would only repeat. */
+/** Most entries in `details`; more would only repeat. */
 const maxDetails = 50
-/** Faults named in the message at most. */
+/** Most entries of `details` in the message. */
 const maxSummed = 3
-/** Names a client made up are cut to this many characters. */
+/** Characters of a path in `details`; longer paths, with names the client made up, are cut. */
 const maxNameLength = 100
 
-/** `validation_error` with a message that sums up `details`. */
+/** Returns `validation_error` with a message that summarizes `details`. */
 export function invalidRequest(details: readonly ErrorDetail[]): DomainError {
   return refusalOf('validation_error', details)
 }
 
-/** `rule_violation` with a message that sums up `details`. */
+/** Returns `rule_violation` with a message that summarizes `details`. */
 export function brokenRules(details: readonly ErrorDetail[]): DomainError {
   return refusalOf('rule_violation', details)
 }
@@ -70,14 +71,18 @@ function cut(text: string): string {
 }
 
 /**
- * A reason the process cannot start or a command cannot run, told to the operator in one line and
- * without a stack trace. The message says what to do.
+ * The reason why the process cannot start or a command cannot run. The operator sees its message on one line, without
+ * a stack trace. The message says what to do.
  */
 export class OperatorError extends Error {
   override name = 'OperatorError'
 }
 
-/** The refusal of a test key for what changes live sending. @param what Begins the sentence, such as `Making a contact active again`. */
+/**
+ * Returns the error for a test key that tries to change live sending.
+ *
+ * @param what The start of the sentence, such as `Making a contact active again`.
+ */
 export function liveKeyNeeded(what: string): DomainError {
   return new DomainError(
     'authentication_error',

@@ -2,14 +2,14 @@ import { type IdKind, idPattern, idPrefixes } from '../../contract/ids.ts'
 import { cursorFault, type Page } from '../../contract/pagination.ts'
 import { invalidField } from './errors.ts'
 
-/** The form of an identifier clients get in `nextCursor`: what stands after its prefix. */
+/** Returns the cursor for an identifier, as clients see it in `nextCursor`: the part after the prefix. */
 export function encodeCursor(id: string): string {
   return id.slice(id.indexOf('_') + 1)
 }
 
 /**
- * The identifier inside `cursor`: the last one of the page before. Undefined on the first page.
- * Throws `validation_error` for anything that `encodeCursor` did not make of an identifier.
+ * Returns the identifier inside `cursor`, which is the last one of the page before. Returns undefined on the first
+ * page. Throws `validation_error` for a cursor that `encodeCursor` did not make.
  */
 export function decodeCursor(kind: IdKind, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined
@@ -19,10 +19,10 @@ export function decodeCursor(kind: IdKind, cursor: string | undefined): string |
 }
 
 /**
- * One page of rows read with `limit + 1` as their limit: the extra row only tells that there is a
- * next page.
+ * Returns one page of rows that were read with a limit of `limit + 1`. The extra row only shows that there is a next
+ * page.
  *
- * @param idOf The identifier the rows are ordered by.
+ * @param idOf Returns the identifier that the rows are ordered by.
  */
 export function pageOfRows<Row, Item>(
   rows: readonly Row[],

@@ -1,7 +1,7 @@
 import type { Mode } from '../../contract/mode.ts'
 
 /**
- * One mode of one account. A key sees and changes what is in its scope, and an event belongs to the scope
- * of what caused it.
+ * One mode of one account. An API key sees and changes only objects in its scope. An event belongs to the scope of the
+ * change that caused it.
  */
 export type Scope = { readonly accountId: string; readonly mode: Mode }
