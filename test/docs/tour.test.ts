@@ -19,7 +19,7 @@ import { createNames, type Names, type Step, shapeOf, stepsOf } from './tour.ts'
 const toured = [
   'README.md',
   'docs/operating/accounts-and-keys.md',
-  'docs/tour.md',
+  'docs/quickstart.md',
   'docs/reference/event-types.md',
   'docs/guides/polling.md',
   'docs/guides/sending-email.md',
