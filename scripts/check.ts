@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os'
 
 const checks = [
   'types',
+  'docs:build',
   'knip',
   'spectral',
   'redocly',

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/*
+ * Every page of the documents, in the order to show them. The sidebar of the site and docs/README.md are made of
+ * this table.
+ */
+
+/** The top of the checkout. */
+export const root = join(import.meta.dirname, '..', '..')
+
+export type Section = {
+  title: string
+  /** The path of each page from the top of the checkout, and what the page says. Its title is its first heading. */
+  pages: Readonly<Record<string, string>>
+}
+
+export const sections: readonly Section[] = [
+  {
+    title: 'Quickstart',
+    pages: {
+      'README.md': 'what Postern is, and the way to the first webhook and the first email',
+      'docs/quickstart.md': 'the way on from there: a webhook fails, is sent again and rotates its secret',
+    },
+  },
+  {
+    title: 'Concepts',
+    pages: {
+      'docs/concepts/webhook-delivery.md': 'webhooks: the schedule, recovering, what is promised, fairness',
+      'docs/concepts/email-delivery.md': 'servers, replies, retries, crashes, signatures',
+    },
+  },
+  {
+    title: 'Guides',
+    pages: {
+      'docs/guides/receiving-webhooks.md': 'what a delivery looks like, and how to verify it',
+      'docs/guides/polling.md': 'reading the events where no webhook can reach you',
+      'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
+      'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
+      'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
+      'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
+      'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',
+    },
+  },
+  {
+    title: 'Operating',
+    pages: {
+      'docs/operating/deploy.md': 'processes and roles, TLS, Docker, connections to PostgreSQL, clocks',
+      'docs/operating/accounts-and-keys.md': 'making, listing and revoking them on the command line',
+      'docs/operating/backup-and-upgrade.md': 'what to keep, how to upgrade, when data is deleted',
+      'docs/operating/monitoring.md': 'health, metrics, logs, and what happens when the service fails',
+      'docs/operating/why-is-it-late.md': 'a late delivery, step by step, for the operator at night',
+      'docs/operating/traces.md': 'OpenTelemetry, and a small collector to try it',
+    },
+  },
+  {
+    title: 'Scaling',
+    pages: {
+      'docs/operating/performance.md': 'measured figures, and when they were measured',
+      'docs/operating/scaling.md': 'more processes, a larger PostgreSQL, several of them',
+      'docs/operating/distributed-postgresql.md': 'how far Postern is from Citus, YugabyteDB and CockroachDB',
+    },
+  },
+  {
+    title: 'Reference',
+    pages: {
+      'docs/reference/settings.md': 'every environment variable, with its unit and default',
+      'docs/reference/api.md': 'every route; idempotency, pagination, metadata',
+      'docs/reference/authentication.md': 'keys, permissions and sets of them',
+      'docs/reference/test-and-live.md': 'what a test key sees and may change',
+      'docs/reference/rate-limits.md': 'requests per minute, and the headers that report them',
+      'docs/reference/event-types.md': 'every event that a webhook can get, with an example',
+      'docs/reference/errors.md': 'the one shape of a failure, and every code',
+      'docs/reference/limits.md': 'sizes, counts and times',
+      'docs/reference/versions.md': 'what may change in the API, and how it is announced',
+    },
+  },
+  {
+    title: 'Architecture',
+    pages: {
+      'docs/architecture/overview.md': 'the parts, and the folder of each',
+      'docs/architecture/delivery.md': 'a delivery from its event to its last attempt',
+      'docs/architecture/email-recipient.md': 'an email and each of its recipients, until an outcome is known',
+      'docs/architecture/domain.md': 'a sending domain and the checks of its DNS records',
+      'docs/architecture/webhook.md': 'a webhook: enabled, disabled, by whom and why',
+      'docs/architecture/delivery-engine.md': 'how committed events become HTTP requests: fairness, limits, failures',
+      'docs/architecture/delivery-engine-plan.md': 'what is left to do of the delivery engine, and how it uses pg-boss',
+    },
+  },
+  {
+    title: 'Glossary and changelog',
+    pages: {
+      'docs/glossary.md': 'the usual term for each of ours',
+      'docs/changelog.md': 'what each version brought, and what an operator has to do',
+    },
+  },
+  {
+    title: 'Working on it',
+    pages: {
+      'CONTRIBUTING.md': 'setting up, checking, testing; adding a route, an event type or a migration',
+      'scripts/bench/RESULTS.md': 'the last results of every benchmark',
+      'scripts/bench/TRIED.md': 'what was tried to make it faster, and what came of it',
+    },
+  },
+]
+
+/** The index for readers on a code host. The site has its sidebar instead, and this page too. */
+export const indexPage = 'docs/README.md'
+
+/** Every page of the site. */
+export const pages: readonly string[] = [...sections.flatMap((section) => Object.keys(section.pages)), indexPage]
+
+/** The first heading of a page. Throws when it has none. */
+export function titleOf(page: string): string {
+  const title = /^# (.+)$/m.exec(readFileSync(join(root, page), 'utf8'))?.[1]
+  if (title === undefined) throw new Error(`${page} has no heading of the first level`)
+  return title
+}
+
+/** Where a page is on the site: the README is the first page, and `docs/` does not appear in addresses. */
+export function addressOf(page: string): string {
+  if (page === 'README.md') return 'index.md'
+  if (page === indexPage) return 'documents.md'
+  return page.replace(/^docs\//, '').toLowerCase()
+}
+
+/** The anchor of a heading, the same as on GitHub, so that a link leads to the same place on both. */
+export function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-')
+}
