@@ -17,6 +17,7 @@ const checks = [
   'format:check',
   'openapi:check',
   'openapi:breaking',
+  'docs:check',
 ]
 
 type Result = { name: string; passed: boolean; output: string; seconds: string }

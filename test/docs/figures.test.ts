@@ -1,4 +1,4 @@
-import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
+import type { AppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
 import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
@@ -11,7 +11,6 @@ import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'
 import { readConfig } from '../../server/config/config.ts'
-import { settingsTable } from '../../server/config/settings.ts'
 import { defaultBudgetMs } from '../../server/domains/dns.ts'
 import {
   dailyMs,
@@ -33,7 +32,10 @@ import {
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { codeIn, readDocument, sectionOfPages, tableOf, unwrapped } from './document.ts'
 
-/* What the README and its pages state of the service, compared with the code that makes it so. */
+/*
+ * What the README and its pages state of the service, compared with the code that makes it so. Whole tables are made
+ * of the code instead: `npm run docs:reference`.
+ */
 
 const defaults = readConfig({})
 
@@ -50,12 +52,6 @@ function durationIn(text: string): number {
   return Number(count) * (secondsOf[unit] ?? Number.NaN)
 }
 
-test('the configuration table is that of the settings', () => {
-  expect(tableOf(sectionOfPages('Settings'))).toEqual(
-    settingsTable.map(({ name, unit, default: value, meaning }) => [`\`${name}\``, unit, value ?? 'none', meaning]),
-  )
-})
-
 test('tracking has the limits it has', () => {
   const section = unwrapped(sectionOfPages('Opens, clicks and unsubscribing'))
   expect(section).toContain(`the first ${written(maxLinks)} links`)
@@ -67,19 +63,6 @@ test('what the README says the service can do has the figures it has', () => {
   const section = sectionOfPages('What it can do')
   expect(section).toContain(`[one or ${emailLimits.batch} in a request]`)
   expect(section).toContain(`[${retryDelaysSeconds.length + 1} attempts]`)
-})
-
-test('the error codes stand with their statuses', () => {
-  const byStatus = Map.groupBy(Object.entries(errorTable), ([, { status }]) => status)
-  expect(tableOf(sectionOfPages('Errors')).map(([status, codes = '']) => [Number(status), codeIn(codes)])).toEqual(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, errors]) => [status, errors.map(([code]) => code)]),
-  )
-})
-
-test('the plans have the limits they have by default', () => {
-  expect(tableOf(sectionOfPages('Plans and rate limits'))).toEqual(
-    Object.entries(defaults.rateLimits).map(([plan, limit]) => [`\`${plan}\``, written(limit)]),
-  )
 })
 
 describe('permissions', () => {
@@ -153,17 +136,6 @@ test('what one machine carries stands in the results of the benchmarks', () => {
   expect(measured).toHaveLength(7)
   const results = readDocument('scripts/bench/RESULTS.md').text
   for (const figure of measured) expect(results).toMatch(new RegExp(`[| ]${figure} (?:/s|ms)`))
-})
-
-test('the routes are those of the contract', () => {
-  const routesOf = (router: AppRouter): AppRoute[] =>
-    Object.values(router).flatMap((entry) => (isAppRoute(entry) ? [entry] : routesOf(entry)))
-  expect(tableOf(sectionOfPages('The API')).map(([resource, routes = '']) => [resource, codeIn(routes)])).toEqual(
-    Object.entries(contract).map(([resource, router]) => [
-      resource,
-      routesOf(router).map(({ method, path }) => `${method} ${path}`),
-    ]),
-  )
 })
 
 test('every POST takes an Idempotency-Key', () => {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { anchorOf } from '../../docs/.vitepress/pages.ts'
 import { settingsTable } from '../../server/config/settings.ts'
 import { type Document, headingsOf, proseOf, readDocument, readPages, root } from './document.ts'
 
@@ -20,14 +21,6 @@ const otherVariables: Readonly<Record<string, string>> = {
   // Of versions before: the start says what has replaced them.
   DELIVERY_CONCURRENCY: 'server/config/config.ts',
   WEBHOOK_CONCURRENCY: 'server/config/config.ts',
-}
-
-/** As GitHub makes the anchor of a heading. */
-function anchorOf(title: string): string {
-  return title
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-')
 }
 
 function targetsOf(text: string): string[] {
@@ -91,13 +84,6 @@ test.each(readPages().filter(({ name }) => name !== 'docs/architecture/delivery-
     expect(lines.filter((line) => [...line].length > 120 && !line.startsWith('|'))).toEqual([])
   },
 )
-
-test('the index lists every page', () => {
-  const index = readDocument('docs/README.md')
-  const listed = linksOf(index).map((target) => join('docs', target))
-  const pages = readPages().map(({ name }) => name)
-  expect(pages.filter((name) => name !== index.name && !listed.includes(name))).toEqual([])
-})
 
 test('the links of all documents are found', () => {
   expect(documents.flatMap(linksOf).length).toBeGreaterThan(100)
