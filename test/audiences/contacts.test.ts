@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { live } from '../support/scope.ts'
-import { createWorld, refusal, type World } from './world.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 /** A list of its own for each test. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { live } from '../support/scope.ts'
-import { createWorld, refusal, type World } from './world.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 

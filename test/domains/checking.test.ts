@@ -4,7 +4,7 @@ import type { Domain } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { claimDomains } from '../../server/domains/queries.ts'
 import { live } from '../support/scope.ts'
-import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from './world.ts'
+import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from '../support/worlds/domains.ts'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Domain } from '../../contract/domains.ts'
 import { openPrivateKey } from '../../server/secrets/private-keys.ts'
-import type { DomainWorld } from './world.ts'
+import type { DomainWorld } from '../support/worlds/domains.ts'
 
 type Role = 'signing' | 'next'
 

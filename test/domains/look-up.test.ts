@@ -6,7 +6,7 @@ import { lookUp } from '../../server/domains/look-up.ts'
 import type { RecordCheck } from '../../server/domains/record-check.ts'
 import { recordsOf } from '../../server/domains/records.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
-import { publish } from './world.ts'
+import { publish } from '../support/worlds/domains.ts'
 
 /* What a check says of each record, by a name server that answers real packets. */
 

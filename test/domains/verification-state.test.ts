@@ -7,7 +7,7 @@ import {
   checkResultOf,
   type Progress,
 } from '../../server/domains/verification-state.ts'
-import { sender } from './world.ts'
+import { sender } from '../support/worlds/domains.ts'
 
 const start = new Date('2026-03-01T09:30:00.000Z')
 const minuteMs = 60_000

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createMailMetrics } from '../../server/email-delivery/metrics.ts'
 import type { ScriptedSmtp } from '../support/scripted-smtp.ts'
-import { startWithScript } from './world.ts'
+import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 /** What the metrics say of all that a worker tells, when a server behaves so and mends until the second attempt. */
 async function figuresOf(behave: (server: ScriptedSmtp) => void): Promise<Record<string, number>> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { deleteDomain, isDone, type MailEngine, setStatus } from '../support/mail-engine.ts'
-import { startWithServer } from './world.ts'
+import { startWithServer } from '../support/worlds/email-delivery.ts'
 
 describe('an email whose domain was verified when it was accepted', () => {
   test.each([

@@ -4,7 +4,7 @@ import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEmailService } from '../../server/emails/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { startWithScript } from './world.ts'
+import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 async function start() {
   const { server, engine } = await startWithScript()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { deleteDomain, isDone, type MailEngine, setStatus } from '../support/mail-engine.ts'
-import { startWithScript } from './world.ts'
+import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 const typesOf = async (engine: MailEngine, id: string) => (await engine.timelineOf(id)).map(({ type }) => type)
 

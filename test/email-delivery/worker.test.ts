@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { isDone, type MailEngine, smtpReply } from '../support/mail-engine.ts'
-import { startWithScript, startWithServer } from './world.ts'
+import { startWithScript, startWithServer } from '../support/worlds/email-delivery.ts'
 
 async function jobsOf({ db, queue }: MailEngine, emailId: string): Promise<boolean> {
   return (await queue.emails.missing(db, [emailId])).length === 0

@@ -3,7 +3,7 @@ import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEligibility } from '../../server/emails/eligibility.ts'
 import { readEmail } from '../../server/emails/read-email.ts'
-import { createEmailWorld, type EmailWorld, good } from './world.ts'
+import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmailListQuery } from '../../contract/emails.ts'
 import { exampleId } from '../../contract/ids.ts'
-import { refusal } from '../audiences/world.ts'
-import { createEmailWorld, type EmailWorld, good, hourMs } from './world.ts'
+import { refusal } from '../support/worlds/audiences.ts'
+import { createEmailWorld, type EmailWorld, good, hourMs } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
 /** The ids of the emails by their subjects. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { refusal } from '../audiences/world.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
-import { createEmailWorld, type EmailWorld, good } from './world.ts'
+import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { DomainError } from '../../server/shared/errors.ts'
 import type { Scope } from '../../server/shared/scope.ts'
-import { refusal } from '../audiences/world.ts'
-import { createEmailWorld, type EmailWorld, good, hourMs } from './world.ts'
+import { refusal } from '../support/worlds/audiences.ts'
+import { createEmailWorld, type EmailWorld, good, hourMs } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
 

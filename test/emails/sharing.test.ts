@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
-import { refusal } from '../audiences/world.ts'
-import { createEmailWorld, type EmailWorld, good } from './world.ts'
+import { refusal } from '../support/worlds/audiences.ts'
+import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
 

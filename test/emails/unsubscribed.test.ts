@@ -4,7 +4,7 @@ import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
 import { seedEmail } from '../support/emails.ts'
 import { live } from '../support/scope.ts'
-import { createEmailWorld, type EmailWorld, good } from './world.ts'
+import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 /* What lasts of an unsubscribing by the link of an email, whatever else comes of the address. */
 

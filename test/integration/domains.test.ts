@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { publish, statusesOf } from '../domains/world.ts'
+import { publish, statusesOf } from '../support/worlds/domains.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'

@@ -3,7 +3,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { readConfig } from '../../server/config/config.ts'
-import { parsed } from '../message/world.ts'
+import { parsed } from '../support/worlds/message.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 

@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { bothPass, composer, mailComposer, parsed, partsOf, signer, verified } from './world.ts'
+import { bothPass, composer, mailComposer, parsed, partsOf, signer, verified } from '../support/worlds/message.ts'
 
 const file = (content: Buffer) => ({
   filename: 'a.bin',

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:c
 import { describe, expect, test } from 'vitest'
 import { relaxedBody, splitMessage } from '../../server/message/canonical.ts'
 import { dataToSign, namesToSign, signedHeader, signMessage } from '../../server/message/dkim.ts'
-import { bothPass, composer, partsOf, signedAt, signer, verified } from './world.ts'
+import { bothPass, composer, partsOf, signedAt, signer, verified } from '../support/worlds/message.ts'
 
 const plain = Buffer.from(
   [

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fileNameParameters } from '../../server/message/file-names.ts'
-import { composer, parsed, partsOf } from './world.ts'
+import { composer, parsed, partsOf } from '../support/worlds/message.ts'
 
 const terms = { filename: 'terms.pdf', contentType: 'application/pdf', contentId: null, content: Buffer.from('terms') }
 

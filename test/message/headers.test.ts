@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isReservedHeader, mailboxOf } from '../../server/message/headers.ts'
 import { readMailbox, writeMailbox } from '../../server/message/mailbox.ts'
-import { composer, headersOf, parsed, partsOf } from './world.ts'
+import { composer, headersOf, parsed, partsOf } from '../support/worlds/message.ts'
 
 const names = fc
   .oneof(

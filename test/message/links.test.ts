@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scanHtml } from '../../server/message/html.ts'
 import { isWebLink, trackHtml } from '../../server/message/links.ts'
-import { composer, parsed, partsOf, publicUrl, tokens } from './world.ts'
+import { composer, parsed, partsOf, publicUrl, tokens } from '../support/worlds/message.ts'
 
 const ownUrl = publicUrl
 const marked = (html: string) => trackHtml(html, { linkTo: (link) => `[${link}]`, pixelUrl: null, ownUrl })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bothPass, composer, parsed, partsOf, verified } from './world.ts'
+import { bothPass, composer, parsed, partsOf, verified } from '../support/worlds/message.ts'
 
 /** Any text, with what matters in messages often in it. */
 const texts = fc

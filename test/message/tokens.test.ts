@@ -4,7 +4,7 @@ import { idPattern } from '../../contract/ids.ts'
 import { createMailTokens } from '../../server/message/tokens.ts'
 import { deriveKey } from '../../server/secrets/secret-box.ts'
 import { idOfUuid, uuidOf } from '../../server/shared/ids.ts'
-import { tokens } from './world.ts'
+import { tokens } from '../support/worlds/message.ts'
 
 const other = createMailTokens(Buffer.alloc(32, 8))
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { createWorld, type World } from '../audiences/world.ts'
+import { createWorld, type World } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
 
 let world: World

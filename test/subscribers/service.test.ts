@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { createWorld, refusal, type World } from '../audiences/world.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
 
 let world: World

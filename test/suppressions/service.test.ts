@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addressKey } from '../../server/message/address.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createSuppressionService, type SuppressionService } from '../../server/suppressions/service.ts'
-import { createWorld, refusal, type World } from '../audiences/world.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 let suppressions: SuppressionService

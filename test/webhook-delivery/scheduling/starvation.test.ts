@@ -11,7 +11,7 @@ import {
   refusesBeyond,
   works,
 } from './simulated/endpoints.ts'
-import { createWorld, quantile, type World, waitsOf } from './simulated/world.ts'
+import { createWorld, quantile, type World, waitsOf } from './simulated/simulation.ts'
 
 /*
  * The cases in which one account, or a bad moment of an endpoint, kept deliveries from being made: see

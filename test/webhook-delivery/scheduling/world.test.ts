@@ -12,7 +12,7 @@ import {
   refusesBeyond,
   works,
 } from './simulated/endpoints.ts'
-import { createWorld, quantile, type World, waitsOf } from './simulated/world.ts'
+import { createWorld, quantile, type World, waitsOf } from './simulated/simulation.ts'
 
 /*
  * Worlds made at random: many accounts with all kinds of endpoints, hostile ones among them, and several processes

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { createContactService } from '../../server/audiences/contact-service.ts'
-import { createAudienceService } from '../../server/audiences/service.ts'
-import { createEventService } from '../../server/events/service.ts'
-import type { Clock } from '../../server/lib/clock.ts'
-import { createOutbox } from '../../server/outbox/append.ts'
-import { newId } from '../../server/shared/ids.ts'
-import { createSubscriberService } from '../../server/subscribers/service.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createContactService } from '../../../server/audiences/contact-service.ts'
+import { createAudienceService } from '../../../server/audiences/service.ts'
+import { createEventService } from '../../../server/events/service.ts'
+import type { Clock } from '../../../server/lib/clock.ts'
+import { createOutbox } from '../../../server/outbox/append.ts'
+import { newId } from '../../../server/shared/ids.ts'
+import { createSubscriberService } from '../../../server/subscribers/service.ts'
+import { createTestDatabase } from '../database.ts'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
 

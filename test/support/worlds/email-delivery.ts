@@ -5,8 +5,8 @@ import {
   type MailServerRules,
   startMailEngine,
   startMailServer,
-} from '../support/mail-engine.ts'
-import { type ScriptedSmtp, type ScriptedSmtpOptions, startScriptedSmtp } from '../support/scripted-smtp.ts'
+} from '../mail-engine.ts'
+import { type ScriptedSmtp, type ScriptedSmtpOptions, startScriptedSmtp } from '../scripted-smtp.ts'
 
 type Limits = Pick<MailEngineOptions, 'concurrency' | 'connectionsPerHost' | 'copyForEach' | 'faultOfLinks'>
 

@@ -1,12 +1,12 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { type ParsedMail, simpleParser } from 'mailparser'
-import type { Clock } from '../../server/lib/clock.ts'
-import { createComposer, type MessageParts } from '../../server/message/compose.ts'
-import { createMailComposer } from '../../server/message/compose-in-thread.ts'
-import type { DkimSigner } from '../../server/message/dkim.ts'
-import { createMailTokens } from '../../server/message/tokens.ts'
-import { newId } from '../../server/shared/ids.ts'
+import type { Clock } from '../../../server/lib/clock.ts'
+import { createComposer, type MessageParts } from '../../../server/message/compose.ts'
+import { createMailComposer } from '../../../server/message/compose-in-thread.ts'
+import type { DkimSigner } from '../../../server/message/dkim.ts'
+import { createMailTokens } from '../../../server/message/tokens.ts'
+import { newId } from '../../../server/shared/ids.ts'
 
 export const publicUrl = 'https://post.example.com'
 const key = Buffer.alloc(32, 7)
