@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createRetention, type Expired } from '../../server/background/retention.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import type { Database } from '../../server/database/schema.ts'
@@ -102,7 +102,7 @@ function only(...made: Made[]) {
 }
 
 describe('what is past its retention', () => {
-  it('is deleted with its attempts, and what is younger is kept', async () => {
+  test('is deleted with its attempts, and what is younger is kept', async () => {
     await addEvent(40, 'succeeded')
     await addEvent(31, 'failed')
     const young = await addEvent(29, 'succeeded')
@@ -110,7 +110,7 @@ describe('what is past its retention', () => {
     expect(await left()).toEqual(only(young))
   })
 
-  it('is deleted whatever is kept beside it', async () => {
+  test('is deleted whatever is kept beside it', async () => {
     await addEvent(50, 'succeeded')
     const pending = await addEvent(45, 'pending')
     await addEvent(44.9999, 'succeeded')
@@ -119,7 +119,7 @@ describe('what is past its retention', () => {
     expect(await left()).toEqual(only(pending))
   })
 
-  it('is deleted in any number', async () => {
+  test('is deleted in any number', async () => {
     const first = now.getTime() - 60 * day
     const times = Array.from({ length: 4_500 }, (_, index) => first + index * 100)
     const events = await insertEvents(times)
@@ -141,7 +141,7 @@ describe('what is past its retention', () => {
 })
 
 describe('an event past its retention is kept', () => {
-  it('while it awaits its fan-out', async () => {
+  test('while it awaits its fan-out', async () => {
     const [event = ''] = await insertEvents([now.getTime() - 45 * day])
     await database.db
       .insertInto('outbox_rows')
@@ -154,7 +154,7 @@ describe('an event past its retention is kept', () => {
     expect((await left()).events).toEqual([])
   })
 
-  it.each([
+  test.each([
     ['in the same second', 10],
     ['in the next half minute', 33 * second],
     ['six hours later', 6 * hour],
@@ -166,7 +166,7 @@ describe('an event past its retention is kept', () => {
     expect(await left()).toEqual(only(pending))
   })
 
-  it.each([
+  test.each([
     ['a moment later', 10],
     ['six hours later', 6 * hour],
   ])('while its delivery can be sent again, which was made %s', async (_, lateMs) => {
@@ -176,7 +176,7 @@ describe('an event past its retention is kept', () => {
     expect(await expire(1)).toEqual({ events: 1, deliveries: 1, emails: 0 })
   })
 
-  it('when its delivery ends after the deliveries were looked through', async () => {
+  test('when its delivery ends after the deliveries were looked through', async () => {
     const made = await addEvent(45, 'pending')
     const { db } = database
     let expiring: Promise<Expired> | undefined
@@ -191,7 +191,7 @@ describe('an event past its retention is kept', () => {
   })
 })
 
-it('what was kept is looked at again once an hour', async () => {
+test('what was kept is looked at again once an hour', async () => {
   const { db } = database
   let at = now
   const clock: Clock = { now: () => at }
@@ -237,7 +237,7 @@ describe('what is being recovered', () => {
     return { engine, webhook, since, events, deleteExpired, eventsLeft }
   }
 
-  it.each(['failed', 'never made'] as const)(
+  test.each(['failed', 'never made'] as const)(
     'is kept, and retention does not wait: deliveries that %s',
     async (which) => {
       const { engine, webhook, since, events, deleteExpired, eventsLeft } = await missedEvents()
@@ -278,7 +278,7 @@ describe('what is being recovered', () => {
     },
   )
 
-  it('is left out where retention was first, and the recovery waits for that', async () => {
+  test('is left out where retention was first, and the recovery waits for that', async () => {
     const { engine, webhook, since, deleteExpired, eventsLeft } = await missedEvents()
     await using _ = engine
     const { db } = engine
@@ -297,7 +297,7 @@ describe('what is being recovered', () => {
   })
 })
 
-it('the deliveries made apart from their events are found by the index of those', async () => {
+test('the deliveries made apart from their events are found by the index of those', async () => {
   await addEvent(45, 'pending', 6 * hour)
   const pool = new pg.Pool({ connectionString: database.connectionString, options: '-c enable_seqscan=off' })
   const queries: CompiledQuery[] = []
@@ -313,7 +313,7 @@ it('the deliveries made apart from their events are found by the index of those'
   expect(JSON.stringify((await db.executeQuery(plan)).rows)).toContain('deliveries_apart')
 })
 
-it('forgets by the database’s time what processes said of flows after a minute, and what came of attempts after two hours', async () => {
+test('forgets by the database’s time what processes said of flows after a minute, and what came of attempts after two hours', async () => {
   const { db } = database
   const present = Date.now()
   const states = [70, 30].map((seconds) => ({

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startWakeUps, type WakeUps } from '../../server/background/wake-ups.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -28,7 +28,7 @@ async function listen(): Promise<Listener> {
 }
 
 describe('wake-ups', () => {
-  it('become one message a channel when they come close together', async () => {
+  test('become one message a channel when they come close together', async () => {
     await using one = await listen()
     await using other = await listen()
     for (let count = 0; count < 100; count++) {
@@ -42,7 +42,7 @@ describe('wake-ups', () => {
     await expect.poll(() => other.heard).toEqual(['work', 'rest', 'end', 'work'])
   })
 
-  it('are heard again after the connection broke, and what was missed is taken for said', async () => {
+  test('are heard again after the connection broke, and what was missed is taken for said', async () => {
     await using listener = await listen()
     await sql`
       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -53,7 +53,7 @@ describe('wake-ups', () => {
     await expect.poll(() => listener.heard).toEqual(['work', 'rest', 'end', 'rest'])
   })
 
-  it('leave no connection behind that could not be made to listen', async () => {
+  test('leave no connection behind that could not be made to listen', async () => {
     const errors: unknown[] = []
     const wakeUps = startWakeUps({
       connectionString: database.connectionString,
@@ -65,7 +65,7 @@ describe('wake-ups', () => {
     await wakeUps.stop()
   })
 
-  it('tell that the connection is alive, and that it is dead also where it looks alive', async () => {
+  test('tell that the connection is alive, and that it is dead also where it looks alive', async () => {
     const url = new URL(database.connectionString)
     await using proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) })
     url.host = `127.0.0.1:${proxy.port}`

@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { firstIdAt } from '../../server/shared/ids.ts'
 import { startEngine } from '../support/engine.ts'
 import { answer, startReceiver } from '../support/receiver.ts'
 
 describe('the rounds of the workers', () => {
-  it('delete what is past its retention, every minute', async () => {
+  test('delete what is past its retention, every minute', async () => {
     await using engine = await startEngine()
     const created_at = new Date('2026-01-01T00:00:00.000Z')
     const id = firstIdAt('event', created_at)
@@ -20,7 +20,7 @@ describe('the rounds of the workers', () => {
       .toEqual([])
   })
 
-  it('give a pending delivery that lost its job a new one, every hour', async () => {
+  test('give a pending delivery that lost its job a new one, every hour', async () => {
     await using engine = await startEngine()
     await using receiver = await startReceiver()
     receiver.respondOnce(answer(500))

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { plainArray, textArrays } from '../../server/database/arrays.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase } from '../support/database.ts'
 
-it('are read as they were written: identifiers, numbers, times, and what is null', async () => {
+test('are read as they were written: identifiers, numbers, times, and what is null', async () => {
   await using database = await createTestDatabase()
   const now = new Date('2026-11-22T07:00:00.123Z')
   const ids = [newId('event', now), null, newId('webhook', now)]
@@ -15,7 +15,7 @@ it('are read as they were written: identifiers, numbers, times, and what is null
   expect(rows).toEqual([{ ids, numbers: [200, null, -1], times: [now], none: [] }])
 })
 
-it('texts from outside are read as they were written, and null and none', async () => {
+test('texts from outside are read as they were written, and null and none', async () => {
   await using database = await createTestDatabase()
   const texts = [
     '',
@@ -35,7 +35,7 @@ it('texts from outside are read as they were written, and null and none', async 
   expect(rows).toEqual([{ all: texts, some: ['a'], none: [] }])
 })
 
-it('others have their turn while large texts are written', async () => {
+test('others have their turn while large texts are written', async () => {
   const order: string[] = []
   setImmediate(() => order.push('another'))
   await textArrays({ html: Array.from({ length: 100 }, () => 'Größe 😀'.repeat(40_000)) })

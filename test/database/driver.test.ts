@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import { prepare, QueryBehindCommit } from '../../server/database/prepared.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -37,7 +37,7 @@ async function openTransactions(): Promise<number> {
 }
 
 describe('a statement that is sent with the next', () => {
-  it('is seen by the next, and committed', async () => {
+  test('is seen by the next, and committed', async () => {
     await inTransaction(db, async (trx) => {
       await note(trx, 'seen')
       expect(await isNoted(trx, 'seen')).toBe(true)
@@ -45,12 +45,12 @@ describe('a statement that is sent with the next', () => {
     expect(await isNoted(db, 'seen')).toBe(true)
   })
 
-  it('is sent with the COMMIT when it is the last', async () => {
+  test('is sent with the COMMIT when it is the last', async () => {
     await inTransaction(db, (trx) => note(trx, 'last'))
     expect(await isNoted(db, 'last')).toBe(true)
   })
 
-  it('fails the COMMIT when it fails, and with it all that was done', async () => {
+  test('fails the COMMIT when it fails, and with it all that was done', async () => {
     await inTransaction(db, (trx) => note(trx, 'twice'))
     const again = inTransaction(db, async (trx) => {
       await trx.insertInto('settings').values({ name: 'beside', value: '' }).execute()
@@ -60,7 +60,7 @@ describe('a statement that is sent with the next', () => {
     expect(await isNoted(db, 'beside')).toBe(false)
   })
 
-  it('is never sent when the transaction is undone before', async () => {
+  test('is never sent when the transaction is undone before', async () => {
     await inTransaction(db, (trx) => note(trx, 'there'))
     const undone = inTransaction(db, async (trx) => {
       expect(await isNoted(trx, 'there')).toBe(true)
@@ -73,7 +73,7 @@ describe('a statement that is sent with the next', () => {
 })
 
 describe('a transaction', () => {
-  it('begins with its first statement', async () => {
+  test('begins with its first statement', async () => {
     await inTransaction(db, async (trx) => {
       expect(await openTransactions()).toBe(0)
       await isNoted(trx, 'there')
@@ -82,7 +82,7 @@ describe('a transaction', () => {
     expect(await openTransactions()).toBe(0)
   })
 
-  it('tells when nothing was committed, also where the failure of a statement was passed over', async () => {
+  test('tells when nothing was committed, also where the failure of a statement was passed over', async () => {
     const blind = inTransaction(db, async (trx) => {
       await trx.insertInto('settings').values({ name: 'blind', value: '' }).execute()
       await sql`SELECT 1 / 0`.execute(trx).catch(() => undefined)
@@ -91,7 +91,7 @@ describe('a transaction', () => {
     expect(await isNoted(db, 'blind')).toBe(false)
   })
 
-  it('leaves nothing behind for the next user of its connection', async () => {
+  test('leaves nothing behind for the next user of its connection', async () => {
     await expect(inTransaction(db, (trx) => sql`SELECT 1 / 0`.execute(trx))).rejects.toThrow('division by zero')
     await db.transaction().execute(async () => undefined)
     const { rows } = await sql<{ alone: boolean }>`
@@ -100,7 +100,7 @@ describe('a transaction', () => {
     expect(rows).toEqual([{ alone: true }])
   })
 
-  it('has the isolation it asks for', async () => {
+  test('has the isolation it asks for', async () => {
     const level = await db
       .transaction()
       .setIsolationLevel('repeatable read')
@@ -111,7 +111,7 @@ describe('a transaction', () => {
 })
 
 describe('a prepared statement', () => {
-  it('is parsed once in a session, and answers each time', async () => {
+  test('is parsed once in a session, and answers each time', async () => {
     const add = prepare<{ a: number; b: number }, { sum: number }>({ name: 'add' })`
       SELECT ${'a'}::integer + ${'b'}::integer + 10 * ${'a'} AS sum
     `
@@ -141,7 +141,7 @@ describe('a statement behind the COMMIT', () => {
     )
   }
 
-  it('sees what is committed by then, by this transaction and by others', async () => {
+  test('sees what is committed by then, by this transaction and by others', async () => {
     const told: (string[] | null)[] = []
     await inTransaction(db, async (trx) => {
       await readBehind(trx, told, 'behind')
@@ -152,7 +152,7 @@ describe('a statement behind the COMMIT', () => {
     expect(told).toEqual([['behind', 'behind of another']])
   })
 
-  it('is not told of anything when the transaction is undone', async () => {
+  test('is not told of anything when the transaction is undone', async () => {
     const told: (string[] | null)[] = []
     const undone = inTransaction(db, async (trx) => {
       await readBehind(trx, told, 'undone')
@@ -170,7 +170,7 @@ describe('a statement behind the COMMIT', () => {
     expect(told).toEqual([])
   })
 
-  it('does not undo what was committed when it fails', async () => {
+  test('does not undo what was committed when it fails', async () => {
     const told: (string[] | null)[] = []
     await inTransaction(db, async (trx) => {
       await readBehind(trx, told, 'kept', sql`(1 / 0)::text`)

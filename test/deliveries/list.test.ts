@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { DeliveryListQuery } from '../../contract/deliveries.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -62,19 +62,19 @@ async function find(query: Partial<DeliveryListQuery>): Promise<number[]> {
 const all = Array.from({ length: count }, (_, index) => count - 1 - index)
 
 describe('the deliveries of a webhook', () => {
-  it('are listed newest first, each once, over the pages', async () => {
+  test('are listed newest first, each once, over the pages', async () => {
     expect(await find({})).toEqual(all)
   })
 
-  it.each(statuses)('are found by their status: %s', async (status) => {
+  test.each(statuses)('are found by their status: %s', async (status) => {
     expect(await find({ status })).toEqual(all.filter((index) => statuses[index % statuses.length] === status))
   })
 
-  it('are found by the type of their event', async () => {
+  test('are found by the type of their event', async () => {
     expect(await find({ eventType: 'contact.created' })).toEqual(all.filter((index) => index % 2 === 1))
   })
 
-  it('are found by the time of their creation: since one, the other excluded', async () => {
+  test('are found by the time of their creation: since one, the other excluded', async () => {
     const since = createdAt(5).toISOString()
     const until = createdAt(17).toISOString()
     expect(await find({ since, until })).toEqual(all.filter((index) => index >= 5 && index < 17))
@@ -82,7 +82,7 @@ describe('the deliveries of a webhook', () => {
     expect(await find({ since, status: 'failed' })).toEqual(all.filter((index) => index >= 5 && index % 4 === 1))
   })
 
-  it('are found by their creation also when the clock was set back, and their ids are ahead of it', async () => {
+  test('are found by their creation also when the clock was set back, and their ids are ahead of it', async () => {
     // The id is later than all before it, though it was made of an earlier time.
     newId('delivery', createdAt(count + 50))
     const id = newId('delivery', createdAt(count))

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { reconcile } from '../../server/webhook-delivery/reconcile.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -51,7 +51,7 @@ async function resendWhileInFlight(...behaviours: readonly [Behaviour, Behaviour
 }
 
 describe('resending', () => {
-  it('brings a scheduled retry forward and makes one sequence of attempts, not two', async () => {
+  test('brings a scheduled retry forward and makes one sequence of attempts, not two', async () => {
     receiver.respond(answer(500))
     await engine.emit()
     const { id } = await onlyDelivery(1)
@@ -66,7 +66,7 @@ describe('resending', () => {
     expect((await engine.attemptsOf(id)).map((attempt) => attempt.number)).toEqual([1, 2, 3])
   })
 
-  it('leaves an attempt in flight alone: it is the one asked for', async () => {
+  test('leaves an attempt in flight alone: it is the one asked for', async () => {
     const hold = held()
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
@@ -79,7 +79,7 @@ describe('resending', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  it('starts a delivery that has ended anew', async () => {
+  test('starts a delivery that has ended anew', async () => {
     await engine.emit()
     const { id } = await onlyDelivery(1)
     receiver.respond(answer(500))
@@ -89,7 +89,7 @@ describe('resending', () => {
     expect(Math.floor(((row.next_attempt_at as Date).getTime() - engine.clock.now().getTime()) / 1000)).toBe(60)
   })
 
-  it.each([
+  test.each([
     ['failed', 500],
     ['succeeded', 200],
   ])(
@@ -105,7 +105,7 @@ describe('resending', () => {
     },
   )
 
-  it('sends it again also when the attempt from before ends first, and keeps both in the log', async () => {
+  test('sends it again also when the attempt from before ends first, and keeps both in the log', async () => {
     const [first, second] = [held(), held()]
     const id = await resendWhileInFlight(first.behaviour, second.behaviour)
     first.release(200)
@@ -117,7 +117,7 @@ describe('resending', () => {
     expect((await engine.attemptsOf(id)).map((attempt) => attempt.response_status)).toEqual([200, 500])
   })
 
-  it('is refused while the webhook is disabled, and for another account', async () => {
+  test('is refused while the webhook is disabled, and for another account', async () => {
     await engine.emit()
     const { id } = await onlyDelivery(1)
     await expect(engine.deliveries.resend(engine.db, live('acc_other'), webhookId, id)).rejects.toMatchObject({
@@ -131,7 +131,7 @@ describe('resending', () => {
 })
 
 describe('canceling', () => {
-  it('ends what is pending and takes its jobs out', async () => {
+  test('ends what is pending and takes its jobs out', async () => {
     receiver.respond(answer(500))
     await engine.emit(2)
     await engine.deliveriesOf(webhookId, (rows) => rows.length === 2 && rows.every((row) => row.attempt_count === 1))
@@ -147,7 +147,7 @@ describe('canceling', () => {
     expect(receiver.requests).toHaveLength(2)
   })
 
-  it('keeps the attempt that was in flight, and its success', async () => {
+  test('keeps the attempt that was in flight, and its success', async () => {
     const hold = held()
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
@@ -158,7 +158,7 @@ describe('canceling', () => {
     expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
   })
 
-  it('stays canceled, with the attempt in the log, when what was in flight failed', async () => {
+  test('stays canceled, with the attempt in the log, when what was in flight failed', async () => {
     const hold = held()
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
@@ -173,7 +173,7 @@ describe('canceling', () => {
 })
 
 describe('recovering', () => {
-  it('sends everything again that failed or was canceled since, and nothing else', async () => {
+  test('sends everything again that failed or was canceled since, and nothing else', async () => {
     receiver.respond(answer(410))
     await engine.emit()
     await engine.deliveriesOf(webhookId, (rows) => rows[0]?.status === 'failed')
@@ -200,7 +200,7 @@ describe('recovering', () => {
 })
 
 describe('a test delivery', () => {
-  it('sends a signed sample once, logs it, and stands in no list of events', async () => {
+  test('sends a signed sample once, logs it, and stands in no list of events', async () => {
     const result = await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'domain.verified')
     expect(result).toEqual({ success: true, responseTime: expect.any(Number) })
     const row = await onlyDelivery(1)
@@ -211,7 +211,7 @@ describe('a test delivery', () => {
     expect(event).toMatchObject({ id: row.event_id, sample: true })
   })
 
-  it('is marked in each attempt and in the log, also when it is sent again; others are not', async () => {
+  test('is marked in each attempt and in the log, also when it is sent again; others are not', async () => {
     receiver.respondOnce(answer(500))
     await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'email.bounced')
     const { id } = await onlyDelivery(1)
@@ -228,7 +228,7 @@ describe('a test delivery', () => {
     })
   })
 
-  it('that succeeds ends a run of failures, and one that fails changes nothing', async () => {
+  test('that succeeds ends a run of failures, and one that fails changes nothing', async () => {
     const failing = { failing_since: engine.clock.now(), failing_attempts: 7 }
     await engine.db.updateTable('webhooks').set(failing).execute()
     const health = () =>
@@ -244,7 +244,7 @@ describe('a test delivery', () => {
     expect(await health()).toEqual({ failing_since: null, failing_attempts: 0, status: 'enabled' })
   })
 
-  it('says what went wrong, and is tried once also when it is sent again', async () => {
+  test('says what went wrong, and is tried once also when it is sent again', async () => {
     receiver.respond(answer(500))
     const result = await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
     expect(result).toEqual({ success: false, error: expect.stringContaining('500') })
@@ -255,7 +255,7 @@ describe('a test delivery', () => {
 })
 
 describe('the reconciler', () => {
-  it('gives a pending delivery without a job a new one, and leaves the others alone', async () => {
+  test('gives a pending delivery without a job a new one, and leaves the others alone', async () => {
     receiver.respond(answer(500))
     await engine.emit(2)
     const rows = await engine.deliveriesOf(

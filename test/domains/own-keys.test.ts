@@ -2,10 +2,10 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Domain } from '../../contract/domains.ts'
-import { refusal } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
-import { keyNamesOf, keyRecordsOf, signingAsBefore } from './keys-shown.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { createDomainWorld, type DomainWorld, publish } from '../support/worlds/domains.ts'
+import { keyNamesOf, keyRecordsOf, signingAsBefore } from './keys-shown.ts'
 
 const dayMs = 24 * 3_600_000
 

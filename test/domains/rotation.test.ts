@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Domain } from '../../contract/domains.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { refusal } from '../support/worlds/audiences.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { live } from '../support/scope.ts'
-import { keyNamesOf, keyRecordsOf, signingAsBefore } from './keys-shown.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { createDomainWorld, type DomainWorld, publish, withdraw } from '../support/worlds/domains.ts'
+import { keyNamesOf, keyRecordsOf, signingAsBefore } from './keys-shown.ts'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs

@@ -7,9 +7,9 @@ import { findSendingDomain } from '../../server/domains/service.ts'
 import { createMailTokens } from '../../server/message/tokens.ts'
 import { openPrivateKey } from '../../server/secrets/private-keys.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { refusal } from '../support/worlds/audiences.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { live } from '../support/scope.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { createDomainWorld, type DomainWorld, publish, statusesOf, withdraw } from '../support/worlds/domains.ts'
 
 let world: DomainWorld

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { refusal } from '../support/worlds/audiences.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld

@@ -3,8 +3,8 @@ import { exampleId } from '../../contract/ids.ts'
 import type { Trx } from '../../server/database/connection.ts'
 import { lockDue, markSending } from '../../server/email-delivery/sending-state.ts'
 import type { Scope } from '../../server/shared/scope.ts'
-import { refusal } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
+import { refusal } from '../support/worlds/audiences.ts'
 import { createEmailWorld, type EmailWorld, good, hourMs } from '../support/worlds/emails.ts'
 
 let world: EmailWorld

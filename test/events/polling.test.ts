@@ -5,9 +5,9 @@ import { exampleId } from '../../contract/ids.ts'
 import { connect, type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import type { NewEvent } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 import { live, testing } from '../support/scope.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 

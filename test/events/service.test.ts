@@ -5,8 +5,8 @@ import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import type { NewEvent } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 import { live, testing } from '../support/scope.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 

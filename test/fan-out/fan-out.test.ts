@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
@@ -76,7 +76,7 @@ async function deliveriesOf(accountId: string) {
 }
 
 describe('the fan-out', () => {
-  it('makes a delivery with a job for each enabled webhook of the account that wants the type', async () => {
+  test('makes a delivery with a job for each enabled webhook of the account that wants the type', async () => {
     const { accountId, ids } = await addAccount([
       { events: ['contact.deleted', 'contact.created'] },
       { events: ['contact.created'] },
@@ -97,14 +97,14 @@ describe('the fan-out', () => {
     ).toEqual([])
   })
 
-  it('takes an event out of the outbox although nobody wants it', async () => {
+  test('takes an event out of the outbox although nobody wants it', async () => {
     const { accountId } = await addAccount([])
     await emit(accountId, 3)
     await fanOutAll()
     expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   })
 
-  it('takes each event once, however many workers there are', async () => {
+  test('takes each event once, however many workers there are', async () => {
     const { accountId } = await addAccount([{ events: ['contact.deleted'] }, { events: ['contact.deleted'] }])
     const ids = (await Promise.all(Array.from({ length: 20 }, () => emit(accountId, 100)))).flat()
     await Promise.all(Array.from({ length: 6 }, fanOutAll))
@@ -116,7 +116,7 @@ describe('the fan-out', () => {
     expect(await database.db.selectFrom('outbox_rows').selectAll().execute()).toEqual([])
   })
 
-  it('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
+  test('bounds a transaction by its deliveries, and leaves the rest of the events for the next', async () => {
     const { accountId } = await addAccount(Array.from({ length: 60 }, () => ({ events: ['contact.deleted'] })))
     await emit(accountId, 200)
     const first = await fanOutBatch({ db: database.db, queue, clock: systemClock })
@@ -126,7 +126,7 @@ describe('the fan-out', () => {
     expect(await deliveriesOf(accountId)).toHaveLength(200 * 60)
   })
 
-  it('leaves the events where they are when it fails half-way', async () => {
+  test('leaves the events where they are when it fails half-way', async () => {
     const { accountId } = await addAccount([{ events: ['contact.deleted'] }])
     await emit(accountId, 5)
     const broken: Queue = { ...queue, flows: { ...queue.flows, put: () => Promise.reject(new Error('no queue')) } }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createLoneEvents } from '../../server/fan-out/lone-events.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
@@ -54,7 +54,7 @@ function outbox(wake: () => void = () => engine.workers.wakeFanOut()) {
 }
 
 describe('an event that comes alone', () => {
-  it('is delivered without a fan-out, and is in no list until it is written down', async () => {
+  test('is delivered without a fan-out, and is in no list until it is written down', async () => {
     const release = hold()
     const id = await engine.addWebhook(receiver.url)
     let fanOuts = 0
@@ -71,7 +71,7 @@ describe('an event that comes alone', () => {
     expect(fanOuts).toBe(0)
   })
 
-  it('reaches a webhook that was made before its commit, and not one made after it', async () => {
+  test('reaches a webhook that was made before its commit, and not one made after it', async () => {
     await inTransaction(engine.db, async (trx) => {
       await outbox().append(trx, live(engine.accountId), [deleted()])
       await engine.addWebhook(`${receiver.url}/before`)
@@ -82,7 +82,7 @@ describe('an event that comes alone', () => {
     expect(receiver.requests.map(({ url }) => url)).toEqual(['/hooks/before'])
   })
 
-  it('is not delivered when its transaction is undone', async () => {
+  test('is not delivered when its transaction is undone', async () => {
     const id = await engine.addWebhook(receiver.url)
     await inTransaction(engine.db, async (trx) => {
       await outbox().append(trx, live(engine.accountId), [deleted()])
@@ -93,7 +93,7 @@ describe('an event that comes alone', () => {
     expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
   })
 
-  it('is left to other processes when this one stops before its commit', async () => {
+  test('is left to other processes when this one stops before its commit', async () => {
     await engine.addWebhook(receiver.url)
     await inTransaction(engine.db, async (trx) => {
       await outbox().append(trx, live(engine.accountId), [deleted()])
@@ -102,12 +102,12 @@ describe('an event that comes alone', () => {
     await expect.poll(async () => (await outboxRows()).map(({ isLeased }) => isLeased)).toEqual([false])
   })
 
-  it('leaves the outbox also when no webhook receives it', async () => {
+  test('leaves the outbox also when no webhook receives it', async () => {
     await engine.emit()
     await expect.poll(outboxRows).toEqual([])
   })
 
-  it('is written as a pending delivery that this process has claimed when its attempt takes long', async () => {
+  test('is written as a pending delivery that this process has claimed when its attempt takes long', async () => {
     const release = hold()
     const id = await engine.addWebhook(receiver.url)
     await engine.emit()
@@ -120,7 +120,7 @@ describe('an event that comes alone', () => {
     expect(receiver.requests).toHaveLength(1)
   })
 
-  it('is tried again in a minute when its attempt fails', async () => {
+  test('is tried again in a minute when its attempt fails', async () => {
     receiver.respond(answer(500))
     const id = await engine.addWebhook(receiver.url)
     await engine.emit()
@@ -135,7 +135,7 @@ describe('an event that comes alone', () => {
     await expect.poll(failingSince).toBeNull()
   })
 
-  it('is canceled when its webhook is disabled before the attempt fails', async () => {
+  test('is canceled when its webhook is disabled before the attempt fails', async () => {
     const held: Parameters<Behaviour>[0][] = []
     receiver.respond((exchange) => held.push(exchange))
     const id = await engine.addWebhook(receiver.url)

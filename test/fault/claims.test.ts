@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
 import { fanOutBatch } from '../../server/fan-out/fan-out.ts'
 import type { Queue } from '../../server/queue/queue.ts'
@@ -98,7 +98,7 @@ const cancelAll = () => inTransaction(engine.db, (trx) => engine.deliveries.canc
 const resend = (id: string) => engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
 
 describe('a delivery claimed a second time', () => {
-  it('is not sent before its time when the first worker settles in between', async () => {
+  test('is not sent before its time when the first worker settles in between', async () => {
     const id = await emitOne()
     const first = await claim()
     await lapse()
@@ -109,7 +109,7 @@ describe('a delivery claimed a second time', () => {
     await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded' && row.attempt_count === 2)
   })
 
-  it('is settled once, whichever worker comes first', async () => {
+  test('is settled once, whichever worker comes first', async () => {
     const id = await emitOne()
     const first = await claim()
     await lapse()
@@ -123,7 +123,7 @@ describe('a delivery claimed a second time', () => {
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
   })
 
-  it('keeps the time of its retry when the first worker hands it back late', async () => {
+  test('keeps the time of its retry when the first worker hands it back late', async () => {
     await emitOne()
     const first = await claim()
     await lapse()
@@ -134,7 +134,7 @@ describe('a delivery claimed a second time', () => {
 })
 
 describe('a process whose clock is ahead of the database’s', () => {
-  it('makes deliveries that are due at once all the same', async () => {
+  test('makes deliveries that are due at once all the same', async () => {
     await engine.emit()
     const clock = { now: () => new Date(engine.clock.now().getTime() + 3_600_000) }
     await fanOutBatch({ ...engine, clock })
@@ -143,7 +143,7 @@ describe('a process whose clock is ahead of the database’s', () => {
 })
 
 describe('a delivery that changes between the claim and the reading', () => {
-  it('keeps the job of a resend when the claim was for what was canceled', async () => {
+  test('keeps the job of a resend when the claim was for what was canceled', async () => {
     const id = await emitOne()
     expect(await claim({ afterClaim: cancelAll, beforeDrop: () => resend(id) })).toEqual([])
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
@@ -153,7 +153,7 @@ describe('a delivery that changes between the claim and the reading', () => {
 })
 
 describe('a claim whose deliveries cannot be read', () => {
-  it('gives them back, so that they do not wait for it to lapse', async () => {
+  test('gives them back, so that they do not wait for it to lapse', async () => {
     const id = await emitOne()
     const nowhere = connect({ connectionString: 'postgres://127.0.0.1:9/none', max: 1, onError: () => undefined })
     await expect(claimDue({ db: nowhere, queue: engine.queue }, await dueFlows(engine.queue, 10))).rejects.toThrow(
@@ -165,7 +165,7 @@ describe('a claim whose deliveries cannot be read', () => {
 })
 
 describe('a delivery that cannot be made any more', () => {
-  it('is canceled when its webhook is gone, deleted while the event was fanned out', async () => {
+  test('is canceled when its webhook is gone, deleted while the event was fanned out', async () => {
     const id = await emitOne()
     await engine.db.deleteFrom('webhooks').execute()
     expect(await claim()).toEqual([])
@@ -174,7 +174,7 @@ describe('a delivery that cannot be made any more', () => {
     expect(await engine.queue.missing(engine.db, [id])).toEqual([id])
   })
 
-  it('is canceled alone when its event is past retention', async () => {
+  test('is canceled alone when its event is past retention', async () => {
     const [old] = await engine.emit(3)
     await engine.fanOut()
     await engine.db
@@ -190,7 +190,7 @@ describe('a delivery that cannot be made any more', () => {
     ])
   })
 
-  it('fails alone, and is tried again, when the secret of its webhook cannot be read', async () => {
+  test('fails alone, and is tried again, when the secret of its webhook cannot be read', async () => {
     const brokenId = await engine.addWebhook(receiver.url)
     await engine.db
       .updateTable('webhooks')
@@ -207,7 +207,7 @@ describe('a delivery that cannot be made any more', () => {
 })
 
 describe('a claim that lapses while its own process still has the delivery in hand', () => {
-  it('goes on under the new claim: one request, one attempt', async () => {
+  test('goes on under the new claim: one request, one attempt', async () => {
     const held: (() => void)[] = []
     receiver.respond((exchange) => held.push(() => answer(200)(exchange)))
     await engine.startWorkers()
@@ -227,7 +227,7 @@ describe('a claim that lapses while its own process still has the delivery in ha
 })
 
 describe('events whose process is gone since it leased them', () => {
-  it('are delivered by another when the lease has lapsed, each once, and a late end of the first changes nothing', async () => {
+  test('are delivered by another when the lease has lapsed, each once, and a late end of the first changes nothing', async () => {
     const emitted = await engine.emit(5)
     const taking = takingFor(10)
     const { leased } = await fanOutBatch({ ...engine, taking })
@@ -242,7 +242,7 @@ describe('events whose process is gone since it leased them', () => {
     expect(await engine.deliveriesOf(webhookId, () => true)).toHaveLength(5)
   })
 
-  it('are leased anew, and not made again, where they are still in hand', async () => {
+  test('are leased anew, and not made again, where they are still in hand', async () => {
     await engine.emit(2)
     const taking = takingFor(10)
     expect((await fanOutBatch({ ...engine, taking })).leased).toHaveLength(2)
@@ -256,7 +256,7 @@ describe('events whose process is gone since it leased them', () => {
     expect(rows).toEqual([{ lease: taking.lease }, { lease: taking.lease }])
   })
 
-  it('leave the outbox with their deliveries, or not at all', async () => {
+  test('leave the outbox with their deliveries, or not at all', async () => {
     const [first, second] = await engine.emit(2)
     const taking = takingFor(10)
     const { leased } = await fanOutBatch({ ...engine, taking })
@@ -268,7 +268,7 @@ describe('events whose process is gone since it leased them', () => {
 })
 
 describe('deliveries that a process of the version before kept and that is gone', () => {
-  it('are due as if they had just come', async () => {
+  test('are due as if they had just come', async () => {
     await engine.emit(2)
     await engine.fanOut()
     const ids = (await engine.deliveriesOf(webhookId, () => true)).map(({ id }) => id)

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { eventType } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { createRetention } from '../../server/background/retention.ts'
@@ -128,7 +128,7 @@ describe.each(shifts)('when the clock $what', (how) => {
   // It is set right again, which is one jump more.
   afterEach(() => shift({ ...how, ms: -how.ms }))
 
-  it('whoever polls from the last event they saw misses none and gets none twice', async () => {
+  test('whoever polls from the last event they saw misses none and gets none twice', async () => {
     const poller = createPoller(service)
     await add(service, 3)
     const { data } = await service.client.succeed(contract.events.list, { query: { limit: 100 } })
@@ -144,7 +144,7 @@ describe.each(shifts)('when the clock $what', (how) => {
     await shift(how)
   })
 
-  it('a retry waits for its time as the database tells it, and is made once', async () => {
+  test('a retry waits for its time as the database tells it, and is made once', async () => {
     const { receiver, webhookId } = await subscribe(service)
     receiver.respondOnce(answer(500))
     await add(service, 1)
@@ -169,7 +169,7 @@ describe.each(shifts)('when the clock $what', (how) => {
       ])
   })
 
-  it('what is signed says the time of the process', async () => {
+  test('what is signed says the time of the process', async () => {
     const { receiver } = await subscribe(service)
     await shift(how)
     await add(service, 1)
@@ -177,7 +177,7 @@ describe.each(shifts)('when the clock $what', (how) => {
     expect(Number(request?.headers['webhook-timestamp'])).toBe(Math.floor(time.clock.now().getTime() / 1000))
   })
 
-  it('an account has its limit in each minute of the clock, and is let in again with the next', async () => {
+  test('an account has its limit in each minute of the clock, and is let in again with the next', async () => {
     const client = service.client.as(service.keys.limited)
     const ask = () => client.send('GET', '/v1/event-types')
     expect(await ask()).toMatchObject({ status: 200 })
@@ -193,7 +193,7 @@ describe.each(shifts)('when the clock $what', (how) => {
     expect(await ask()).toMatchObject({ status: 200 })
   })
 
-  it('the service is ready, and its workers are alive', async () => {
+  test('the service is ready, and its workers are alive', async () => {
     await shift(how)
     expect(await service.client.send('GET', '/readyz')).toMatchObject({ status: 200 })
   })
@@ -211,7 +211,7 @@ describe('what is kept for a time of the clock', () => {
   })
   afterAll(() => service?.stop())
 
-  it('an event is deleted a day early when the clock is a day ahead, and no other', async () => {
+  test('an event is deleted a day early when the clock is a day ahead, and no other', async () => {
     const daysAgo = (days: number) => new Date(time.clock.now().getTime() - days * day)
     const [old, young] = [await insertEvent(service, daysAgo(29.5)), await insertEvent(service, daysAgo(28.5))]
     const expire = createRetention({ db: service.database.db, clock: time.clock, retentionMs: 30 * day })
@@ -225,7 +225,7 @@ describe('what is kept for a time of the clock', () => {
     expect(rows).toEqual([{ id: young }])
   })
 
-  it('an answer is replayed when the clock was set back, and forgotten a day on', async () => {
+  test('an answer is replayed when the clock was set back, and forgotten a day on', async () => {
     const create = () =>
       service.client.send('POST', '/v1/audiences', { json: { name: 'List' }, idempotencyKey: 'once' })
     const first = await create()
@@ -235,7 +235,7 @@ describe('what is kept for a time of the clock', () => {
     expect((await create()).text).not.toBe(first.text)
   })
 
-  it('the old secret signs beside the new one when the clock was set back, and not a day on', async () => {
+  test('the old secret signs beside the new one when the clock was set back, and not a day on', async () => {
     const { receiver, webhookId } = await subscribe(service)
     const signatures = async () => {
       const before = receiver.requests.length
@@ -265,7 +265,7 @@ async function insertEvent({ accountId, database }: TestService, at: Date): Prom
 }
 
 describe('a restart after the clock was set back', () => {
-  it('makes no event that stands before those that were seen', async () => {
+  test('makes no event that stands before those that were seen', async () => {
     const { time, service } = await setStage({ roles: { worker: false } })
     onTestFinished(() => service.stop())
     const poller = createPoller(service)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createApiKeyService } from '../../server/api-keys/service.ts'
 import { systemClock } from '../../server/lib/clock.ts'
@@ -29,7 +29,7 @@ describe('an account that floods the API', () => {
 
   const addressOf = (who: string, index: number) => ({ json: { email: `${who}${index}@example.com` } })
 
-  it('is refused beyond its own limit, and nothing of the others is counted against them', async () => {
+  test('is refused beyond its own limit, and nothing of the others is counted against them', async () => {
     const limited = service.client.as(service.keys.limited)
     const flood = Array.from({ length: 400 }, (_, index) =>
       limited.send('POST', '/v1/subscribers', addressOf('flood', index)),
@@ -46,7 +46,7 @@ describe('an account that floods the API', () => {
     expect(headers['x-ratelimit-remaining']).toBe(String(Number(headers['x-ratelimit-limit']) - 41))
   })
 
-  it('causes no event with what was refused', async () => {
+  test('causes no event with what was refused', async () => {
     const limited = service.client.as(service.keys.limited)
     await Promise.all(
       Array.from({ length: 50 }, (_, index) => limited.send('POST', '/v1/subscribers', addressOf('flood', index))),
@@ -59,7 +59,7 @@ describe('an account that floods the API', () => {
 })
 
 describe('an account that floods the deliveries', () => {
-  it('does not have others wait behind all of it in the queue', async () => {
+  test('does not have others wait behind all of it in the queue', async () => {
     const flood = 2_000
     await using engine = await startEngine()
     await using flooded = await startReceiver()
@@ -83,7 +83,7 @@ describe('an account that floods the deliveries', () => {
   })
 
   describe.each([1, 20])('to %i URLs that do not answer', (urls) => {
-    it('leaves a place to each delivery of another account, although none of its own ends', within(1), async () => {
+    test('leaves a place to each delivery of another account, although none of its own ends', within(1), async () => {
       await using scene = await setScene({ urls, otherUrls: 1 })
       for (let round = 1; round <= rounds({ short: 20, long: 200 }); round++) {
         await scene.flood(160 / urls)
@@ -95,7 +95,7 @@ describe('an account that floods the deliveries', () => {
     })
   })
 
-  it('has as many places as another account with as much to deliver, when enough of its own have ended', async () => {
+  test('has as many places as another account with as much to deliver, when enough of its own have ended', async () => {
     await using scene = await setScene({ urls: 20, otherUrls: 20 })
     const { flooded, other } = scene
     await scene.emitOther(10)
@@ -161,7 +161,7 @@ describe('an account that floods within a large limit of its own', () => {
   /** Requests of the flood that are answered during one of another account. All of the writers are first, some twice. */
   const answeredBefore = 3 * floodWriters
 
-  it.each([
+  test.each([
     { webhooks: 1, writes: rounds({ short: 60, long: 600 }) },
     // What the flood leaves behind has to be delivered in the end, over few places: 20 for each of its writes.
     { webhooks: 20, writes: rounds({ short: 30, long: 180 }) },

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { listen } from '../../server/http/server.ts'
 import { createLogger } from '../../server/observability/logging.ts'
@@ -77,12 +77,12 @@ describe('while strangers hold connections', () => {
     await service.client.succeed(contract.webhooks.delete, { params: { id } })
   }
 
-  it('1,000 that say nothing, others are served', async () => {
+  test('1,000 that say nothing, others are served', async () => {
     await openMany(1_000)
     await expectOthersServed()
   })
 
-  it(`500 that send a head, a byte every ${slow.everyMs} ms, others are served all the while`, async () => {
+  test(`500 that send a head, a byte every ${slow.everyMs} ms, others are served all the while`, async () => {
     const sockets = await openMany(500)
     const drips = sockets.map((socket) => {
       socket.resume().write('GET /v1/webhooks HTTP/1.1\r\nX-Slow: ')
@@ -94,13 +94,13 @@ describe('while strangers hold connections', () => {
     expect(sockets.filter((socket) => socket.destroyed)).toEqual([])
   })
 
-  it('200 with a key, whose bodies do not come, others are served: nothing of the database is held', async () => {
+  test('200 with a key, whose bodies do not come, others are served: nothing of the database is held', async () => {
     for (const socket of await openMany(200))
       socket.write(head('Content-Length: 1000\r\nIdempotency-Key: same\r\n\r\n{"email"'))
     await expectOthersServed()
   })
 
-  it('10 with a key, whose bodies never end, others are served, and those are refused', async () => {
+  test('10 with a key, whose bodies never end, others are served, and those are refused', async () => {
     const piece = Buffer.from(`1000\r\n${'x'.repeat(0x1000)}\r\n`)
     const answers = (await openMany(10)).map((socket) => {
       socket.write(head('Transfer-Encoding: chunked\r\n\r\n'))
@@ -111,7 +111,7 @@ describe('while strangers hold connections', () => {
     await expectOthersServed()
   })
 
-  it('10 without a key, whose bodies never end, others are served, and those are refused before a byte of it', async () => {
+  test('10 without a key, whose bodies never end, others are served, and those are refused before a byte of it', async () => {
     const answers = (await openMany(10)).map((socket) => {
       socket.write('POST /v1/subscribers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
       return once(socket, 'data').then((answer) => {
@@ -123,7 +123,7 @@ describe('while strangers hold connections', () => {
     await expectOthersServed()
   })
 
-  it(`${rounds({ short: 20, long: 200 })} that ask and do not read, others are served`, async () => {
+  test(`${rounds({ short: 20, long: 200 })} that ask and do not read, others are served`, async () => {
     for (const socket of await openMany(rounds({ short: 20, long: 200 }))) {
       socket.pause()
       for (let request = 0; request < 5; request++) socket.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n')

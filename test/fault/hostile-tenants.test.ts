@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { holdMonotonicClock, stopMonotonicClock } from '../support/clock.ts'
@@ -82,7 +82,7 @@ async function arriveOneByOne(
 }
 
 describe('a tenant whose endpoints never answer', () => {
-  it.each([
+  test.each([
     { hosts: 'one host', host: `'one'`, most: unansweredMax },
     { hosts: 'hosts of their own', host: 'lower(right(id, 20))', most: mostOfOne },
   ])(
@@ -105,7 +105,7 @@ describe('a tenant whose endpoints never answer', () => {
     },
   )
 
-  it('delays none of its own that answers behind the same host', within(2), async () => {
+  test('delays none of its own that answers behind the same host', within(2), async () => {
     await using engine = await start()
     await using hostile = await addTenant(engine, silence)
     await using endpoint = await startEndpoint(answer(200))
@@ -120,7 +120,7 @@ describe('a tenant whose endpoints never answer', () => {
     expect(hostile.endpoint.requests).toHaveLength(unansweredMax)
   })
 
-  it('has no more in flight at a URL for 200 webhooks than for one', within(2), async () => {
+  test('has no more in flight at a URL for 200 webhooks than for one', within(2), async () => {
     // No request is silent for too long.
     stopMonotonicClock()
     await using engine = await start()
@@ -134,7 +134,7 @@ describe('a tenant whose endpoints never answer', () => {
     expect(hostile.endpoint.requests).toHaveLength(initialLimit)
   })
 
-  it('with a backlog for 3,000 URLs does not keep a process from finding what others wait for', async () => {
+  test('with a backlog for 3,000 URLs does not keep a process from finding what others wait for', async () => {
     await using engine = await start()
     await using hostile = await addTenant(engine, silence)
     await using calm = await addTenant(engine, answer(200))
@@ -158,7 +158,7 @@ describe('a tenant whose endpoints never answer', () => {
     expect(hostile.endpoint.requests).toHaveLength(mostOfOne)
   })
 
-  it.each([
+  test.each([
     { failed: 'answered 500', failing: answer(500), hung: 0 },
     { failed: 'did not answer', failing: silence, hung: initialLimit },
   ])(
@@ -214,7 +214,7 @@ function refusesOneIn8(): Behaviour {
 }
 
 describe('an endpoint', () => {
-  it('that always takes 1.1 s has one request more in flight after each answer of a burst, up to the most', async () => {
+  test('that always takes 1.1 s has one request more in flight after each answer of a burst, up to the most', async () => {
     const clock = holdMonotonicClock()
     await using engine = await start()
     await using slow = await addTenant(engine, silence)
@@ -224,7 +224,7 @@ describe('an endpoint', () => {
     expect(slow.endpoint.mostAtOnce()).toBe(endpointMax)
   })
 
-  it('that refuses 1 in 8 has several requests in flight again after an outage', async () => {
+  test('that refuses 1 in 8 has several requests in flight again after an outage', async () => {
     await using engine = await start()
     await using odd = await addTenant(engine, answer(503))
     await odd.addWebhooks(1)
@@ -237,7 +237,7 @@ describe('an endpoint', () => {
   })
 })
 
-it('all of these at once: everybody else gets theirs', within(2), async () => {
+test('all of these at once: everybody else gets theirs', within(2), async () => {
   const clock = holdMonotonicClock()
   await using engine = await start({ places: 256 })
   await using changing = await addTenant(engine, silence)

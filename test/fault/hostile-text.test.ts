@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { type App, startApp } from '../../server/app.ts'
 import { createLogger } from '../../server/observability/logging.ts'
@@ -45,7 +45,7 @@ afterAll(async () => {
 const asJson = { 'content-type': 'application/json; charset=utf-8', 'x-content-type-options': 'nosniff' }
 
 describe('a name or a description with', () => {
-  it.each(texts)('%s is kept as it is, and answered as JSON and nothing else', async (what, text) => {
+  test.each(texts)('%s is kept as it is, and answered as JSON and nothing else', async (what, text) => {
     const email = `${what.replaceAll(/\W/g, '-')}@example.com`
     const { id } = await client.succeed(contract.webhooks.create, {
       body: { url: receiver.url, events: ['contact.deleted'], description: text },
@@ -66,7 +66,7 @@ describe('a name or a description with', () => {
     await client.succeed(contract.webhooks.delete, { params: { id } })
   })
 
-  it.each([
+  test.each([
     ['a first name', '/v1/subscribers', { email: 'a@example.com', firstName: 'x'.repeat(enormous) }],
     [
       'the description of a webhook',
@@ -79,7 +79,7 @@ describe('a name or a description with', () => {
     expect(text.length).toBeLessThan(500)
   })
 
-  it('half a character is refused, and not changed', async () => {
+  test('half a character is refused, and not changed', async () => {
     const raw = '{"email":"half@example.com","firstName":"\\ud83d!"}'
     const { status, body } = await client.send('POST', '/v1/subscribers', {
       raw,
@@ -96,7 +96,7 @@ describe('what a refusal repeats of a request', () => {
   const post = (json: unknown): SendOptions => ({ json })
   const email = { from: 'a@example.com', to: 'b@example.com', subject: 'Hi', text: 'Hello' }
 
-  it.each<[string, string, string, SendOptions]>([
+  test.each<[string, string, string, SendOptions]>([
     ['an unknown path', 'GET', `/v1/${inUrl.slice(0, 8_000)}`, {}],
     ['an identifier', 'GET', `/v1/webhooks/${inUrl.slice(0, 8_000)}`, {}],
     ['a key of the query', 'GET', `/v1/webhooks?${inUrl.slice(0, 8_000)}=1`, {}],
@@ -184,18 +184,18 @@ describe('an endpoint that answers', () => {
     return { success, attempt }
   }
 
-  it.each(texts)('with %s has it in the log of the delivery as it is', async (_, text) => {
+  test.each(texts)('with %s has it in the log of the delivery as it is', async (_, text) => {
     const { attempt } = await answered(answer(500, { body: text }))
     expect(attempt).toMatchObject({ responseStatus: 500, responseBody: text })
   })
 
-  it('with ten megabytes has 4 KiB of it there', async () => {
+  test('with ten megabytes has 4 KiB of it there', async () => {
     const { success, attempt } = await answered(answer(200, { body: 'x'.repeat(enormous) }))
     expect(success).toBe(true)
     expect(attempt.responseBody).toBe('x'.repeat(4_096))
   })
 
-  it.each([
+  test.each([
     ['in its status line', 'HTTP/1.1 500 \u001b]0;t\u0007<script>\u202e\r\ncontent-length: 0\r\n\r\n', 500],
     ['in a header', 'HTTP/1.1 500 No\r\nx-evil: \u009b2J<script>\u202e\r\ncontent-length: 0\r\n\r\n', 500],
     [
@@ -219,7 +219,7 @@ describe('an endpoint that answers', () => {
 })
 
 describe('the log', () => {
-  it('has the address a proxy names in it, with nothing a terminal would obey', async () => {
+  test('has the address a proxy names in it, with nothing a terminal would obey', async () => {
     const { status } = await client.send('GET', '/v1/event-types', {
       headers: { 'x-forwarded-for': '\u009b2J\u0085forged' },
     })
@@ -227,7 +227,7 @@ describe('the log', () => {
     await expect.poll(() => log.join('')).toContain('\\u009b2J\\u0085forged')
   })
 
-  it('stays one JSON object a line, each of a bounded length, whatever came', () => {
+  test('stays one JSON object a line, each of a bounded length, whatever came', () => {
     expect(log.length).toBeGreaterThan(50)
     for (const line of log) {
       expect(line).toMatch(/^\{.*\}\n$/)
@@ -258,7 +258,7 @@ describe('what a command prints', () => {
       .execute()
   }
 
-  it('has nothing in it that a terminal would obey, and each row on a line', async () => {
+  test('has nothing in it that a terminal would obey, and each row on a line', async () => {
     await insertNames()
     const [table, json] = await Promise.all([postern('accounts', 'list'), postern('keys', 'list', '--json')])
     const accounts = await world.database.db.selectFrom('accounts').select('id').execute()

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -148,33 +148,37 @@ async function deliverTheRest(): Promise<void> {
 const waves = rounds({ short: 2, long: 20 })
 const perWave = 5
 
-it('endpoints that flap, hang, reset, are slow or move get everything, and hold up nobody', within(waves), async () => {
-  for (let wave = 1; wave <= waves; wave++) {
-    const soFar = wave * perWave
-    await emit(perWave)
-    await engine.deliveriesOf(
-      ids.steady,
-      all(soFar, (row) => row.status === 'succeeded'),
-    )
-    await expect.poll(() => Math.min(hung.size, slow.length)).toBeGreaterThan(0)
-    if (wave === 1) {
+test(
+  'endpoints that flap, hang, reset, are slow or move get everything, and hold up nobody',
+  within(waves),
+  async () => {
+    for (let wave = 1; wave <= waves; wave++) {
+      const soFar = wave * perWave
+      await emit(perWave)
       await engine.deliveriesOf(
-        ids.moves,
+        ids.steady,
         all(soFar, (row) => row.status === 'succeeded'),
       )
-      await oldAddress.cut()
+      await expect.poll(() => Math.min(hung.size, slow.length)).toBeGreaterThan(0)
+      if (wave === 1) {
+        await engine.deliveriesOf(
+          ids.moves,
+          all(soFar, (row) => row.status === 'succeeded'),
+        )
+        await oldAddress.cut()
+      }
+      if (wave === 2) {
+        await engine.deliveriesOf(ids.moves, all(soFar, attempted(1)))
+        dns.set(host, 'failure')
+        await engine.advance(61)
+        await engine.deliveriesOf(ids.moves, all(soFar, attempted(2)))
+        dns.set(host, [newHome])
+      }
+      await deliverTheRest()
     }
-    if (wave === 2) {
-      await engine.deliveriesOf(ids.moves, all(soFar, attempted(1)))
-      dns.set(host, 'failure')
-      await engine.advance(61)
-      await engine.deliveriesOf(ids.moves, all(soFar, attempted(2)))
-      dns.set(host, [newHome])
-    }
-    await deliverTheRest()
-  }
-  expect(await verdict({ db: engine.db, ledger, recorder })).toEqual([])
-  expect(recorder.arrivals.filter(({ path }) => path.endsWith('/steady'))).toHaveLength(waves * perWave)
-  expect(recorder.arrivals.filter(({ path }) => path.endsWith('/resets'))).toHaveLength(4 * waves * perWave)
-  expect(new Set(dns.queries.map(({ name }) => name))).toEqual(new Set([host]))
-})
+    expect(await verdict({ db: engine.db, ledger, recorder })).toEqual([])
+    expect(recorder.arrivals.filter(({ path }) => path.endsWith('/steady'))).toHaveLength(waves * perWave)
+    expect(recorder.arrivals.filter(({ path }) => path.endsWith('/resets'))).toHaveLength(4 * waves * perWave)
+    expect(new Set(dns.queries.map(({ name }) => name))).toEqual(new Set([host]))
+  },
+)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { createExchange } from '../../server/webhook-delivery/attempt/exchange.ts'
 import { reconcile } from '../../server/webhook-delivery/reconcile.ts'
@@ -51,7 +51,7 @@ async function emitUnread(count: number): Promise<string[]> {
 }
 
 describe('a webhook whose URL', () => {
-  it.each([
+  test.each([
     ['is none', 'nowhere at all'],
     ['is empty', ''],
     ['has no host', 'http://'],
@@ -73,7 +73,7 @@ describe('a webhook whose URL', () => {
 })
 
 describe('an event whose', () => {
-  it('identifier cannot stand in a header fails alone, with a reason', async () => {
+  test('identifier cannot stand in a header fails alone, with a reason', async () => {
     const [id] = await emitUnread(3)
     const broken = 'evt_\r\nX-Admin: yes'
     await engine.db
@@ -96,7 +96,7 @@ describe('an event whose', () => {
     expect(receiver.requests).toHaveLength(2)
   })
 
-  it.each([
+  test.each([
     ['is empty', ''],
     ['is no JSON', '{"id":'],
     ['is enormous', `"${'x'.repeat(10 * 1024 * 1024)}"`],
@@ -112,7 +112,7 @@ describe('an event whose', () => {
 })
 
 describe('a job without its delivery', () => {
-  it('is put away, and the others go on', async () => {
+  test('is put away, and the others go on', async () => {
     const [gone = ''] = await emitUnread(3)
     await engine.db.deleteFrom('deliveries').where('event_id', '=', gone).execute()
     expect(await jobs()).toBe(3)
@@ -122,7 +122,7 @@ describe('a job without its delivery', () => {
     expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).not.toContain(gone)
   })
 
-  it('is put away also when it is of no delivery there ever was', async () => {
+  test('is put away also when it is of no delivery there ever was', async () => {
     await emitUnread(1)
     const strangers = Array.from({ length: 50 }, () => newId('delivery', engine.clock.now()))
     await engine.db.transaction().execute((trx) =>
@@ -138,7 +138,7 @@ describe('a job without its delivery', () => {
 })
 
 describe('a delivery without its job', () => {
-  it('waits, is found by the reconciler, and is made once', async () => {
+  test('waits, is found by the reconciler, and is made once', async () => {
     const [id] = await emitUnread(3)
     const rows = await engine.deliveriesOf(webhookId, () => true)
     const lost = rows.find((row) => row.event_id === id)?.id ?? expect.fail('no delivery')
@@ -152,7 +152,7 @@ describe('a delivery without its job', () => {
     expect(receiver.requests).toHaveLength(3)
   })
 
-  it('is given one although the job is there and has failed for good', async () => {
+  test('is given one although the job is there and has failed for good', async () => {
     await emitUnread(2)
     await sql`UPDATE pgboss.job SET state = 'failed', completed_on = now() WHERE name = 'deliveries'`.execute(engine.db)
     expect(await reconcile(engine)).toBe(2)

@@ -2,11 +2,11 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { readConfig } from '../../server/config/config.ts'
-import { publish } from '../support/worlds/domains.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { publish } from '../support/worlds/domains.ts'
 
 /*
  * Straight to the recipients' servers, as an operator has it with `MAIL_TRANSPORT=direct`: a domain verified by its

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { publish, statusesOf } from '../support/worlds/domains.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { publish, statusesOf } from '../support/worlds/domains.ts'
 
 /* Sending domains as a client sees them: over HTTP, with a name server that is asked and a webhook that is told. */
 

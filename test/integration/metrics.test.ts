@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { answer, type Receiver, silence, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -24,7 +24,7 @@ async function metric(series: string): Promise<number | undefined> {
 }
 
 describe('/metrics', () => {
-  it('tells of requests, of attempts by outcome and of their duration', async () => {
+  test('tells of requests, of attempts by outcome and of their duration', async () => {
     await service.client.succeed(contract.webhooks.create, {
       body: { url: receiver.url, events: ['subscriber.added'] },
     })
@@ -37,7 +37,7 @@ describe('/metrics', () => {
     expect(await metric('postern_oldest_undelivered_event_age_seconds')).toBe(0)
   })
 
-  it('tells how old the oldest event is that waits for a retry', async () => {
+  test('tells how old the oldest event is that waits for a retry', async () => {
     receiver.respond(answer(500))
     await service.client.succeed(contract.subscribers.create, { body: { email: 'grace@example.com' } })
     await expect.poll(() => metric('postern_delivery_attempts_total{outcome="retry"}')).toBe(1)
@@ -46,7 +46,7 @@ describe('/metrics', () => {
 })
 
 describe('/metrics of what waits', () => {
-  it('tells what URLs wait for, which answer nothing, and how many places are taken', async () => {
+  test('tells what URLs wait for, which answer nothing, and how many places are taken', async () => {
     await using hung = await startReceiver()
     hung.respond(silence)
     await service.client.succeed(contract.webhooks.create, { body: { url: hung.url, events: ['contact.created'] } })
@@ -64,7 +64,7 @@ describe('/metrics of what waits', () => {
     await expect.poll(() => metric('postern_delivery_flows_stalled')).toBe(1)
   })
 
-  it('tells how long deliveries waited in the queue', async () => {
+  test('tells how long deliveries waited in the queue', async () => {
     const sum = 'postern_delivery_wait_seconds_sum'
     const before = (await metric(sum)) ?? 0
     const { db } = service.database
@@ -82,7 +82,7 @@ describe('/metrics of what waits', () => {
 })
 
 describe('/metrics of a process that delivers nothing', () => {
-  it('tells nothing of places', async () => {
+  test('tells nothing of places', async () => {
     await using api = await startTestService({ roles: { worker: false } })
     const text = await (await fetch(`${api.url}/metrics`)).text()
     expect(text).not.toContain('postern_delivery_places')
@@ -91,7 +91,7 @@ describe('/metrics of a process that delivers nothing', () => {
 })
 
 describe('/metrics while the database cannot be asked', () => {
-  it('still tells of the process', async () => {
+  test('still tells of the process', async () => {
     await using cut = await startTestService({ expectErrors: true })
     await cut.database.db.schema.alterTable('outbox_rows').renameTo('elsewhere').execute()
     const answered = await fetch(`${cut.url}/metrics`)

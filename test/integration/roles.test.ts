@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createApiKeyService } from '../../server/api-keys/service.ts'
 import { type App, startApp } from '../../server/app.ts'
@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 describe('a process that is the API and one that works', () => {
-  it('deliver together: what the one commits wakes the other', async () => {
+  test('deliver together: what the one commits wakes the other', async () => {
     await using receiver = await startReceiver()
     await api.client.succeed(contract.webhooks.create, { body: { url: receiver.url, events: ['subscriber.added'] } })
     await api.client.succeed(contract.subscribers.create, { body: { email: 'ada@example.com' } })
@@ -37,7 +37,7 @@ describe('a process that is the API and one that works', () => {
     })
   })
 
-  it('serve what each is for', async () => {
+  test('serve what each is for', async () => {
     const status = async (url: string, path: string) => (await fetch(`${url}${path}`)).status
     expect(await status(worker.url, '/v1/webhooks')).toBe(404)
     expect(await status(worker.url, '/docs')).toBe(404)
@@ -53,7 +53,7 @@ describe('without PUBLIC_URL, where the worker is no API,', () => {
   const from = 'news@roles.test'
   const to = 'ada@example.com'
 
-  it('an email with links is refused, and no link leads to the worker', async () => {
+  test('an email with links is refused, and no link leads to the worker', async () => {
     const domain = await api.client.succeed(contract.domains.create, { body: { name: 'roles.test' } })
     expect(domain.status).toBe('verified')
     const json = { from, to, subject: 'Tracked', html: '<p>Hi</p>', trackOpens: true }
@@ -77,7 +77,7 @@ describe('without PUBLIC_URL, where the worker is no API,', () => {
 })
 
 describe('a key revoked elsewhere', () => {
-  it('opens nothing any more, also where it was used a moment ago', async () => {
+  test('opens nothing any more, also where it was used a moment ago', async () => {
     const { db } = api.database
     const keys = createApiKeyService({ clock: systemClock })
     const made = await keys.create(db, {

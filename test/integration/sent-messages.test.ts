@@ -3,9 +3,9 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { readConfig } from '../../server/config/config.ts'
-import { parsed } from '../support/worlds/message.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { parsed } from '../support/worlds/message.ts'
 
 /* From the API over a socket to a mail server, by the settings that an operator makes. */
 

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { createEventLoopLoad } from '../../server/lib/event-loop-load.ts'
 
 /** Measures an event loop that is idle and active as it is told. */
@@ -15,7 +15,7 @@ function createLoop() {
   }
 }
 
-it('takes a process for busy whose event loop was idle for less than a tenth of the time', () => {
+test('takes a process for busy whose event loop was idle for less than a tenth of the time', () => {
   const loop = createLoop()
   const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(9, 91)
@@ -24,7 +24,7 @@ it('takes a process for busy whose event loop was idle for less than a tenth of 
   expect(isBusy()).toBe(false)
 })
 
-it('judges no time shorter than 100 ms, and nothing of before the last look', () => {
+test('judges no time shorter than 100 ms, and nothing of before the last look', () => {
   const loop = createLoop()
   const isBusy = createEventLoopLoad(loop.measure)
   loop.pass(0, 99)

@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Attachment, ParsedMail } from 'mailparser'
 import { describe, expect, test } from 'vitest'
-import { bothPass, composer, headersOf, parsed, partsOf, publicUrl, signer, tokens, verified } from '../support/worlds/message.ts'
+import {
+  bothPass,
+  composer,
+  headersOf,
+  parsed,
+  partsOf,
+  publicUrl,
+  signer,
+  tokens,
+  verified,
+} from '../support/worlds/message.ts'
 
 const html = '<p>Hello <b>Ann</b></p>'
 const text = 'Hello Ann'

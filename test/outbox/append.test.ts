@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
@@ -22,7 +22,7 @@ async function counts() {
 }
 
 describe('appending to the outbox', () => {
-  it('leaves neither event nor wake-up when the transaction rolls back', async () => {
+  test('leaves neither event nor wake-up when the transaction rolls back', async () => {
     let woken = 0
     const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
     const work = inTransaction(database.db, async (trx) => {
@@ -34,7 +34,7 @@ describe('appending to the outbox', () => {
     expect(woken).toBe(0)
   })
 
-  it('refuses data that has not the published shape, and undoes the transaction', async () => {
+  test('refuses data that has not the published shape, and undoes the transaction', async () => {
     const outbox = createOutbox({ clock: systemClock, wake: () => {} })
     const wrong = { ...data, subscriberId: 'nobody' }
     await expect(
@@ -45,7 +45,7 @@ describe('appending to the outbox', () => {
     expect(await counts()).toEqual([0, 0])
   })
 
-  it('writes events in order, each with a body that is never made again', async () => {
+  test('writes events in order, each with a body that is never made again', async () => {
     let woken = 0
     const outbox = createOutbox({ clock: systemClock, wake: () => void woken++ })
     const ids = await inTransaction(database.db, (trx) =>

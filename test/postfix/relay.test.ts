@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { goneDomain, mailboxDomain, recipientsDomain, startWorld, type World } from './world.ts'
+import { goneDomain, mailboxDomain, recipientsDomain, startWorld, type World } from '../support/worlds/postfix.ts'
 
 /* A real MTA takes messages on, and tells by itself what becomes of them. */
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect, inTransaction } from '../../server/database/connection.ts'
 import { startQueue } from '../../server/queue/queue.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -10,7 +10,7 @@ const onError = (error: Error) => {
   throw error
 }
 
-it('claims without waiting for the disk, and puts in only what is on it', async () => {
+test('claims without waiting for the disk, and puts in only what is on it', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, connectionString } = stack.adopt(await createTestDatabase(), (one) => one.drop())
   // The server of the tests waits for no disk at all; sessions of this database do from now on.

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { firstFlow, noFlow } from '../../server/queue/flow-jobs.ts'
 import { priorityOfRetry, priorityOfTurn, secondOf } from '../../server/queue/priority-ranges.ts'
@@ -44,7 +44,7 @@ async function startBoss(): Promise<PgBoss & AsyncDisposable> {
 }
 
 describe('the jobs of flows', () => {
-  it('are as pg-boss leaves those that it puts in and claims, also those that are claimed from the start', async () => {
+  test('are as pg-boss leaves those that it puts in and claims, also those that are claimed from the start', async () => {
     await using boss = await startBoss()
     const ours = newId('delivery', new Date())
     const rows = sql`SELECT ${uuidOf(ours)}::uuid AS id, ${one}::int AS flow, NULL::timestamptz AS due_at, true AS is_claimed`
@@ -56,7 +56,7 @@ describe('the jobs of flows', () => {
     expect(jobs.get(theirs)).toMatchObject({ state: 'active' })
   })
 
-  it('are as pg-boss leaves those that it puts in and claims', async () => {
+  test('are as pg-boss leaves those that it puts in and claims', async () => {
     await using boss = await startBoss()
     const [ours = ''] = await put(one, 0)
     const theirs = (await boss.send('deliveries', null, { priority: -one })) ?? ''
@@ -71,7 +71,7 @@ describe('the jobs of flows', () => {
     expect(after.get(theirs)).toMatchObject({ state: 'active', retry_count: 0 })
   })
 
-  it('are due in the order of their times, and created then', async () => {
+  test('are due in the order of their times, and created then', async () => {
     const [late, early, future] = await put(one, -1, -2, 5)
     expect(idsOf(await queue.flows.claim([{ flow: one, count: 10 }]))).toEqual([early, late])
     const { rows } = await sql<{ isSame: boolean }>`
@@ -80,7 +80,7 @@ describe('the jobs of flows', () => {
     expect(rows).toEqual([{ isSame: true }])
   })
 
-  it('cannot be put in twice', async () => {
+  test('cannot be put in twice', async () => {
     const [deliveryId = ''] = await put(one, 0)
     const again = [{ deliveryId, flow: other, dueAt: null }]
     await expect(inTransaction(database.db, (trx) => queue.flows.put(trx, again))).rejects.toThrow('duplicate key')
@@ -88,7 +88,7 @@ describe('the jobs of flows', () => {
 })
 
 describe('a claim', () => {
-  it('takes no more of a flow than it wants, the first of each, and nothing of others', async () => {
+  test('takes no more of a flow than it wants, the first of each, and nothing of others', async () => {
     const first = await put(one, -5, -4, -3)
     const second = await put(other, -9, -8)
     await put(third, -10)
@@ -101,7 +101,7 @@ describe('a claim', () => {
     expect(claims.map(({ flow }) => flow)).toEqual([other, other, one, one])
   })
 
-  it('passes over what others claim at the same moment', async () => {
+  test('passes over what others claim at the same moment', async () => {
     await put(one, ...Array.from({ length: 40 }, () => 0))
     const claims = await Promise.all(Array.from({ length: 8 }, () => queue.flows.claim([{ flow: one, count: 10 }])))
     const ids = claims.flatMap(idsOf)
@@ -109,7 +109,7 @@ describe('a claim', () => {
     expect(ids).toHaveLength(40)
   })
 
-  it('has another name when it is made anew', async () => {
+  test('has another name when it is made anew', async () => {
     await put(one, 0)
     const [before] = await queue.flows.claim([{ flow: one, count: 1 }])
     if (before === undefined) return expect.fail('nothing was claimed')
@@ -120,7 +120,7 @@ describe('a claim', () => {
 })
 
 describe('the walk', () => {
-  it('finds each flow in which anything waits once, and whether its first is due', async () => {
+  test('finds each flow in which anything waits once, and whether its first is due', async () => {
     await put(other, 5, 6)
     await put(one, 0, 5)
     await put(third, 0)
@@ -135,7 +135,7 @@ describe('the walk', () => {
     expect(await queue.flows.heads(other, 10)).toEqual([])
   })
 
-  it('tells whose flow it is, and of which host', async () => {
+  test('tells whose flow it is, and of which host', async () => {
     const accountId = newId('account', new Date())
     await database.db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
     const { number } = await database.db
@@ -164,7 +164,7 @@ describe('jobs of the version before', () => {
     return new Set(rows.map(({ id }) => idOfUuid('delivery', id)))
   }
 
-  it('come into flows page by page, the first of each lane, and those that are not due last', async () => {
+  test('come into flows page by page, the first of each lane, and those that are not due last', async () => {
     const fresh = await put(one, -3, -2)
     const due = await put(one, -5)
     const later = await put(one, 10, 20)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { type ClaimedDelivery, type Queue, startQueue } from '../../server/queue/queue.ts'
 import { newId, uuidOf } from '../../server/shared/ids.ts'
@@ -30,7 +30,7 @@ async function claimTwo(stack: AsyncDisposableStack) {
   return { db, queue, claimOf, handBack }
 }
 
-it('leaves the job of a delivery that is handed back as pg-boss leaves one whose claim it ends', async () => {
+test('leaves the job of a delivery that is handed back as pg-boss leaves one whose claim it ends', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, queue, claimOf, handBack } = await claimTwo(stack)
   await queue.giveBack([claimOf(one)])
@@ -40,7 +40,7 @@ it('leaves the job of a delivery that is handed back as pg-boss leaves one whose
   expect(jobs.get(uuidOf(other))).toMatchObject({ state: 'retry', heartbeat_on: null })
 })
 
-it('puts it into another flow at once, under another claim, and passes over what was claimed anew', async () => {
+test('puts it into another flow at once, under another claim, and passes over what was claimed anew', async () => {
   await using stack = new AsyncDisposableStack()
   const { queue, claimOf, handBack } = await claimTwo(stack)
   await handBack(claimOf(one), otherFlow)
@@ -51,7 +51,7 @@ it('puts it into another flow at once, under another claim, and passes over what
   expect(await claimFlows(queue, 10)).toEqual([])
 })
 
-it('reads no more than what is handed back, whatever waits and however little is known of that', async () => {
+test('reads no more than what is handed back, whatever waits and however little is known of that', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, queue } = await claimTwo(stack)
   await putMany(db, queue)

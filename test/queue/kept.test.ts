@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import type { Queue } from '../../server/queue/queue.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -31,7 +31,7 @@ async function startBoss(): Promise<PgBoss & AsyncDisposable> {
 }
 
 describe('deliveries that a process of the version before keeps', () => {
-  it('are in hand, and not missing, until their job ends', async () => {
+  test('are in hand, and not missing, until their job ends', async () => {
     const keptBy = await keep()
     const stranger = newId('delivery', new Date())
     expect(await queue.claimed(database.db, [one, stranger])).toEqual(new Set([one]))
@@ -42,7 +42,7 @@ describe('deliveries that a process of the version before keeps', () => {
     expect(await queue.missing(database.db, deliveryIds)).toEqual(deliveryIds)
   })
 
-  it('are not in hand any more when they have jobs of their own', async () => {
+  test('are not in hand any more when they have jobs of their own', async () => {
     await keep()
     const waiting = { deliveryId: one, flow: someFlow, dueAt: null }
     await inTransaction(database.db, (trx) => queue.flows.put(trx, [waiting]))
@@ -51,7 +51,7 @@ describe('deliveries that a process of the version before keeps', () => {
     expect(await queue.claimed(database.db, [one, other])).toEqual(new Set([one, other]))
   })
 
-  it('are missing when their process is gone, also while somebody looks after them', async () => {
+  test('are missing when their process is gone, also while somebody looks after them', async () => {
     const keptBy = await keep()
     await using boss = await startBoss()
     // What pg-boss does with one whose process is silent.

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   freshRange,
   priorityOfRetry,
@@ -15,7 +15,7 @@ function holds({ min, max }: { min: number; max: number }, priority: number): bo
 }
 
 describe('the lanes', () => {
-  it('show a claim of due retries every retry that is due for a second, and none that is not due', () => {
+  test('show a claim of due retries every retry that is due for a second, and none that is not due', () => {
     fc.assert(
       fc.property(times, fc.integer({ min: -100_000, max: 100_000 }), (now, offsetMs) => {
         const dueAt = new Date(now.getTime() + offsetMs)
@@ -26,7 +26,7 @@ describe('the lanes', () => {
     )
   })
 
-  it('put the retry that is due first above the others', () => {
+  test('put the retry that is due first above the others', () => {
     fc.assert(
       fc.property(times, fc.integer({ min: 1, max: 1_000_000 }), (dueAt, seconds) => {
         const later = new Date(dueAt.getTime() + seconds * 1000)
@@ -35,7 +35,7 @@ describe('the lanes', () => {
     )
   })
 
-  it('never mix: fresh ones and retries have priorities of their own', () => {
+  test('never mix: fresh ones and retries have priorities of their own', () => {
     fc.assert(
       fc.property(times, times, (turnAt, dueAt) => {
         const fresh = priorityOfTurn(secondOf(turnAt))

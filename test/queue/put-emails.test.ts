@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { PgBoss } from 'pg-boss'
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { startQueue } from '../../server/queue/queue.ts'
 import { newId, uuidOf } from '../../server/shared/ids.ts'
@@ -10,7 +10,7 @@ const onError = (error: Error) => {
   throw error
 }
 
-it.each([
+test.each([
   ['at once', null],
   ['later', new Date('2126-03-01T09:30:00.000Z')],
 ])('leaves the job of an email that is due %s as pg-boss leaves one', async (_, dueAt) => {
@@ -47,7 +47,7 @@ it.each([
   }
 })
 
-it('fails the transaction that puts in an email which is in already', async () => {
+test('fails the transaction that puts in an email which is in already', async () => {
   await using stack = new AsyncDisposableStack()
   const { db, connectionString } = stack.adopt(await createTestDatabase(), (one) => one.drop())
   const queue = await startQueue({ connectionString, works: false, onError })

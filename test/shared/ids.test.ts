@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { fromString, toUUID } from 'typeid-js'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { idPattern, idPrefixes } from '../../contract/ids.ts'
 import { continueAfter, firstIdAt, idOfUuid, newId, timeOf, uuidOf } from '../../server/shared/ids.ts'
 
 describe('identifiers', () => {
-  it('are TypeIDs of UUIDs of version 7, and grow also when the clock stands or is set back', () => {
+  test('are TypeIDs of UUIDs of version 7, and grow also when the clock stands or is set back', () => {
     const times = [0, 0, 0, 5, 5, -3_600_000, 1].map((offset) => new Date(1_800_000_000_000 + offset))
     const ids = times.flatMap((at) => Array.from({ length: 3_000 }, () => newId('event', at)))
     expect(ids.toSorted()).toEqual(ids)
@@ -16,7 +16,7 @@ describe('identifiers', () => {
     }
   })
 
-  it('lead to their UUID and back', () => {
+  test('lead to their UUID and back', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.constantFrom('event' as const, 'delivery' as const), (uuid, kind) => {
         const id = idOfUuid(kind, uuid)
@@ -26,7 +26,7 @@ describe('identifiers', () => {
     )
   })
 
-  it('have the UUID in them that the reference implementation finds', () => {
+  test('have the UUID in them that the reference implementation finds', () => {
     fc.assert(
       fc.property(fc.uuid(), (uuid) => {
         const id = idOfUuid('email', uuid)
@@ -35,7 +35,7 @@ describe('identifiers', () => {
     )
   })
 
-  it.each([
+  test.each([
     'evt_01jqz4x7m8e5v9t2k6r3w0y1a',
     'evt_01jqz4x7m8e5v9t2k6r3w0y1abc',
     'evt_81jqz4x7m8e5v9t2k6r3w0y1ab',
@@ -47,7 +47,7 @@ describe('identifiers', () => {
     expect(() => uuidOf(id)).toThrow(/is no identifier/)
   })
 
-  it('go on from one that was given, however far ahead of the clock it is', () => {
+  test('go on from one that was given, however far ahead of the clock it is', () => {
     const ahead = newId('event', new Date(2_000_000_000_000)).replace(/.$/, 'z')
     continueAfter(ahead)
     const next = newId('event', new Date(1_800_000_000_000))
@@ -57,7 +57,7 @@ describe('identifiers', () => {
     expect(newId('event', new Date(0)) > next).toBe(true)
   })
 
-  it('of a time stand at or above the first of that time, and below the first of a later one', () => {
+  test('of a time stand at or above the first of that time, and below the first of a later one', () => {
     const at = new Date(2_100_000_000_000)
     const id = newId('event', at)
     expect(id >= firstIdAt('event', at)).toBe(true)

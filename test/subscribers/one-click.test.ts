@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { createWorld, type World } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
+import { createWorld, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 

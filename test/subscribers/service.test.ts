@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
-import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 import { live } from '../support/scope.ts'
+import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
 let world: World
 let counter = 0

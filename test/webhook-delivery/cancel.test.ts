@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { cancelPending, cancelRest } from '../../server/webhook-delivery/cancel.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
@@ -15,7 +15,7 @@ async function backlog(engine: Engine): Promise<string> {
   return id
 }
 
-it('cancels a first part of a long backlog at once, and the rest in the background', async () => {
+test('cancels a first part of a long backlog at once, and the rest in the background', async () => {
   await using engine = await startEngine()
   const id = await backlog(engine)
   await inTransaction(engine.db, async (trx) => {
@@ -30,14 +30,14 @@ it('cancels a first part of a long backlog at once, and the rest in the backgrou
   expect(await engine.queue.missing(engine.db, ids)).toEqual(ids)
 })
 
-it('leaves the rest alone when the webhook is enabled again meanwhile', async () => {
+test('leaves the rest alone when the webhook is enabled again meanwhile', async () => {
   await using engine = await startEngine()
   const id = await backlog(engine)
   await cancelRest(engine, { webhookId: id })
   expect((await engine.deliveriesOf(id, () => true)).filter((row) => row.status === 'canceled')).toEqual([])
 })
 
-it('cancels as many at once for several webhooks together, and the rest of each in the background', async () => {
+test('cancels as many at once for several webhooks together, and the rest of each in the background', async () => {
   await using engine = await startEngine()
   await engine.workers.stop(1_000)
   const ids = [await engine.addWebhook('http://127.0.0.1:9/a'), await engine.addWebhook('http://127.0.0.1:9/b')]

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { claimFlows } from '../support/flows.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -35,7 +35,7 @@ function secondsUntil(at: Date | null): number | null {
 }
 
 describe('the way of an event', () => {
-  it('reaches the receiver once, as stored, and is settled as succeeded', async () => {
+  test('reaches the receiver once, as stored, and is settled as succeeded', async () => {
     const [eventId] = await engine.emit()
     const [request] = await receiver.received(1)
     const row = await afterAttempt(1)
@@ -48,7 +48,7 @@ describe('the way of an event', () => {
     expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
   })
 
-  it('is tried after 1 min, 5 min, 30 min, 2 h and 24 h, never earlier, and then given up', async () => {
+  test('is tried after 1 min, 5 min, 30 min, 2 h and 24 h, never earlier, and then given up', async () => {
     receiver.respond(answer(500, { body: 'no' }))
     await engine.emit()
     const delays = [1 * minutes, 5 * minutes, 30 * minutes, 2 * hours, 24 * hours]
@@ -68,7 +68,7 @@ describe('the way of an event', () => {
     expect(new Set(receiver.requests.map((request) => request.body.toString())).size).toBe(1)
   })
 
-  it.each([
+  test.each([
     ['seconds', '3600', 3600],
     ['seconds beyond a day', '999999', 24 * hours],
     ['less than the schedule', '1', 60],
@@ -82,7 +82,7 @@ describe('the way of an event', () => {
     expect(Math.floor(secondsUntil(row.next_attempt_at) as number)).toBe(seconds)
   })
 
-  it('uses the URL and the secret of the moment for each attempt', async () => {
+  test('uses the URL and the secret of the moment for each attempt', async () => {
     receiver.respond(answer(500))
     await engine.emit()
     await afterAttempt(1)
@@ -101,7 +101,7 @@ describe('the way of an event', () => {
 })
 
 describe('a webhook that fails', () => {
-  it('is disabled at once by 410, and what is pending is canceled', async () => {
+  test('is disabled at once by 410, and what is pending is canceled', async () => {
     receiver.respond(answer(500))
     await engine.emit(3)
     await engine.deliveriesOf(webhookId, (rows) => rows.length === 3 && rows.every((row) => row.attempt_count === 1))
@@ -122,7 +122,7 @@ describe('a webhook that fails', () => {
     expect(receiver.requests).toHaveLength(4)
   })
 
-  it('is disabled after five days of nothing but failures, not before, and not if one succeeded', async () => {
+  test('is disabled after five days of nothing but failures, not before, and not if one succeeded', async () => {
     receiver.respond(answer(500))
     const status = async () =>
       (await engine.db.selectFrom('webhooks').select(['status', 'disabled_reason']).executeTakeFirstOrThrow()).status
@@ -146,7 +146,7 @@ describe('a webhook that fails', () => {
     expect(await status()).toBe('disabled')
   })
 
-  it('is not disabled for few attempts in five days, and counts them anew after a successful test', async () => {
+  test('is not disabled for few attempts in five days, and counts them anew after a successful test', async () => {
     receiver.respond(answer(500))
     await engine.emit()
     await afterAttempt(1)
@@ -163,14 +163,14 @@ describe('a webhook that fails', () => {
     expect(await currentWebhook()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' })
   })
 
-  it('does nothing but fail only until a success, also one that was sent before the failure', async () => {
+  test('does nothing but fail only until a success, also one that was sent before the failure', async () => {
     const answers = await hold(2)
     expect(await answers.next(500)).toMatchObject({ failing_since: engine.clock.now() })
     await answers.next(200)
     await expect.poll(currentWebhook).toMatchObject({ failing_since: null })
   })
 
-  it('is not disabled by a 410 of the URL it had before', async () => {
+  test('is not disabled by a 410 of the URL it had before', async () => {
     const answers = await hold(1)
     await engine.db.updateTable('webhooks').set({ url: 'http://127.0.0.1:9/' }).execute()
     expect(await answers.next(410)).toMatchObject({ status: 'enabled' })

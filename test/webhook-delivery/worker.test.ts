@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startEngine } from '../support/engine.ts'
 import { claimFlows } from '../support/flows.ts'
 import { answer, silence, startReceiver } from '../support/receiver.ts'
@@ -7,7 +7,7 @@ import { answer, silence, startReceiver } from '../support/receiver.ts'
 const settledAs = (status: string, count: number) => (rows: { status: string }[]) =>
   rows.filter((row) => row.status === status).length === count
 
-it.each([
+test.each([
   { places: 1, endpointMax: 1 },
   { places: 1, endpointMax: 1_000 },
   { places: 4, endpointMax: 2 },
@@ -30,7 +30,7 @@ it.each([
 })
 
 describe('neighbours', () => {
-  it('are not held up by a webhook that hangs on everything', async () => {
+  test('are not held up by a webhook that hangs on everything', async () => {
     await using engine = await startEngine({ endpointMax: 4 })
     await using hung = await startReceiver()
     await using fine = await startReceiver()
@@ -45,7 +45,7 @@ describe('neighbours', () => {
     expect(hung.requests.length).toBeLessThan(20)
   })
 
-  it('of another account are not held up by any number of URLs that hang', async () => {
+  test('of another account are not held up by any number of URLs that hang', async () => {
     await using engine = await startEngine({ places: 16, endpointMax: 16 })
     await using hung = await startReceiver()
     await using fine = await startReceiver()
@@ -63,7 +63,7 @@ describe('neighbours', () => {
     expect(hung.requests).toHaveLength(13)
   })
 
-  it('with the same URL share its limit', async () => {
+  test('with the same URL share its limit', async () => {
     await using engine = await startEngine({ endpointMax: 4 })
     await using hung = await startReceiver()
     await using fine = await startReceiver()
@@ -79,7 +79,7 @@ describe('neighbours', () => {
 })
 
 describe('what waits for a webhook', () => {
-  it('goes to its new URL when it is moved, and none to the old one', async () => {
+  test('goes to its new URL when it is moved, and none to the old one', async () => {
     await using engine = await startEngine({ endpointMax: 2 })
     await using before = await startReceiver()
     await using after = await startReceiver()
@@ -94,7 +94,7 @@ describe('what waits for a webhook', () => {
     expect(before.requests).toHaveLength(2)
   })
 
-  it('is not claimed for long before it can be attempted', async () => {
+  test('is not claimed for long before it can be attempted', async () => {
     await using engine = await startEngine({ endpointMax: 4 })
     await using hung = await startReceiver()
     hung.respond(silence)
@@ -105,7 +105,7 @@ describe('what waits for a webhook', () => {
     await expect.poll(async () => (await engine.queue.claimed(engine.db, ids)).size, { timeout: 10_000 }).toBe(4)
   })
 
-  it('is made when it was put into the queue by a process of the version before', async () => {
+  test('is made when it was put into the queue by a process of the version before', async () => {
     await using engine = await startEngine()
     await using receiver = await startReceiver()
     await engine.workers.stop(1_000)
@@ -125,7 +125,7 @@ describe('what waits for a webhook', () => {
 })
 
 describe('a worker that dies', () => {
-  it('loses nothing: what it had claimed is claimed again when it has been silent', async () => {
+  test('loses nothing: what it had claimed is claimed again when it has been silent', async () => {
     await using engine = await startEngine()
     await using receiver = await startReceiver()
     await engine.workers.stop(1_000)
@@ -143,7 +143,7 @@ describe('a worker that dies', () => {
 })
 
 describe('stopping', () => {
-  it('finishes what is in flight, hands back what waits, and claims no more', async () => {
+  test('finishes what is in flight, hands back what waits, and claims no more', async () => {
     await using engine = await startEngine({ endpointMax: 2 })
     await using receiver = await startReceiver()
     const releases: (() => void)[] = []
@@ -165,7 +165,7 @@ describe('stopping', () => {
     expect(await engine.queue.claimed(engine.db, pending)).toEqual(new Set())
   })
 
-  it('breaks off at the deadline what does not end, and hands it back uncounted', async () => {
+  test('breaks off at the deadline what does not end, and hands it back uncounted', async () => {
     await using engine = await startEngine()
     await using receiver = await startReceiver()
     receiver.respond(silence)

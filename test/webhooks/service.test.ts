@@ -10,9 +10,9 @@ import { createExchange } from '../../server/webhook-delivery/attempt/exchange.t
 import { createKeyring } from '../../server/webhook-delivery/attempt/keyring.ts'
 import { createWebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'
 import { createWebhookService } from '../../server/webhooks/service.ts'
-import { createWorld, refusal } from '../support/worlds/audiences.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
+import { createWorld, refusal } from '../support/worlds/audiences.ts'
 
 let world: Awaited<ReturnType<typeof createWebhookWorld>>
 

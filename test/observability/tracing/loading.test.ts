@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runNode } from '../../main/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { deadUrl } from '../../support/fixtures.ts'
@@ -26,11 +26,11 @@ async function loadedWith(env: Record<string, string>): Promise<string[]> {
 }
 
 describe('what traces are made with', () => {
-  it('is not loaded where there are none', async () => {
+  test('is not loaded where there are none', async () => {
     expect(await loadedWith({ OTEL_SERVICE_NAME: 'mail', OTEL_TRACES_SAMPLER: 'always_on' })).toEqual([])
   })
 
-  it('is loaded with the address of a collector', async () => {
+  test('is loaded with the address of a collector', async () => {
     expect(await loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: deadUrl })).toContain('@opentelemetry/sdk-trace')
   })
 })

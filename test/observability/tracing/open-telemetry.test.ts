@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLogger } from '../../../server/observability/logging.ts'
 import {
   createOpenTelemetryTracer,
@@ -56,7 +56,7 @@ describe('which spans are recorded', () => {
     ['parentbased_traceidratio', 0, { root: false, sampled: true, unsampled: false }],
     ['parentbased_traceidratio', 1, { root: true, sampled: true, unsampled: false }],
   ]
-  it.each(rows)('%s with %d', async (sampler, samplerRatio, expected) => {
+  test.each(rows)('%s with %d', async (sampler, samplerRatio, expected) => {
     const tracer = start({ sampler, samplerRatio })
     const parents = { root: null, sampled: sampledParent, unsampled: unsampledParent }
     const recorded = Object.entries(parents).map(([name, parent]) => [
@@ -68,7 +68,7 @@ describe('which spans are recorded', () => {
     expect(collector.spans()).toHaveLength(Object.values(expected).filter(Boolean).length)
   })
 
-  it('begins a trace of its own where the parent is none', async () => {
+  test('begins a trace of its own where the parent is none', async () => {
     const tracer = start()
     const [span] = record(tracer, { parent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` })
     expect(parseTraceparent(span?.traceparent ?? '')?.traceId).not.toMatch(/^0+$/)
@@ -78,7 +78,7 @@ describe('which spans are recorded', () => {
 })
 
 describe('the current span', () => {
-  it('is the one the work is done in, also after it has waited', async () => {
+  test('is the one the work is done in, also after it has waited', async () => {
     const tracer = start()
     const span = tracer.start({ name: 'work', kind: 'internal', parent: null })
     expect(tracer.current().traceparent).toBeNull()
@@ -92,7 +92,7 @@ describe('the current span', () => {
 })
 
 describe('a long text', () => {
-  it('is cut', async () => {
+  test('is cut', async () => {
     const tracer = start()
     const attributes = { 'server.address': 'a'.repeat(100_000) }
     tracer.start({ name: 'work', kind: 'internal', parent: null, attributes }).end()
@@ -113,14 +113,14 @@ describe('a collector that is away', () => {
   })
   afterEach(() => new Promise((resolve) => hole.close(resolve)))
 
-  it('is logged once, whatever is recorded', async () => {
+  test('is logged once, whatever is recorded', async () => {
     const tracer = start({ endpoint, exportTimeoutMs: 200 })
     record(tracer, { count: 4 * batch })
     await tracer.stop()
     expect(logged).toEqual([expect.stringContaining(`traces cannot be sent to ${endpoint} (`)])
   })
 
-  it('is told again when it is back', async () => {
+  test('is told again when it is back', async () => {
     collector.receiver.respondOnce(answer(400))
     const tracer = start()
     record(tracer, { count: 2 * batch })
@@ -128,14 +128,14 @@ describe('a collector that is away', () => {
     expect(logged).toEqual([expect.stringContaining('(Bad Request)'), `traces are sent to ${collector.endpoint} again`])
   })
 
-  it('does not keep the service from stopping when it is silent', async () => {
+  test('does not keep the service from stopping when it is silent', async () => {
     collector.receiver.respond(silence)
     const tracer = start({ exportTimeoutMs: 600_000 })
     record(tracer)
     await expect(tracer.stop()).resolves.toBeUndefined()
   })
 
-  it('costs no more memory than that of 8,192 spans', async () => {
+  test('costs no more memory than that of 8,192 spans', async () => {
     const { promise: answered, resolve: answerAll } = Promise.withResolvers<void>()
     collector.receiver.respond(({ response }) => void answered.then(() => response.end('{}')))
     const tracer = start()

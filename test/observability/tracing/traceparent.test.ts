@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatTraceparent, parseTraceparent } from '../../../server/observability/tracing/traceparent.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -12,7 +12,7 @@ function hexOf(length: number) {
 }
 
 describe('parseTraceparent', () => {
-  it('reads back what formatTraceparent wrote', () => {
+  test('reads back what formatTraceparent wrote', () => {
     const contexts = fc.record({ traceId: hexOf(32), spanId: hexOf(16), sampled: fc.boolean() })
     fc.assert(
       fc.property(contexts, (context) => {
@@ -21,7 +21,7 @@ describe('parseTraceparent', () => {
     )
   })
 
-  it.each([
+  test.each([
     ['a flag nobody knows', `00-${traceId}-${spanId}-ff`, true],
     ['the other flags alone', `00-${traceId}-${spanId}-fe`, false],
     ['a later version', `cc-${traceId}-${spanId}-01`, true],
@@ -30,7 +30,7 @@ describe('parseTraceparent', () => {
     expect(parseTraceparent(value)).toEqual({ traceId, spanId, sampled })
   })
 
-  it.each([
+  test.each([
     ['nothing', ''],
     ['the version that is none', `ff-${traceId}-${spanId}-01`],
     ['more fields than its version has', `00-${traceId}-${spanId}-01-more`],
@@ -44,7 +44,7 @@ describe('parseTraceparent', () => {
     expect(parseTraceparent(value)).toBeNull()
   })
 
-  it('takes nothing else for one, and is not harmed by it', () => {
+  test('takes nothing else for one, and is not harmed by it', () => {
     fc.assert(fc.property(fc.string(), (value) => parseTraceparent(value) === null))
   })
 })

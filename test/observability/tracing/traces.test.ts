@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { contract } from '../../../contract/index.ts'
 import type { TracingConfig } from '../../../server/observability/tracing/settings.ts'
@@ -49,7 +49,7 @@ function only(name: string): CollectedSpan {
 }
 
 describe('a request of a client that traces', () => {
-  it('goes on over the outbox and the fan-out to the attempt and the receiver', async () => {
+  test('goes on over the outbox and the fan-out to the attempt and the receiver', async () => {
     const service = await startTraced({ headers: { 'x-collector-key': 'let me in' } })
     const { client } = service
     const webhook = await client.succeed(contract.webhooks.create, {
@@ -108,7 +108,7 @@ describe('a request of a client that traces', () => {
     expect(collector.receiver.requests[0]?.headers['x-collector-key']).toBe('let me in')
   })
 
-  it('shows every attempt, with why it failed', async () => {
+  test('shows every attempt, with why it failed', async () => {
     const time = createTestTime(new Date('2026-03-01T09:30:00.000Z'))
     const service = await startTraced({}, { time })
     await service.client.succeed(contract.webhooks.create, {
@@ -157,7 +157,7 @@ async function cause(service: TestService, headers: Record<string, string> = {},
 }
 
 describe('a request', () => {
-  it('keeps its trace with an Idempotency-Key too', async () => {
+  test('keeps its trace with an Idempotency-Key too', async () => {
     const service = await startTraced({}, { roles: { worker: false } })
     await cause(service, { traceparent }, 'once')
     const kept = await keptIn(service)
@@ -165,7 +165,7 @@ describe('a request', () => {
     expect(kept).toEqual([`00-${traceId}-${only('POST /v1/subscribers').spanId}-01`])
   })
 
-  it('has its own emails only, of several that are sent at once', async () => {
+  test('has its own emails only, of several that are sent at once', async () => {
     const { client, stop } = await startTraced()
     const address = 'ada@example.com'
     await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
@@ -192,7 +192,7 @@ describe('a request', () => {
     expect(Object.fromEntries(told)).toEqual(Object.fromEntries(traceIds.map((id, index) => [id, [sent[index]?.id]])))
   })
 
-  it('that the client does not trace leaves nothing, here and at the receiver', async () => {
+  test('that the client does not trace leaves nothing, here and at the receiver', async () => {
     const service = await startTraced()
     await cause(service, { traceparent: `00-${traceId}-${clientSpan}-00` })
     const [delivered] = await receiver.received(1)
@@ -202,7 +202,7 @@ describe('a request', () => {
     expect(collector.spans().map((span) => span.name)).toEqual(['POST /v1/webhooks'])
   })
 
-  it('begins a trace of its own where the header names none', async () => {
+  test('begins a trace of its own where the header names none', async () => {
     const service = await startTraced({}, { roles: { worker: false } })
     const hostile = [
       'x'.repeat(4_000),
@@ -223,7 +223,7 @@ describe('a request', () => {
     expect(kept).toEqual(requests.map((span) => `00-${span.traceId}-${span.spanId}-01`))
   })
 
-  it('with two of them begins its own as well', async () => {
+  test('with two of them begins its own as well', async () => {
     const service = await startTraced({}, { roles: { worker: false } })
     const head = 'GET /v1/event-types HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
     const other = traceparent.replace(traceId, traceId.replace('4', '5'))
@@ -235,7 +235,7 @@ describe('a request', () => {
     expect(only('GET /v1/event-types').traceId).not.toBe(traceId)
   })
 
-  it("is an error when it is ours, and none when it is the client's", async () => {
+  test("is an error when it is ours, and none when it is the client's", async () => {
     const service = await startTraced({}, { roles: { worker: false }, expectErrors: true })
     await service.client.send('GET', '/v1/no-such-thing')
     await service.database.db.schema.alterTable('subscribers').renameTo('elsewhere').execute()
@@ -251,7 +251,7 @@ describe('a request', () => {
     })
   })
 
-  it('for the health of the process is not recorded', async () => {
+  test('for the health of the process is not recorded', async () => {
     const service = await startTraced({}, { roles: { worker: false } })
     for (const path of ['/healthz', '/readyz', '/metrics']) await service.client.send('GET', path)
     await service.stop()
@@ -260,7 +260,7 @@ describe('a request', () => {
 })
 
 describe('the test of a webhook', () => {
-  it('is recorded with its attempt', async () => {
+  test('is recorded with its attempt', async () => {
     const service = await startTraced({}, { roles: { worker: false } })
     const { id } = await service.client.succeed(contract.webhooks.create, {
       body: { url: receiver.url, events: ['subscriber.added'] },
@@ -278,7 +278,7 @@ describe('the test of a webhook', () => {
 })
 
 describe('what is exported', () => {
-  it('holds no body, no key, no secret, and of an endpoint only where it is', async () => {
+  test('holds no body, no key, no secret, and of an endpoint only where it is', async () => {
     const service = await startTraced()
     const { secret } = await service.client.succeed(contract.webhooks.create, {
       body: { url: `${receiver.url}/path-secret?token=query-secret`, events: ['subscriber.added'] },
@@ -299,7 +299,7 @@ describe('what is exported', () => {
 })
 
 describe('a process that does not trace', () => {
-  it('keeps nothing of a trace', async () => {
+  test('keeps nothing of a trace', async () => {
     const service = await startTestService()
     await cause(service, { traceparent })
     const [delivered] = await receiver.received(1)
@@ -309,7 +309,7 @@ describe('a process that does not trace', () => {
     expect(collector.receiver.requests).toEqual([])
   })
 
-  it('passes on the trace another process has begun', async () => {
+  test('passes on the trace another process has begun', async () => {
     const api = await startTraced({}, { roles: { worker: false } })
     const worker = await startTestService({ beside: api, roles: { api: false } })
     await cause(api, { traceparent })
@@ -321,7 +321,7 @@ describe('a process that does not trace', () => {
 })
 
 describe('a collector that is away', () => {
-  it('holds up neither requests, nor deliveries, nor the end', async () => {
+  test('holds up neither requests, nor deliveries, nor the end', async () => {
     const service = await startTraced({ endpoint: deadUrl })
     await cause(service, { traceparent })
     await receiver.received(1)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   maxRetryDelaySeconds,
   nextDelaySeconds,
@@ -7,12 +7,12 @@ import {
 } from '../../../server/webhook-delivery/attempt/retry-schedule.ts'
 
 describe('the retry schedule', () => {
-  it('waits 1 minute, 5 minutes, 30 minutes, 2 hours and 24 hours, then gives up', () => {
+  test('waits 1 minute, 5 minutes, 30 minutes, 2 hours and 24 hours, then gives up', () => {
     const delays = [1, 2, 3, 4, 5, 6].map((position) => nextDelaySeconds(position, null))
     expect(delays).toEqual([60, 5 * 60, 30 * 60, 2 * 3600, 24 * 3600, null])
   })
 
-  it('is lengthened by what the endpoint asks for, never shortened, and never beyond a day', () => {
+  test('is lengthened by what the endpoint asks for, never shortened, and never beyond a day', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: retryDelaysSeconds.length }),

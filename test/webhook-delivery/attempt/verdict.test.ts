@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ExchangeOutcome } from '../../../server/webhook-delivery/attempt/exchange.ts'
 import { faultOf, verdictOf } from '../../../server/webhook-delivery/attempt/verdict.ts'
 
@@ -26,28 +26,28 @@ const refused: ExchangeOutcome = {
 }
 
 describe('the verdict on an attempt', () => {
-  it.each([200, 201, 202, 204, 299])('takes %i for success', (status) => {
+  test.each([200, 201, 202, 204, 299])('takes %i for success', (status) => {
     expect(verdictOf(answered(status), 1)).toEqual({ kind: 'succeeded' })
   })
 
-  it.each([301, 302, 307, 308])('takes the redirect %i for a failure and says what to do', (status) => {
+  test.each([301, 302, 307, 308])('takes the redirect %i for a failure and says what to do', (status) => {
     expect(faultOf(answered(status))).toMatch(/redirect.*set the final URL/i)
     expect(verdictOf(answered(status), 1)).toMatchObject({ kind: 'retry', delaySeconds: 60 })
   })
 
-  it('takes 410 for the end of the webhook', () => {
+  test('takes 410 for the end of the webhook', () => {
     expect(verdictOf(answered(410), 1)).toMatchObject({ kind: 'gone' })
   })
 
-  it.each([429, 503])('waits as long as an answer of %i asks for', (status) => {
+  test.each([429, 503])('waits as long as an answer of %i asks for', (status) => {
     expect(verdictOf(answered(status, 7_000), 1)).toMatchObject({ kind: 'retry', delaySeconds: 7_000 })
   })
 
-  it('does not listen to Retry-After of other answers', () => {
+  test('does not listen to Retry-After of other answers', () => {
     expect(verdictOf(answered(500, 7_000), 1)).toMatchObject({ kind: 'retry', delaySeconds: 60 })
   })
 
-  it('gives up after the first attempt and five retries', () => {
+  test('gives up after the first attempt and five retries', () => {
     const kinds = [1, 2, 3, 4, 5, 6].map((position) => verdictOf(refused, position).kind)
     expect(kinds).toEqual(['retry', 'retry', 'retry', 'retry', 'retry', 'failed'])
   })

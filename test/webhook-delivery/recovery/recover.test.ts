@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createDeliveryService } from '../../../server/deliveries/service.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { type Engine, startEngine } from '../../support/engine.ts'
@@ -41,7 +41,7 @@ async function miss(count: number, type: 'contact.deleted' | 'contact.created' =
   return ids
 }
 
-it('sends what came while the webhook was disabled, and what 410 canceled, once; samples are left out', async () => {
+test('sends what came while the webhook was disabled, and what 410 canceled, once; samples are left out', async () => {
   const [accepted] = await engine.emit()
   await receiver.received(1)
   receiver.respondOnce(answer(500), answer(410))
@@ -64,7 +64,7 @@ it('sends what came while the webhook was disabled, and what 410 canceled, once;
   expect(data).toMatchObject([again, { status: 'completed', count: 4, done: 4 }])
 })
 
-it('is one recovery when it is asked for three times at once, and says so; another one is refused meanwhile', async () => {
+test('is one recovery when it is asked for three times at once, and says so; another one is refused meanwhile', async () => {
   await miss(5)
   const answers = await Promise.all([ask(), ask(), ask()])
   expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
@@ -77,7 +77,7 @@ it('is one recovery when it is asked for three times at once, and says so; anoth
   expect(receiver.requests).toHaveLength(5)
 })
 
-it('takes the events of a span, by the time in them, and of the types asked for and subscribed to now', async () => {
+test('takes the events of a span, by the time in them, and of the types asked for and subscribed to now', async () => {
   await miss(1)
   await engine.advance(60)
   const created = await miss(1, 'contact.created')
@@ -104,7 +104,7 @@ it('takes the events of a span, by the time in them, and of the types asked for 
   expect(received()).toEqual([...deleted, ...created])
 })
 
-it('has events from before there were positions, and leaves out what awaits its fan-out', async () => {
+test('has events from before there were positions, and leaves out what awaits its fan-out', async () => {
   const old = await miss(3)
   await sql`
     INSERT INTO settings (name, value) VALUES ('last_event_without_position', ${old.at(-1)})
@@ -120,7 +120,7 @@ it('has events from before there were positions, and leaves out what awaits its 
   expect(new Set(rows.map((row) => row.event_id)).size).toBe(6)
 })
 
-it('finds events and deliveries of a clock that was ahead by hours and then set back', async () => {
+test('finds events and deliveries of a clock that was ahead by hours and then set back', async () => {
   const { db, queue, accountId, webhookChanges } = engine
   await engine.advance(6 * 3_600)
   const ahead = await miss(1)
@@ -152,7 +152,7 @@ it('finds events and deliveries of a clock that was ahead by hours and then set 
   )
 })
 
-it('ends when the webhook is disabled, says so, and another one sends the rest', async () => {
+test('ends when the webhook is disabled, says so, and another one sends the rest', async () => {
   await engine.workers.stop(1_000)
   await miss0(3)
   const { id } = await ask()
@@ -173,7 +173,7 @@ async function miss0(count: number): Promise<void> {
   await set('enabled')
 }
 
-it('is counted at once up to 2,000 events; beyond that it says that there are more, and how many in the end', async () => {
+test('is counted at once up to 2,000 events; beyond that it says that there are more, and how many in the end', async () => {
   await engine.workers.stop(1_000)
   await miss0(2_300)
   expect(await ask()).toMatchObject({ count: 2_000, countIsExact: false })
@@ -182,7 +182,7 @@ it('is counted at once up to 2,000 events; beyond that it says that there are mo
   expect(done).toMatchObject({ id, status: 'completed', count: 2_300, countIsExact: true, done: 2_300 })
 })
 
-it('belongs to its webhook and its account', async () => {
+test('belongs to its webhook and its account', async () => {
   const { db, accountId } = engine
   const { id } = await ask()
   const other = await engine.addWebhook(receiver.url)
@@ -196,7 +196,7 @@ it('belongs to its webhook and its account', async () => {
   expect((await engine.deliveries.listRecoveries(db, live(accountId), other, { limit: 1 })).data).toEqual([])
 })
 
-it('that a process of the version before was asked for is done', async () => {
+test('that a process of the version before was asked for is done', async () => {
   await miss(2)
   const data = {
     webhookId,

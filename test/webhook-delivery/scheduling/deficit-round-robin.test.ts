@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createAccountTurns,
   quantum,
@@ -10,7 +10,7 @@ import { mayHoldMore, roomFor } from '../../../server/webhook-delivery/schedulin
 const threshold = fc.record({ places: fc.integer({ min: 1, max: 300 }), alpha: fc.integer({ min: 1, max: 8 }) })
 
 describe('the turns of accounts', () => {
-  it('look at a bounded number of accounts for each decision, however many there are and hold too much', () => {
+  test('look at a bounded number of accounts for each decision, however many there are and hold too much', () => {
     const choices = fc.array(fc.nat(), { minLength: 1_000, maxLength: 1_000 })
     const counts = fc.record({ accounts: fc.integer({ min: 1, max: 3_000 }), each: fc.integer({ min: 1, max: 3 }) })
     fc.assert(
@@ -46,7 +46,7 @@ describe('the turns of accounts', () => {
     )
   })
 
-  it('do not look again and again at accounts that hold too much', () => {
+  test('do not look again and again at accounts that hold too much', () => {
     const rounds = 500
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 8 }), (greedy, alpha) => {
@@ -79,7 +79,7 @@ describe('the turns of accounts', () => {
     )
   })
 
-  it('give each account that may start no more than its starts before the others have had theirs', () => {
+  test('give each account that may start no more than its starts before the others have had theirs', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 50 }), (count) => {
         const turns = createAccountTurns<TurnAccount & { id: number; starts: number }>({ places: 1e6, alpha: 1e3 })
@@ -102,7 +102,7 @@ describe('the turns of accounts', () => {
 })
 
 describe('the threshold', () => {
-  it('lets each of n greedy accounts have α/(1+nα) of the places, so that some stay free for the next', () => {
+  test('lets each of n greedy accounts have α/(1+nα) of the places, so that some stay free for the next', () => {
     const settings = { places: 1_024, alpha: 4 }
     for (const greedy of [1, 2, 10]) {
       const turns = createAccountTurns<TurnAccount>(settings)
@@ -117,7 +117,7 @@ describe('the threshold', () => {
     }
   })
 
-  it('allows at once as many as it would one by one', () => {
+  test('allows at once as many as it would one by one', () => {
     fc.assert(
       fc.property(threshold, fc.nat(300), fc.nat(300), (settings, held, others) => {
         let more = 0

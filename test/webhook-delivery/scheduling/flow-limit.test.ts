@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   afterAnswer,
   afterBegin,
@@ -73,7 +73,7 @@ function recover(from: FlowLimit, roundTrips: number, latencyMs: number, isBusy 
 }
 
 describe('the limit of a flow', () => {
-  it('stays within [1, max] whatever happens', () => {
+  test('stays within [1, max] whatever happens', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const { state: last } = play(list, ({ state }) => {
@@ -85,7 +85,7 @@ describe('the limit of a flow', () => {
     )
   })
 
-  it('shrinks at most once a round trip', () => {
+  test('shrinks at most once a round trip', () => {
     fc.assert(
       fc.property(steps, (list) => {
         let last = newFlowLimit(max)
@@ -102,7 +102,7 @@ describe('the limit of a flow', () => {
     )
   })
 
-  it('is never larger after a sign', () => {
+  test('is never larger after a sign', () => {
     fc.assert(
       fc.property(steps, fc.constantFrom<CongestionSign>('timed_out', 'refused', 'silent', 'slower'), (list, sign) => {
         const { state } = play(list, () => undefined)
@@ -111,7 +111,7 @@ describe('the limit of a flow', () => {
     )
   })
 
-  it('recovers after anything: max − 1 round trips of quick answers lead to the most', () => {
+  test('recovers after anything: max − 1 round trips of quick answers lead to the most', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 100 }), (list, latencyMs) => {
         const { state } = play(list, () => undefined)
@@ -121,7 +121,7 @@ describe('the limit of a flow', () => {
     )
   })
 
-  it('doubles each round trip until the first sign, and grows by one after it', () => {
+  test('doubles each round trip until the first sign, and grows by one after it', () => {
     const limits: number[] = []
     let state = newFlowLimit(max)
     for (let trip = 0; trip < 5; trip++) {
@@ -135,7 +135,7 @@ describe('the limit of a flow', () => {
     expect(state.limit).toBeCloseTo(33, 1)
   })
 
-  it('takes no notice of a sign from before it shrank', () => {
+  test('takes no notice of a sign from before it shrank', () => {
     const busy = recover(newFlowLimit(max), 4, 10)
     const once = afterSign({ ...busy, begun: busy.begun + 10 }, { number: busy.begun, sign: 'refused', max })
     for (let number = busy.begun; number < once.begun; number++) {
@@ -143,7 +143,7 @@ describe('the limit of a flow', () => {
     }
   })
 
-  it('does not grow while it is not nearly reached', () => {
+  test('does not grow while it is not nearly reached', () => {
     let state = newFlowLimit(max)
     for (let count = 0; count < 100; count++) {
       state = afterAnswer(afterBegin(state), { number: state.begun, latencyMs: 10, counted: 1, max, isBusy: false })
@@ -151,7 +151,7 @@ describe('the limit of a flow', () => {
     expect(state.limit).toBe(4)
   })
 
-  it('goes down when answers take more than twice as long as at their best, and comes back when that stays', () => {
+  test('goes down when answers take more than twice as long as at their best, and comes back when that stays', () => {
     const quick = recover(newFlowLimit(max), 8, 100)
     const slower = recover(quick, 3, 400)
     expect(slower.limit).toBeLessThan(quick.limit)
@@ -159,14 +159,14 @@ describe('the limit of a flow', () => {
     expect(Math.floor(recover(slower, 100, 400).limit)).toBe(max)
   })
 
-  it('goes down with less while the process is busy, since what waits in flight waits for the process', () => {
+  test('goes down with less while the process is busy, since what waits in flight waits for the process', () => {
     const quick = recover(newFlowLimit(max), 8, 10)
     expect(recover(quick, 3, 60).limit).toBe(quick.limit)
     expect(recover(quick, 3, 60, true).limit).toBeLessThan(quick.limit)
     expect(recover(quick, 30, 24, true).limit).toBe(max)
   })
 
-  it('is one when nobody answers, and doubles again from the first answer on', () => {
+  test('is one when nobody answers, and doubles again from the first answer on', () => {
     const busy = recover(newFlowLimit(max), 4, 10)
     const number = busy.begun
     const stalled = afterSign({ ...busy, begun: number + 30 }, { number, sign: 'silent', max })
@@ -176,7 +176,7 @@ describe('the limit of a flow', () => {
     expect(Math.floor(recover(heard, 5, 10).limit)).toBe(max)
   })
 
-  it('is only a little smaller when one of many is not answered', () => {
+  test('is only a little smaller when one of many is not answered', () => {
     const busy = recover(newFlowLimit(max), 4, 10)
     const number = busy.begun
     const later = afterAnswer(

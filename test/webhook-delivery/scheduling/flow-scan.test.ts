@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inTransaction } from '../../../server/database/connection.ts'
 import { firstFlow } from '../../../server/queue/flow-jobs.ts'
 import type { Queue } from '../../../server/queue/queue.ts'
@@ -51,12 +51,12 @@ async function walk(looks: number, afterEach: (walk: FlowScan) => Promise<void>)
   return found
 }
 
-it('finds every flow with work, however often it is woken', async () => {
+test('finds every flow with work, however often it is woken', async () => {
   await put([{ flow: firstFlow + flows, dueAt: null }])
   expect(await walk(2, async (walking) => walking.wake())).toEqual([String(firstFlow + flows)])
 })
 
-it('begins anew when it has been through all', async () => {
+test('begins anew when it has been through all', async () => {
   await put([
     { flow: firstFlow - 1 + flows, dueAt: null },
     { flow: firstFlow, dueAt: null },
@@ -66,7 +66,7 @@ it('begins anew when it has been through all', async () => {
   expect(await walk(3, async (walking) => walking.wake())).toEqual([first, last, first])
 })
 
-it('looks first at the flow it is woken for, and at no other for it', async () => {
+test('looks first at the flow it is woken for, and at no other for it', async () => {
   const last = firstFlow - 1 + flows
   let isPut = false
   const found = await walk(2, async (walking) => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createScheduler } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
 import type {
   FlowName,
@@ -31,7 +31,7 @@ function withAnswered(count: number): { scheduler: Scheduler; flows: FlowName[] 
 }
 
 describe('the ceiling of a host', () => {
-  it('lets the next flow of a host start when the one before it has no work any more', () => {
+  test('lets the next flow of a host start when the one before it has no work any more', () => {
     const { scheduler, flows } = withAnswered(3)
     const [busy, dry, waiting] = flows as [FlowName, FlowName, FlowName]
     scheduler.offer(busy, 3)
@@ -46,7 +46,7 @@ describe('the ceiling of a host', () => {
     expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
-  it('lets the next flow of a host start when the limit of the one before it has become smaller', () => {
+  test('lets the next flow of a host start when the limit of the one before it has become smaller', () => {
     const { scheduler, flows } = withAnswered(3)
     const [busy, shrinking, waiting] = flows as [FlowName, FlowName, FlowName]
     scheduler.offer(busy, 2)
@@ -63,7 +63,7 @@ describe('the ceiling of a host', () => {
     expect(scheduler.next()?.flow).toBe(waiting.flow)
   })
 
-  it('leaves a part to the flows whose endpoints answer, and a part to the others', () => {
+  test('leaves a part to the flows whose endpoints answer, and a part to the others', () => {
     const { scheduler, flows } = withAnswered(1)
     const [answered] = flows as [FlowName]
     const hanging = nameOf(1)
@@ -80,7 +80,7 @@ describe('the ceiling of a host', () => {
     expect(scheduler.next()?.flow).toBe(hanging.flow)
   })
 
-  it('has a new URL asked beside one that hangs on all it may, but not beside many', () => {
+  test('has a new URL asked beside one that hangs on all it may, but not beside many', () => {
     const scheduler = createScheduler(settings)
     const names = Array.from({ length: 6 }, (_, path) => nameOf(path))
     const flows = names.map((name) => {
@@ -93,7 +93,7 @@ describe('the ceiling of a host', () => {
     expect(scheduler.view('3')?.waitsFor).toBe('host_limit')
   })
 
-  it('counts what is in flight for the other part as soon as an endpoint answers, or answers no more', () => {
+  test('counts what is in flight for the other part as soon as an endpoint answers, or answers no more', () => {
     const { scheduler, flows } = withAnswered(1)
     const [first, second] = [flows[0] as FlowName, nameOf(1)]
     scheduler.offer(first, 4)

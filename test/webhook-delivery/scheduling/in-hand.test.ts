@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { roomFor } from '../../../server/webhook-delivery/scheduling/dynamic-threshold.ts'
 import { initialLimit } from '../../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
@@ -39,7 +39,7 @@ function stall(scheduler: Scheduler, of: FlowName): void {
 }
 
 describe('where a delivery is best off that is about to be made', () => {
-  it('is in hand while there is room, also of a flow that nothing is known of', () => {
+  test('is in hand while there is room, also of a flow that nothing is known of', () => {
     const scheduler = createScheduler(defaultSettings)
     expect(scheduler.destinationOf(name)).toBe('hand')
     expect(scheduler.mayTakeInHand(name)).toBe(initialLimit)
@@ -47,13 +47,13 @@ describe('where a delivery is best off that is about to be made', () => {
     expect(scheduler.destinationOf(name)).toBe('hand')
   })
 
-  it('is in the queue when nobody knows how quick its endpoint is, and its flow has what it may have', () => {
+  test('is in the queue when nobody knows how quick its endpoint is, and its flow has what it may have', () => {
     const scheduler = createScheduler(defaultSettings)
     scheduler.takeInHand(name, initialLimit)
     expect(scheduler.destinationOf(name)).toBe('queue')
   })
 
-  it('is in the queue of a slow endpoint, and in hand or there later of a quick one', () => {
+  test('is in the queue of a slow endpoint, and in hand or there later of a quick one', () => {
     const scheduler = createScheduler(defaultSettings)
     end(scheduler, name, slow)
     scheduler.takeInHand(name, scheduler.mayTakeInHand(name))
@@ -64,7 +64,7 @@ describe('where a delivery is best off that is about to be made', () => {
     expect(scheduler.destinationOf(foreign)).toBe('later')
   })
 
-  it('is never before what waits in the queue', () => {
+  test('is never before what waits in the queue', () => {
     const scheduler = createScheduler(defaultSettings)
     scheduler.offer(name, 1)
     expect(scheduler.destinationOf(name)).toBe('queue')
@@ -75,7 +75,7 @@ describe('where a delivery is best off that is about to be made', () => {
     expect(scheduler.destinationOf(foreign)).toBe('later')
   })
 
-  it('is in the queue while nobody answers, however quick the endpoint was', () => {
+  test('is in the queue while nobody answers, however quick the endpoint was', () => {
     const scheduler = createScheduler(defaultSettings)
     end(scheduler, name, quick)
     stall(scheduler, name)
@@ -84,7 +84,7 @@ describe('where a delivery is best off that is about to be made', () => {
     expect(scheduler.destinationOf(name)).toBe('queue')
   })
 
-  it('is in the queue while its account has no place left but those that hang, and not while they are quick', () => {
+  test('is in the queue while its account has no place left but those that hang, and not while they are quick', () => {
     const scheduler = createScheduler(defaultSettings)
     end(scheduler, name, quick)
     /** Has the account hold all the places it may. Returns the requests that this began. */
@@ -112,7 +112,7 @@ describe('where a delivery is best off that is about to be made', () => {
     expect(scheduler.destinationOf(name)).toBe('later')
   })
 
-  it('is in the queue when its account has all that it may have in hand, and of others in hand all the same', () => {
+  test('is in the queue when its account has all that it may have in hand, and of others in hand all the same', () => {
     const scheduler = createScheduler({ ...defaultSettings, handMax: 10 })
     // Fewer than four times those that are free.
     scheduler.takeInHand(name, 4)
@@ -124,7 +124,7 @@ describe('where a delivery is best off that is about to be made', () => {
 })
 
 describe('what is expected in hand', () => {
-  it('counts as if it were, for its flow and its account, and starts nothing', () => {
+  test('counts as if it were, for its flow and its account, and starts nothing', () => {
     const scheduler = createScheduler(defaultSettings)
     scheduler.expectInHand(name, 3)
     expect(scheduler.mayTakeInHand(name)).toBe(initialLimit - 3)
@@ -134,7 +134,7 @@ describe('what is expected in hand', () => {
     expect(scheduler.mayTakeInHand(name)).toBe(initialLimit)
   })
 
-  it('keeps its flow from being forgotten', () => {
+  test('keeps its flow from being forgotten', () => {
     const scheduler = createScheduler(defaultSettings)
     end(scheduler, name, quick)
     scheduler.expectInHand(name, 1)
@@ -145,7 +145,7 @@ describe('what is expected in hand', () => {
     expect(scheduler.view(name.flow)).toBeNull()
   })
 
-  it('leaves no trace when it is given back, whatever was taken in hand and started meanwhile', () => {
+  test('leaves no trace when it is given back, whatever was taken in hand and started meanwhile', () => {
     const names = [name, sibling, foreign]
     const changes = fc.array(
       fc.record({
@@ -214,7 +214,7 @@ describe('what is expected in hand', () => {
 })
 
 describe('a flow', () => {
-  it('is to be refilled once half of what it may have in hand has started, and only while more waits', () => {
+  test('is to be refilled once half of what it may have in hand has started, and only while more waits', () => {
     const scheduler = createScheduler(defaultSettings)
     expect(scheduler.isToRefill(name)).toBe(false)
     scheduler.offer(name, 10)
@@ -234,7 +234,7 @@ describe('a flow', () => {
     expect(scheduler.isToRefill(name)).toBe(false)
   })
 
-  it('is named by each request of it as it was when it was offered', () => {
+  test('is named by each request of it as it was when it was offered', () => {
     const scheduler = createScheduler(defaultSettings)
     for (const of of [name, sibling, foreign]) scheduler.offer(of, 1)
     const named = [scheduler.next(), scheduler.next(), scheduler.next()].map((request) =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { quantum } from '../../../server/webhook-delivery/scheduling/deficit-round-robin.ts'
 import {
   afterAnswer,
@@ -219,7 +219,7 @@ function play(list: readonly Step[]): { limits: Limits; expected: Limits } {
 }
 
 describe('the scheduler', () => {
-  it('has the limit of a flow grow by what is in flight, not by what is reserved for nothing', () => {
+  test('has the limit of a flow grow by what is in flight, not by what is reserved for nothing', () => {
     const scheduler = createScheduler({ ...settings, places: 100 })
     const name = nameOf(0, 0, 0)
     for (let round = 0; round < 20; round++) {
@@ -233,7 +233,7 @@ describe('the scheduler', () => {
     expect(scheduler.view(name.flow)?.limit.limit).toBe(4)
   })
 
-  it('starts nothing beyond a threshold, a ceiling or a limit, and forgets nobody', () => {
+  test('starts nothing beyond a threshold, a ceiling or a limit, and forgets nobody', () => {
     fc.assert(
       fc.property(steps, (list) => {
         play(list)
@@ -242,7 +242,7 @@ describe('the scheduler', () => {
     )
   })
 
-  it('begins a head that may start within one round of turns for every eight flows of its account', () => {
+  test('begins a head that may start within one round of turns for every eight flows of its account', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 1, max: 60 }), (others, ownFlows) => {
         const scheduler = createScheduler({ ...settings, places: 100_000, hostMax: 100_000 })
@@ -274,7 +274,7 @@ describe('the scheduler', () => {
     )
   })
 
-  it('gives an account no larger a share for more webhooks, URLs or hosts', () => {
+  test('gives an account no larger a share for more webhooks, URLs or hosts', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 20 }), (flows, hosts) => {
         const scheduler = createScheduler({ ...settings, places: 64, alpha: 4, flowMax: 64, hostMax: 64 })
@@ -303,7 +303,7 @@ describe('the scheduler', () => {
     )
   })
 
-  it('has the limit of a flow depend on what is heard of that flow, and on nothing else', () => {
+  test('has the limit of a flow depend on what is heard of that flow, and on nothing else', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const { limits, expected } = play(list)
@@ -313,7 +313,7 @@ describe('the scheduler', () => {
     )
   })
 
-  it('forgets nothing that was offered while a claim was under way', () => {
+  test('forgets nothing that was offered while a claim was under way', () => {
     const scheduler = createScheduler(settings)
     const name = nameOf(0, 0, 0)
     scheduler.offer(name, 10)
@@ -325,7 +325,7 @@ describe('the scheduler', () => {
     expect(scheduler.next()).toBeNull()
   })
 
-  it('keeps nothing of flows that were idle for long', () => {
+  test('keeps nothing of flows that were idle for long', () => {
     const scheduler = createScheduler(settings)
     for (let path = 0; path < 1_000; path++) scheduler.offer(nameOf(0, path % 5, path), 1)
     for (let request = scheduler.next(); request !== null; request = scheduler.next()) {

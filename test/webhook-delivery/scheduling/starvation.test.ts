@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Webhook } from './simulated/backlog.ts'
 import {
   answersIn,
@@ -58,7 +58,7 @@ function firstAfter(world: World, from: number): number {
 }
 
 describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes', (processes) => {
-  it('delays nobody by changing the URLs of 30 webhooks 20 times a second each', () => {
+  test('delays nobody by changing the URLs of 30 webhooks 20 times a second each', () => {
     const world = createWorld({ processes })
     addCalm(world)
     const webhooks = addHostile(world, 30, { url: (n) => `hostile.example/${n}`, perSecond: 150 })
@@ -77,7 +77,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     expect(quantile(waitsOf(world, 'calm'), 1)).toBeLessThanOrEqual(atOnceMs)
   })
 
-  it('delays nobody with 24 webhooks, and not one whose endpoint failed for 3 s', () => {
+  test('delays nobody with 24 webhooks, and not one whose endpoint failed for 3 s', () => {
     const world = createWorld({ processes })
     addCalm(world, during(10_000, 13_000, fails, answersIn(5)))
     addHostile(world, 24, { url: (n) => `${n}.hostile.example/hook`, perSecond: 96 })
@@ -89,7 +89,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     ).toEqual([])
   })
 
-  it('delays nobody with 200 webhooks of one URL, which is asked no more than its flow may', () => {
+  test('delays nobody with 200 webhooks of one URL, which is asked no more than its flow may', () => {
     const world = createWorld({ processes })
     addCalm(world)
     addHostile(world, 200, { url: () => 'hostile.example/hook', perSecond: 400 })
@@ -100,7 +100,7 @@ describe.each([1, 3])('a tenant whose endpoints never answer, with %i processes'
     expect(world.mostInFlight.get('hostile.example/hook')).toBeLessThanOrEqual(11 * processes)
   })
 
-  it('delays nobody with 2,000 webhooks of as many hosts', () => {
+  test('delays nobody with 2,000 webhooks of as many hosts', () => {
     const world = createWorld({ processes })
     addCalm(world)
     addHostile(world, 2_000, { url: (n) => `${n}.hostile.example/hook`, perSecond: 1_000 })
@@ -140,7 +140,7 @@ describe('an account with 60 URLs behind one host that hang, a third of which ch
       .map(({ queuedAt, begunAt }) => (begunAt[0] ?? Number.POSITIVE_INFINITY) - queuedAt)
   }
 
-  it('has them delay none that answers there', () => {
+  test('has them delay none that answers there', () => {
     const world = createWorld()
     addCalm(world)
     world.time.after(1_000, () => hangAtOneHost(world))
@@ -150,7 +150,7 @@ describe('an account with 60 URLs behind one host that hang, a third of which ch
     expect(Math.max(...waits)).toBeLessThanOrEqual(atOnceMs)
   })
 
-  it('has a new one that answers there wait for its first request until others are given up, at most', () => {
+  test('has a new one that answers there wait for its first request until others are given up, at most', () => {
     const world = createWorld()
     hangAtOneHost(world)
     world.time.after(20_000, () => addCalm(world))
@@ -163,14 +163,14 @@ describe('an account with 60 URLs behind one host that hang, a third of which ch
 })
 
 describe('an endpoint', () => {
-  it('that hung for 3 s gets new deliveries within one probe of its recovery', () => {
+  test('that hung for 3 s gets new deliveries within one probe of its recovery', () => {
     const world = createWorld()
     addCalm(world, during(10_000, 13_000, hangs, answersIn(5)))
     world.time.runUntil(endMs)
     expect(firstAfter(world, 13_000)).toBeLessThanOrEqual(5_000 + atOnceMs)
   })
 
-  it.each([
+  test.each([
     ['that answered 500 for 3 s', fails],
     ['that refused connections for 3 s', isDown],
   ])('%s gets new deliveries at once when it has recovered', (_, behaviour) => {
@@ -180,7 +180,7 @@ describe('an endpoint', () => {
     expect(firstAfter(world, 13_000)).toBeLessThanOrEqual(200 + atOnceMs)
   })
 
-  it.each([
+  test.each([
     { about: 'takes 1.1 s, at 10 events/s', behaviour: answersIn(1_100), perSecond: 10, latencyMs: 1_100 },
     { about: 'takes 1.1 s and works on 64 at once', behaviour: works(64, 1_100), perSecond: 10, latencyMs: 1_100 },
     { about: 'takes 200 ms, at 50 events/s', behaviour: answersIn(200), perSecond: 50, latencyMs: 200 },
@@ -202,7 +202,7 @@ describe('an endpoint', () => {
     expect(caughtUpAfter(world, 20_000)).toBeLessThanOrEqual(boundMs + 2 * latencyMs)
   })
 
-  it('that has what is beyond its power wait is found out by its latency', () => {
+  test('that has what is beyond its power wait is found out by its latency', () => {
     const world = createWorld()
     world.endpoint('queue.example/hook', works(4, 30))
     const webhook = world.addWebhook('queue', 'queue.example/hook')
@@ -214,7 +214,7 @@ describe('an endpoint', () => {
     expect(done / (endMs / 1_000)).toBeGreaterThan(110)
   })
 
-  it('that answers 503 to what is beyond its power is found out, and refuses few', () => {
+  test('that answers 503 to what is beyond its power is found out, and refuses few', () => {
     const world = createWorld()
     world.endpoint('small.example/hook', refusesBeyond(20, 100))
     const webhook = world.addWebhook('small', 'small.example/hook')
@@ -227,7 +227,7 @@ describe('an endpoint', () => {
     expect(done / (endMs / 1_000)).toBeGreaterThan(130)
   })
 
-  it('that refuses 1 in 8 for no reason of load keeps being asked, about four at once', () => {
+  test('that refuses 1 in 8 for no reason of load keeps being asked, about four at once', () => {
     const world = createWorld()
     world.endpoint(
       'odd.example/hook',

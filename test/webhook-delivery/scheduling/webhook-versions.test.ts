@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createWebhookVersions } from '../../../server/webhook-delivery/scheduling/webhook-versions.ts'
 
 const deleted = Number.POSITIVE_INFINITY
@@ -72,7 +72,7 @@ function createModel(maxWebhooks: number) {
 }
 
 describe('the versions of webhooks', () => {
-  it('let no attempt begin with a version older than one told, whatever is remembered', () => {
+  test('let no attempt begin with a version older than one told, whatever is remembered', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), (all, maxWebhooks) => {
         const model = createModel(maxWebhooks)
@@ -83,7 +83,7 @@ describe('the versions of webhooks', () => {
     )
   })
 
-  it('let an attempt begin with what was just read, so that nothing waits for good', () => {
+  test('let an attempt begin with what was just read, so that nothing waits for good', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), fc.nat(4), (all, maxWebhooks, webhook) => {
         const model = createModel(maxWebhooks)
@@ -93,7 +93,7 @@ describe('the versions of webhooks', () => {
     )
   })
 
-  it('ask for nothing to be read anew while nothing changes', () => {
+  test('ask for nothing to be read anew while nothing changes', () => {
     const versions = createWebhookVersions()
     versions.hear(true, 1)
     const read = { version: 1, readAt: 2 }
@@ -102,14 +102,14 @@ describe('the versions of webhooks', () => {
     expect(versions.mayBegin('wh_quiet', read, false)).toBe(true)
   })
 
-  it('take what was read after a change was told, also where its version is less: the database was restored', () => {
+  test('take what was read after a change was told, also where its version is less: the database was restored', () => {
     const versions = createWebhookVersions()
     versions.hear(true, 1)
     versions.tell('wh_1', 7, 2)
     expect(versions.mayBegin('wh_1', { version: 3, readAt: 3 }, false)).toBe(true)
   })
 
-  it('remember 10,000 webhooks, and have what was read before they forgot be read anew', () => {
+  test('remember 10,000 webhooks, and have what was read before they forgot be read anew', () => {
     const versions = createWebhookVersions()
     versions.hear(true, 1)
     for (let webhook = 0; webhook < 20_000; webhook++) versions.tell(`wh_${webhook}`, 2, 10 + webhook)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Webhook } from './simulated/backlog.ts'
 import {
   answersIn,
@@ -121,7 +121,7 @@ function calmWaits(world: World): number[] {
 }
 
 describe('a world of many accounts', () => {
-  it('keeps every rule at every moment, loses nothing and starves nobody', () => {
+  test('keeps every rule at every moment, loses nothing and starves nobody', () => {
     fc.assert(
       fc.property(worlds, (plan) => {
         const world = build(plan)
@@ -145,7 +145,7 @@ describe('a world of many accounts', () => {
     )
   }, 120_000)
 
-  it('makes 6,000 accounts wait for nobody, a third of which hang, fail or refuse, when a process is started beside', () => {
+  test('makes 6,000 accounts wait for nobody, a third of which hang, fail or refuse, when a process is started beside', () => {
     const world = createWorld({ processes: 2 })
     const behaviours = [kinds.fast, kinds.slow, kinds.fast, kinds.hanging, kinds.fast, kinds.odd]
     for (let account = 0; account < 6_000; account++) {
@@ -167,7 +167,7 @@ describe('a world of many accounts', () => {
     expect(quantile(waits, 1)).toBeLessThanOrEqual(60)
   })
 
-  it('begins nothing with what was told to be old, which it does when nobody compares', () => {
+  test('begins nothing with what was told to be old, which it does when nobody compares', () => {
     const plan: Plan = {
       processes: 3,
       tenants: Array.from({ length: 10 }, (_, index) => ({

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Settlement } from '../../../server/webhook-delivery/settlement/settlement.ts'
 import { healthChanges, type WebhookState } from '../../../server/webhook-delivery/settlement/webhook-health.ts'
 
@@ -20,7 +20,7 @@ function state(id: string, options: Partial<WebhookState> = {}): WebhookState {
 const nothing = { gone: [], beginning: [], continuing: [], expired: [], recovered: [] }
 
 describe('what a batch says of the health of webhooks', () => {
-  it('begins, continues and ends a run of failures', () => {
+  test('begins, continues and ends a run of failures', () => {
     const batch = [settlement('new', 'retry'), settlement('old', 'retry'), settlement('back', 'succeeded')]
     const states = [state('new'), state('old', { failing: true }), state('back', { failing: true })]
     expect(healthChanges(batch, states)).toEqual({
@@ -31,7 +31,7 @@ describe('what a batch says of the health of webhooks', () => {
     })
   })
 
-  it('disables a webhook by one more failure when its run has lasted too long and had ten attempts', () => {
+  test('disables a webhook by one more failure when its run has lasted too long and had ten attempts', () => {
     const expiredAfter = (attempts: number) => [state('a', { failing: true, expired: true, attempts })]
     const failed = settlement('a', 'retry')
     expect(healthChanges([failed], expiredAfter(8))).toEqual({ ...nothing, continuing: [{ id: 'a', attempts: 9 }] })
@@ -39,7 +39,7 @@ describe('what a batch says of the health of webhooks', () => {
     expect(healthChanges([failed, failed], expiredAfter(8))).toEqual({ ...nothing, expired: ['a'] })
   })
 
-  it('counts attempts no further than is needed, so that a webhook that fails on is not written each time', () => {
+  test('counts attempts no further than is needed, so that a webhook that fails on is not written each time', () => {
     const failed = settlement('a', 'retry')
     expect(healthChanges([failed], [state('a', { failing: true, attempts: 9 })])).toEqual({
       ...nothing,
@@ -48,7 +48,7 @@ describe('what a batch says of the health of webhooks', () => {
     expect(healthChanges([failed], [state('a', { failing: true, attempts: 10 })])).toEqual(nothing)
   })
 
-  it('hears nothing from a sample that failed, and a success from one that did not', () => {
+  test('hears nothing from a sample that failed, and a success from one that did not', () => {
     const failing = [state('a', { failing: true, expired: true, attempts: 10 })]
     for (const kind of ['retry', 'gone'] as const) {
       expect(healthChanges([settlement('a', kind, { sample: true })], failing)).toEqual(nothing)
@@ -57,14 +57,14 @@ describe('what a batch says of the health of webhooks', () => {
     expect(healthChanges([taken], failing)).toEqual({ ...nothing, recovered: ['a'] })
   })
 
-  it('lets one success in the batch speak for the webhook, whatever came after it', () => {
+  test('lets one success in the batch speak for the webhook, whatever came after it', () => {
     const batch = [settlement('a', 'succeeded'), settlement('a', 'retry')]
     const states = [state('a', { failing: true, expired: true })]
     expect(healthChanges(batch, states)).toEqual({ ...nothing, recovered: ['a'] })
     expect(healthChanges(batch, [state('a')])).toEqual(nothing)
   })
 
-  it('lets 410 speak before all else, unless the webhook leads somewhere else by now', () => {
+  test('lets 410 speak before all else, unless the webhook leads somewhere else by now', () => {
     const batch = [settlement('a', 'succeeded'), settlement('a', 'gone')]
     expect(healthChanges(batch, [state('a')])).toEqual({ ...nothing, gone: ['a'] })
     const old = { at: 'https://example.com/old' }
