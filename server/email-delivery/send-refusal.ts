@@ -1,4 +1,4 @@
-import type { SuppressionsTable } from '../database/tables/emails.ts'
+import { type RecipientStanding, withheldFor } from './recipient-eligibility.ts'
 
 /** The domain an email is sent from. */
 export type EmailDomain = {
@@ -9,18 +9,16 @@ export type EmailDomain = {
   returnPath: string
 }
 
-/** What is known of a recipient that is to be sent to. */
-export type RecipientEligibility = {
-  suppressed: SuppressionsTable['reason'] | null
-  unsubscribed: boolean
-  /** Whether a server may have the message: what came of an attempt is not known. */
-  mayHaveIt: boolean
-}
-
-/** Why nothing may be sent to a recipient any more; null: nothing is against it. A sentence for people. */
-export function suppressionReason({ suppressed, unsubscribed, mayHaveIt }: RecipientEligibility): string | null {
-  if (suppressed !== null) return `The address came onto the suppression list (${suppressed}) ${beforeSent(mayHaveIt)}`
-  return unsubscribed ? `The person unsubscribed ${beforeSent(mayHaveIt)}` : null
+/** Says, in a sentence for people, why nothing may be sent to a recipient any more; null when the email may be sent. */
+export function withheldReason(standing: RecipientStanding, mayHaveIt: boolean): string | null {
+  switch (withheldFor(standing)) {
+    case 'suppressed':
+      return `The address came onto the suppression list (${standing.suppressed}) ${beforeSent(mayHaveIt)}`
+    case 'unsubscribed':
+      return `The person unsubscribed ${beforeSent(mayHaveIt)}`
+    case null:
+      return null
+  }
 }
 
 /** Why nothing is sent from a domain, for people: for good, or until it is verified again. */
@@ -35,7 +33,7 @@ export type SendRefusal = { kind: 'failed'; reason: string } | { kind: 'deferred
  */
 export function refusalOf(
   domain: Pick<EmailDomain, 'name' | 'status'> | null,
-  { mayHaveIt }: Pick<RecipientEligibility, 'mayHaveIt'>,
+  { mayHaveIt }: { mayHaveIt: boolean },
 ): SendRefusal | null {
   if (domain === null) return { kind: 'failed', reason: `The sending domain was deleted ${beforeSent(mayHaveIt)}` }
   const lost = `The sending domain "${domain.name}" is not verified any more`

@@ -1,5 +1,4 @@
 import { type Selectable, sql } from 'kysely'
-import { simulatorDomain } from '../../contract/simulator.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
@@ -9,7 +8,7 @@ import type {
 } from '../database/tables/emails.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
-import { type EmailDomain, suppressionReason } from './send-refusal.ts'
+import { type EmailDomain, withheldReason } from './send-refusal.ts'
 
 /** An email that was claimed, as it stands now. */
 export type DueEmail = {
@@ -96,8 +95,8 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       ) END AS doubts,
       (
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
-          AND (s.reason <> 'unsubscribe' OR e.audience_id IS NOT NULL)
       ) AS suppressed,
+      -- Looked up for audiences alone: see recipient-eligibility.ts.
       e.audience_id IS NOT NULL AND EXISTS (
         SELECT FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
         WHERE p.account_id = e.account_id AND p.email_key = r.address_key
@@ -146,7 +145,7 @@ function recipientOf(row: Row): DueRecipient {
   const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
   const isSenderDead = status === 'sending'
   const mayHaveIt = isSenderDead || doubts.length > 0
-  const withheld = domain === simulatorDomain ? null : suppressionReason({ ...row, mayHaveIt })
+  const withheld = withheldReason({ ...row, audienceId: row.audience_id }, mayHaveIt)
   return {
     position,
     kind,

@@ -1,7 +1,7 @@
-import { simulatorDomain } from '../../contract/simulator.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { ContactService } from '../audiences/contact-service.ts'
 import type { Handle } from '../database/connection.ts'
+import { withheldFor } from '../email-delivery/recipient-eligibility.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
@@ -80,17 +80,25 @@ export async function createEligibility(
       return new DomainError('domain_not_verified', message, { details })
     },
     domainIdOf: ({ from }) => domains.get(from.domain)?.id ?? null,
-    reasonAgainst({ key, address }, { audienceId }) {
+    reasonAgainst({ key, address, domain }, { audienceId }) {
       const entry = suppressed.get(key)
-      // Who unsubscribed is still written to about their own affairs, such as an order.
-      if (entry !== undefined && (entry.reason !== 'unsubscribe' || audienceId !== null)) {
-        const day = entry.since.toISOString().slice(0, 10)
-        return `The address has been on the suppression list since ${day} (${entry.reason}), so nothing is sent to it. DELETE /v1/suppressions/${encodeURIComponent(address)} takes it off.`
+      const isUnsubscribed = audienceId !== null && unsubscribed.get(audienceId)?.has(key) === true
+      const standing = { domain, audienceId, suppressed: entry?.reason ?? null, unsubscribed: isUnsubscribed }
+      switch (withheldFor(standing)) {
+        case 'suppressed':
+          return suppressedReason(address, entry)
+        case 'unsubscribed':
+          return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
+        case null:
+          return null
       }
-      if (audienceId === null || !unsubscribed.get(audienceId)?.has(key)) return null
-      return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
     },
   }
+}
+
+function suppressedReason(address: string, entry: Suppressed | undefined): string {
+  const day = entry?.since.toISOString().slice(0, 10)
+  return `The address has been on the suppression list since ${day} (${entry?.reason}), so nothing is sent to it. DELETE /v1/suppressions/${encodeURIComponent(address)} takes it off.`
 }
 
 /** The field because of which an email has links to this service; null: it has none. */
@@ -107,9 +115,8 @@ function noLinks(path: string, fault: string | null): DomainError {
   })
 }
 
-/** The simulator's are not looked up: what it plays must be playable again. */
 function keysOf({ recipients }: ReadEmail): string[] {
-  return recipients.filter(({ domain }) => domain !== simulatorDomain).map(({ key }) => key)
+  return recipients.map(({ key }) => key)
 }
 
 async function readAll<Key, Value>(keys: readonly Key[], read: (key: Key) => Promise<Value>): Promise<Map<Key, Value>> {
