@@ -4,7 +4,7 @@ import { prepare } from '../database/prepared.ts'
 import { addressKey } from '../message/address.ts'
 import type { Person } from '../subscribers/people.ts'
 
-/** What names a contact: a list and a person. */
+/** Identifies a contact: an audience and a person. */
 export type ContactKey = { audienceId: string; subscriberId: string }
 
 export type ContactRow = {
@@ -21,7 +21,7 @@ export type ContactRow = {
 export type NewContact = {
   accountId: string
   audienceId: string
-  /** The identifier of the person, if they are new. */
+  /** The identifier for the person, used if they are new. */
   subscriberId: string
   email: string
   firstName: string | null
@@ -29,7 +29,7 @@ export type NewContact = {
   at: Date
 }
 
-/** What became of a new contact: nothing was written for any outcome but `added`. */
+/** The result of adding a contact. Only the outcome `added` has written anything. */
 export type ContactAddition =
   | { outcome: 'added'; person: ContactPerson; isNewPerson: boolean }
   | { outcome: 'no audience' }
@@ -66,8 +66,8 @@ const insertPersonAndContact = prepare<NewContact & { emailKey: string }, Additi
 `
 
 /**
- * Puts the person with an address on a list. One who is not there yet is added; the names of one who is
- * are left alone. The audience and the person stay as found until the transaction ends.
+ * Adds the person with an address to an audience. Creates the person if they do not exist; the names of an existing
+ * person stay unchanged. Locks the audience and the person until the transaction ends.
  */
 export async function addContact(trx: Trx, contact: NewContact): Promise<ContactAddition> {
   const params = { ...contact, emailKey: addressKey(contact.email) }
@@ -78,7 +78,7 @@ export async function addContact(trx: Trx, contact: NewContact): Promise<Contact
       const { is_new: isNewPerson, is_added: isAdded, ...person } = row
       return isAdded ? { outcome: 'added', person, isNewPerson } : { outcome: 'on the list already', person }
     }
-    // Somebody else has added the person since the statement began: the next one sees them.
+    // Another transaction has added the person since the statement started: the next statement sees them.
   }
 }
 
@@ -121,7 +121,10 @@ const selectUnsubscribed = prepare<
   FROM audiences a WHERE a.account_id = ${'accountId'} AND a.id = ${'audienceId'}
 `
 
-/** Of people, by their addresses, those who want no mail to an audience. Undefined: there is no such audience. */
+/**
+ * Returns the keys of the addresses whose owners have unsubscribed from an audience or from everything. Returns
+ * undefined when there is no such audience.
+ */
 export async function findUnsubscribed(
   handle: Handle,
   params: { accountId: string; audienceId: string; addressKeys: readonly string[] },
@@ -130,7 +133,7 @@ export async function findUnsubscribed(
   return row?.unsubscribed
 }
 
-/** @param page.after The subscriber the page begins behind, newest first. */
+/** @param page.after Id of the last subscriber of the page before. Newest first. */
 export async function selectContacts(
   handle: Handle,
   accountId: string,
@@ -142,7 +145,7 @@ export async function selectContacts(
   return query.orderBy('contacts.subscriber_id', 'desc').limit(page.limit).execute()
 }
 
-/** Returns the status the contact had; undefined: it was not there. */
+/** Deletes a contact. Returns its last status, or undefined when it did not exist. */
 export async function deleteContact(
   trx: Trx,
   accountId: string,

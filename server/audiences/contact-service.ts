@@ -22,34 +22,37 @@ import { findAudience } from './queries.ts'
 
 export type { ContactKey } from './contact-queries.ts'
 
-/** Use cases around the people on a list, whom both modes share. Throws DomainErrors; every call is limited to one account. */
+/** Use cases for contacts, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type ContactService = {
   /**
-   * Emits `subscriber.added` if the person is new, then `contact.created`. Names are taken for a new
-   * person only; one who unsubscribed from everything is added as `unsubscribed`. `conflict` when the
-   * person is on the list already.
+   * Adds a person to an audience. Emits `subscriber.added` if the person is new, then `contact.created`. The names are
+   * used for a new person only. A person who has unsubscribed from everything is added as `unsubscribed`. Throws
+   * `conflict` when the person is already in the audience.
    */
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
-  /** Newest subscribers first. */
+  /** Returns contacts, newest subscribers first. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
   get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
   /**
-   * Names change the person and emit `contact.updated` for every audience of theirs; the status is
-   * this contact's own. Nothing is emitted when nothing changed. `subscriber_unsubscribed` for the
-   * status `active` when the person unsubscribed from everything. A test key cannot make a contact active again:
-   * `authentication_error`.
+   * Changes a contact. New names change the person and emit `contact.updated` for all their audiences; the status
+   * changes in this audience only. Emits nothing without a difference. Throws `subscriber_unsubscribed` for the status
+   * `active` when the person has unsubscribed from everything, and `authentication_error` when a test key would make a
+   * contact active again.
    */
   update(handle: Handle, scope: Scope, key: ContactKey, patch: UpdateContact): Promise<Contact>
   /**
-   * Of people, given by the `addressKey` of their addresses, those who unsubscribed from an audience or from
-   * everything. Null when there is no such audience.
+   * Returns the keys, as `addressKey` makes them, of the addresses whose owners have unsubscribed from the audience or
+   * from everything. Returns null when there is no such audience.
    */
   unsubscribed(
     handle: Handle,
     accountId: string,
     audience: { id: string; addressKeys: readonly string[] },
   ): Promise<Set<string> | null>
-  /** The subscriber stays. Emits `contact.deleted`. With a test key, `authentication_error` for one that unsubscribed. */
+  /**
+   * Removes a contact and emits `contact.deleted`. The subscriber stays. Throws `authentication_error` when a test key
+   * would remove a contact that has unsubscribed.
+   */
   remove(handle: Handle, scope: Scope, key: ContactKey): Promise<void>
 }
 

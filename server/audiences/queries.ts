@@ -30,7 +30,7 @@ export async function findAudience(handle: Handle, accountId: string, id: string
   return oneAudience(handle, accountId, id).executeTakeFirst()
 }
 
-/** Finds an audience that this transaction is about to change or to delete. */
+/** Locks an audience for a change or a deletion. */
 export async function lockAudience(
   trx: Trx,
   accountId: string,
@@ -41,7 +41,7 @@ export async function lockAudience(
   return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
 }
 
-/** @param page.after The row the page begins behind, newest first. */
+/** @param page.after Id of the last row of the page before. Newest first. */
 export async function selectAudiences(
   handle: Handle,
   accountId: string,
@@ -70,10 +70,10 @@ export async function deleteAudience(trx: Trx, id: string): Promise<void> {
 }
 
 /**
- * Deletes the next contacts of an audience and returns whose they were, with their statuses. Locks them in the
- * order of their subscribers, as everything does that locks several contacts of one audience.
+ * Deletes the next contacts of an audience and returns their subscribers and statuses. Locks them ordered by
+ * subscriber, as all code does that locks several contacts of one audience, which prevents deadlocks.
  *
- * @param page.after The subscriber to go on behind; empty at the start.
+ * @param page.after Id of the last subscriber of the page before; empty for the first page.
  */
 export async function deleteContacts(
   trx: Trx,

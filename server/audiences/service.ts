@@ -19,19 +19,19 @@ import {
   updateAudience,
 } from './queries.ts'
 
-/** Contacts deleted, and events appended, at a time: bounds the memory of deleting a large audience. */
+/** Contacts deleted, and events appended, at a time. Bounds the memory of deleting a large audience. */
 const chunkSize = 1_000
 
-/** Use cases around lists of people, which both modes share. Throws DomainErrors; every call is limited to one account. */
+/** Use cases for audiences, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type AudienceService = {
   create(handle: Handle, accountId: string, audience: CreateAudience): Promise<Audience>
-  /** Newest first. */
+  /** Returns audiences, newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Audience>>
   get(handle: Handle, accountId: string, id: string): Promise<Audience>
   update(handle: Handle, accountId: string, id: string, patch: UpdateAudience): Promise<Audience>
   /**
-   * The people stay. Emits `contact.deleted` for each contact. With a test key, `authentication_error` where somebody
-   * unsubscribed from it.
+   * Deletes an audience and its contacts, but not the people. Emits `contact.deleted` for each contact. Throws
+   * `authentication_error` with a test key when a contact has unsubscribed.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
@@ -65,7 +65,7 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
     },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        // From here on nobody can be added.
+        // From here on no contact can be added.
         const audience = await lockAudience(trx, scope.accountId, id, 'delete')
         if (audience === undefined) throw notFound('audience', id)
         let chunk: Awaited<ReturnType<typeof deleteContacts>>

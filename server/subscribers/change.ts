@@ -1,7 +1,7 @@
 import type { EventData } from '../../contract/event-types.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 
-/** What a request may change about a person. A field that is absent stays. */
+/** A requested change of a person. An absent field stays unchanged. */
 export type SubscriberPatch = {
   email?: string | undefined
   firstName?: string | null | undefined
@@ -9,7 +9,7 @@ export type SubscriberPatch = {
   status?: SubscriptionStatus | undefined
 }
 
-/** The fields a person is compared by. */
+/** The fields of a person that are compared. */
 export type SubscriberState = {
   email: string
   firstName: string | null
@@ -21,13 +21,13 @@ export type ChangedField = EventData<'contact.updated'>['changes'][number]
 
 export type SubscriberChange = {
   after: SubscriberState
-  /** What really changed, in the order of the published schema. */
+  /** The fields that differ, in the order of the published schema. */
   changed: readonly ChangedField[]
 }
 
 const fields = ['email', 'firstName', 'lastName', 'status'] as const satisfies readonly ChangedField[]
 
-/** Compares what is asked for with what is there. */
+/** Compares a requested change with the present state. */
 export function subscriberChange(before: SubscriberState, patch: SubscriberPatch): SubscriberChange {
   const after: SubscriberState = {
     email: patch.email ?? before.email,

@@ -6,25 +6,25 @@ import type { NewEvent, Outbox } from '../outbox/append.ts'
 import type { ChangedField } from './change.ts'
 import { deleteMemberships, lockMemberships, type Membership, updateMemberships } from './queries.ts'
 
-/** Memberships handled, and events appended, at a time: bounds the memory of one request. */
+/** Memberships changed, and events appended, at a time. Bounds the memory of one request. */
 const chunkSize = 1_000
 
 type Person = { id: string; account_id: string; email: string }
 
 export type MembershipChange = {
-  /** What changed about the person. */
+  /** Fields of the person that changed. */
   changed: readonly ChangedField[]
-  /** The status each membership shall have. */
+  /** Returns the new status of a membership. */
   statusOf: (membership: Membership) => SubscriptionStatus
-  /** Just the membership in this audience. Default: all. */
+  /** Id of the only audience to change. Default: all. */
   only?: string | undefined
-  /** Of what causes it. */
+  /** Mode of the request or email that causes the change. */
   mode: Mode
 }
 
 /**
- * Carries a change into the audiences of a person: their contacts are written, and `contact.updated`
- * is emitted for each with the names of what changed there. A contact nothing changed for is left alone.
+ * Applies a change to the contacts of a person. Emits `contact.updated` for each changed contact, with the names of the
+ * changed fields. Skips contacts without a change.
  */
 export async function changeMemberships(
   trx: Trx,
@@ -51,7 +51,11 @@ export async function changeMemberships(
   }
 }
 
-/** Takes a person off every audience; emits `contact.deleted` for each. @param mode Of what causes it. */
+/**
+ * Removes a person from all audiences. Emits `contact.deleted` for each.
+ *
+ * @param mode Mode of the request that causes it.
+ */
 export async function removeMemberships(
   trx: Trx,
   { outbox }: { outbox: Outbox },
@@ -72,7 +76,7 @@ export async function removeMemberships(
   }
 }
 
-/** Locks the memberships of a person, chunk by chunk. */
+/** Locks and yields the memberships of a person, chunk by chunk. */
 async function* chunksOf(
   trx: Trx,
   person: Person,

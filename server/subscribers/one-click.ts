@@ -9,10 +9,10 @@ import type { SubscriberService } from './service.ts'
 export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
 
 /**
- * What the unsubscribe link of an email does, however old the email is: the person, if the account has one of
- * that address, is unsubscribed from everything as over the API, and no email to an audience goes to the
- * address any more. Once more, it changes nothing. Its events have the mode of the email, or are live where that
- * is gone. False: the account is gone.
+ * Unsubscribes an address by the link of an email, however old the email is. The subscriber with this address, if there
+ * is one, is unsubscribed from everything, as over the API. The address gets no more emails to audiences. A second call
+ * changes nothing. The events have the mode of the email, or `live` when the email was deleted. Returns false when the
+ * account no longer exists.
  *
  * Source: RFC 8058 §3.2.
  */
@@ -29,7 +29,7 @@ export async function unsubscribeByLink(
   })
 }
 
-/** Who was deleted just now gets no more email either. */
+/** Ignores `not_found`: a subscriber who was deleted meanwhile needs no change. */
 async function unlessGone(unsubscribing: Promise<unknown>): Promise<void> {
   try {
     await unsubscribing

@@ -13,8 +13,8 @@ import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, 
 import { guardUnsubscribing } from './unsubscribing.ts'
 
 /*
- * What may be done to a person from outside this feature too: contacts are people. A person's row is
- * always locked before their contacts.
+ * Changes of people that other features use too, since contacts are people. Lock order: the row of a person before the
+ * rows of their contacts.
  */
 
 export type PeopleDependencies = { clock: Clock; outbox: Outbox }
@@ -27,7 +27,7 @@ export type NewPerson = {
   lastName?: string | null | undefined
 }
 
-/** Adds a person and emits `subscriber.added`. Undefined when the account has the address already. */
+/** Adds a person and emits `subscriber.added`. Returns undefined when the account already has the address. */
 export async function addPerson(
   trx: Trx,
   { clock, outbox }: PeopleDependencies,
@@ -41,7 +41,7 @@ export async function addPerson(
   return person
 }
 
-/** What tells that a person was added. */
+/** Returns the event for a person who was added. */
 export function personAdded({ id, email, status }: Pick<Person, 'id' | 'email' | 'status'>): NewEvent {
   return { type: 'subscriber.added', data: { subscriberId: id, email, status } }
 }
@@ -52,19 +52,19 @@ export type PersonChange = {
   mode: Mode
 }
 
-/** Finds a person whom this transaction is about to change, and keeps everybody else from doing so. */
+/** Locks a person for a change until the transaction ends. */
 export async function lockPerson(trx: Trx, accountId: string, id: string): Promise<Person | undefined> {
   return lockSubscriber(trx, accountId, id, 'change')
 }
 
 /**
- * Changes a locked person, with all that follows: `subscriber.unsubscribed` when they become
- * unsubscribed, and `contact.updated` for each audience where something changed by it. Nothing
- * happens when nothing really changes. A test key can neither make anybody active again who had unsubscribed, nor
- * give somebody who unsubscribed, from everything or from an audience, another address: `authentication_error`.
+ * Changes a locked person and their contacts. Emits `subscriber.unsubscribed` when the status becomes `unsubscribed`,
+ * and `contact.updated` for each contact that changes. Does nothing without a difference. Throws `authentication_error`
+ * when a test key would make an unsubscribed person active, or change the address of a person who unsubscribed from
+ * everything or from an audience.
  *
- * @param mode Of what causes the change.
- * @param contact The status one contact shall get by the same request, told in the same event.
+ * @param mode Mode of the request that causes the change.
+ * @param contact New status of one contact, which the same event reports.
  */
 export async function changePerson(
   trx: Trx,
@@ -79,7 +79,7 @@ export async function changePerson(
   const isMadeActive = changed.includes('status') && after.status === 'active'
   guardUnsubscribing('Making a subscriber active again', { mode, isUnsubscribed: isMadeActive })
   if (mode === 'test' && addressKey(after.email) !== addressKey(person.email)) {
-    // The old address could be added anew, as one that never unsubscribed.
+    // Otherwise the old address could be added again, without the unsubscribed status.
     const isUnsubscribed = await hasUnsubscribed(trx, person)
     guardUnsubscribing('Changing the address of a subscriber who unsubscribed', { mode, isUnsubscribed })
   }
@@ -112,7 +112,7 @@ export async function changePerson(
   return updated
 }
 
-/** The refusal of an address another person of the account has. */
+/** Returns the error for an address that another person of the account has. */
 export function addressTaken(email: string): DomainError {
   return new DomainError('conflict', `There is a subscriber with the address "${email}" in this account already.`)
 }

@@ -9,7 +9,7 @@ import type { SubscriberState } from './change.ts'
 
 export type SubscriberRow = Selectable<SubscribersTable>
 
-/** One membership of a person. */
+/** The membership of a person in one audience. */
 export type Membership = { audience_id: string; status: SubscriptionStatus }
 
 export type NewSubscriber = {
@@ -21,7 +21,10 @@ export type NewSubscriber = {
   at: Date
 }
 
-/** Undefined when the account has the address already; waits for a transaction that is adding it. */
+/**
+ * Inserts a person. Returns undefined when the account already has the address. Waits for a transaction that is adding
+ * it.
+ */
 export async function insertSubscriber(trx: Trx, subscriber: NewSubscriber): Promise<SubscriberRow | undefined> {
   return trx
     .insertInto('subscribers')
@@ -53,7 +56,7 @@ export async function findSubscriber(
     .executeTakeFirst()
 }
 
-/** Finds a person that this transaction is about to change or to delete. */
+/** Locks a person for a change or a deletion. */
 export async function lockSubscriber(
   trx: Trx,
   accountId: string,
@@ -64,7 +67,7 @@ export async function lockSubscriber(
   return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
 }
 
-/** @param after The row the page begins behind, newest first. */
+/** @param page.after Id of the last row of the page before. Newest first. */
 export async function selectSubscribers(
   handle: Handle,
   accountId: string,
@@ -82,7 +85,7 @@ export async function selectSubscribers(
   return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
-/** Answers `taken` when another person of the account has the address; the transaction is then lost. */
+/** Updates a person. Returns `taken` when another person of the account has the address; the transaction then fails. */
 export async function updateSubscriber(
   trx: Trx,
   id: string,
@@ -109,7 +112,7 @@ export async function updateSubscriber(
   }
 }
 
-/** Whether a locked person unsubscribed from everything or from an audience. */
+/** Returns true when a locked person has unsubscribed from everything or from an audience. */
 export async function hasUnsubscribed(trx: Trx, person: Pick<SubscriberRow, 'id' | 'status'>): Promise<boolean> {
   if (person.status === 'unsubscribed') return true
   const row = await trx
@@ -127,11 +130,11 @@ export async function deleteSubscriber(trx: Trx, id: string): Promise<void> {
 }
 
 /**
- * Locks the next memberships of a person, in the order of their audiences. Everything that locks
- * several contacts does so by audience, then by subscriber, so that no two ever wait for each other.
+ * Locks the next memberships of a person, ordered by audience. All code that locks several contacts does so by
+ * audience, then by subscriber, which prevents deadlocks.
  *
- * @param page.after The audience the page begins behind; empty at the start.
- * @param page.only Just the one in this audience.
+ * @param page.after Audience of the last membership of the page before; empty for the first page.
+ * @param page.only Id of the only audience to lock.
  */
 export async function lockMemberships(
   trx: Trx,
@@ -148,7 +151,7 @@ export async function lockMemberships(
   return (page.purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).execute()
 }
 
-/** Writes memberships of a person that are locked. */
+/** Updates locked memberships of a person. */
 export async function updateMemberships(
   trx: Trx,
   subscriberId: string,
@@ -175,7 +178,7 @@ export async function deleteMemberships(trx: Trx, subscriberId: string, audience
 
 const uniqueViolation = '23505'
 
-/** The mode of an email; undefined: it is gone. */
+/** Returns the mode of an email, or undefined when it was deleted. */
 export async function findModeOfEmail(trx: Trx, accountId: string, emailId: string): Promise<Mode | undefined> {
   const row = await trx
     .selectFrom('emails')

@@ -17,28 +17,28 @@ import {
 } from './queries.ts'
 import { guardUnsubscribing } from './unsubscribing.ts'
 
-/** Use cases around people, whom both modes share. Throws DomainErrors; every call is limited to one account. */
+/** Use cases for people, whom both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type SubscriberService = {
-  /** Emits `subscriber.added`. `conflict` when the address is there already, in whatever letter case. */
+  /** Adds a person and emits `subscriber.added`. Throws `conflict` for an existing address, in any letter case. */
   create(handle: Handle, scope: Scope, subscriber: CreateSubscriber): Promise<Subscriber>
-  /** Newest first. */
+  /** Returns people, newest first. */
   list(handle: Handle, accountId: string, query: SubscriberListQuery): Promise<Page<Subscriber>>
   get(handle: Handle, accountId: string, id: string): Promise<Subscriber>
   /**
-   * Emits `contact.updated` for each audience with what really changed; with the status
-   * `unsubscribed` also what `unsubscribe` emits. `active` leaves the contacts as they are, and takes back
-   * what an unsubscribe link has put on the suppression list; with a test key it is `authentication_error` where
-   * that would take back an unsubscribing, and so is another address of a person who unsubscribed.
+   * Changes a person. Emits `contact.updated` for each contact that changes. The status `unsubscribed` also does what
+   * `unsubscribe` does. The status `active` leaves the contacts as they are, and removes what an unsubscribe link has
+   * put on the suppression list. Throws `authentication_error` when a test key would undo an unsubscription, or change
+   * the address of a person who has unsubscribed.
    */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
   /**
-   * Emits `contact.deleted` for each audience, then `subscriber.removed`. With a test key, `authentication_error` for
-   * a person who unsubscribed from everything or from an audience.
+   * Deletes a person. Emits `contact.deleted` for each audience, then `subscriber.removed`. Throws
+   * `authentication_error` with a test key for a person who has unsubscribed from everything or from an audience.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
-   * From everything: emits `subscriber.unsubscribed`, then `contact.updated` for each contact that
-   * was active. Nothing when the person is unsubscribed already.
+   * Unsubscribes a person from everything. Emits `subscriber.unsubscribed`, then `contact.updated` for each contact
+   * that was active. Does nothing when the person is already unsubscribed.
    */
   unsubscribe(handle: Handle, scope: Scope, id: string): Promise<Subscriber>
 }
@@ -50,7 +50,7 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       const person = await lockPerson(trx, accountId, id)
       if (person === undefined) throw notFound('subscriber', id)
       const changed = await changePerson(trx, dependencies, person, { patch, mode })
-      // Also of one who was active: whoever says so wants emails to reach them.
+      // Also for a person who was already active: the request says that emails should reach them.
       const lifts = patch.status === 'active' && (await removeUnsubscribe(trx, accountId, changed.email))
       guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })
       return toSubscriber(changed)

@@ -2,12 +2,12 @@ import type { Mode } from '../../contract/mode.ts'
 import { liveKeyNeeded } from '../shared/errors.ts'
 
 /**
- * Refuses with `authentication_error` that a test key takes back that somebody unsubscribed. People are shared
- * with live sending, so everything that ends an unsubscribing asks here: setting a status to `active`, but also
- * whatever deletes the status or parts it from the address.
+ * Throws `authentication_error` when a test key would undo an unsubscription. Test keys share people with live sending,
+ * so every change that ends an unsubscription must call this: setting the status to `active`, but also deleting the
+ * status or separating it from the address.
  *
- * @param what What needs a live key, as the beginning of a sentence.
- * @param isUnsubscribed Whether somebody unsubscribed whom the change is about. Read under a lock of theirs.
+ * @param what The change that needs a live key, as the start of a sentence.
+ * @param isUnsubscribed True when a person affected by the change has unsubscribed. Read it under a lock.
  */
 export function guardUnsubscribing(
   what: string,

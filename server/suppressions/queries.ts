@@ -7,8 +7,8 @@ import type { SuppressionsTable } from '../database/tables/emails.ts'
 export type SuppressionRow = Selectable<SuppressionsTable>
 
 /**
- * Puts an address on the list by hand. One that is there because its owner unsubscribed is there by hand
- * from then on. Undefined when it is there for another reason.
+ * Adds an address to the list with the reason `manual`. An entry with the reason `unsubscribe` becomes `manual` and
+ * keeps the unsubscription. Returns undefined when the address is on the list for another reason.
  */
 export async function insertSuppression(
   trx: Trx,
@@ -43,8 +43,8 @@ export async function insertSuppression(
 }
 
 /**
- * Puts the address of somebody who unsubscribed on the list. Where it is there for another reason, that stays,
- * and the unsubscribing is noted beside it. Once more, it changes nothing. False: there is no such account.
+ * Adds the address of a person who unsubscribed to the list. An entry with another reason keeps it, and also stores the
+ * unsubscription. A second call changes nothing. Returns false when there is no such account.
  */
 export async function insertUnsubscribed(
   trx: Trx,
@@ -77,7 +77,7 @@ export async function insertUnsubscribed(
 
 export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }
 
-/** @param page.before The entry the page begins behind, newest first. */
+/** @param page.before Id of the last entry of the page before. Newest first. */
 export async function selectSuppressions(
   handle: Handle,
   accountId: string,
@@ -104,14 +104,14 @@ const selectFound = prepare<{ accountId: string; addressKeys: readonly string[] 
   WHERE account_id = ${'accountId'} AND address_key = ANY(${'addressKeys'}::text[])
 `
 
-/** What is known of these addresses, those of them that are on the list. */
+/** Returns the entries of these addresses that are on the list. */
 export function findSuppressions(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Found[]> {
   return selectFound(handle, { accountId, addressKeys })
 }
 
 /**
- * Takes an address off the list for the reason that is shown. One whose owner unsubscribed before or after is
- * there for that from then on. False: it is not on the list.
+ * Removes the shown reason of an address. If its owner has also unsubscribed, the entry stays with the reason
+ * `unsubscribe`; otherwise it is deleted. Returns false when the address is not on the list.
  */
 export async function deleteSuppression(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -138,8 +138,8 @@ export async function deleteSuppression(trx: Trx, accountId: string, addressKey:
 }
 
 /**
- * Forgets that the owner of an address unsubscribed. What it is on the list for besides stays. Returns whether
- * the owner had.
+ * Deletes the unsubscription of an address. Another reason on the list stays. Returns true when there was an
+ * unsubscription.
  */
 export async function deleteUnsubscribed(trx: Trx, accountId: string, addressKey: string): Promise<boolean> {
   const { numDeletedRows } = await trx

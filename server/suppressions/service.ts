@@ -21,26 +21,27 @@ import {
   selectSuppressions,
 } from './queries.ts'
 
-/** Why nothing is sent to an address, and since when. */
+/** The reason why nothing is sent to an address, and since when. */
 export type Suppressed = { reason: SuppressionReason; since: Date }
 
-/** Use cases around addresses that are not written to. Throws DomainErrors; every call is limited to one account. */
+/** Use cases for the suppression list. Throws DomainErrors. Every call is limited to one account. */
 export type SuppressionService = {
   /**
-   * Puts an address on the list by hand. One whose owner unsubscribed, to whom only emails to an audience
-   * were held back, gets none at all from then on. `conflict` when it is there for another reason.
+   * Adds an address to the list with the reason `manual`. An address whose owner has unsubscribed, which until then got
+   * all emails except those to audiences, gets none from then on. Throws `conflict` when it is on the list for another
+   * reason.
    */
   create(handle: Handle, accountId: string, suppression: CreateSuppression): Promise<Suppression>
-  /** Newest first. */
+  /** Returns entries, newest first. */
   list(handle: Handle, accountId: string, query: SuppressionListQuery): Promise<Page<Suppression>>
-  /** The entry of an address, in whatever letter case it is given. `not_found` when it is not on the list. */
+  /** Returns the entry of an address, in any letter case. Throws `not_found` when it is not on the list. */
   get(handle: Handle, accountId: string, address: string): Promise<Suppression>
   /**
-   * Has an address be written to again, in whatever letter case it is given. One whose owner unsubscribed and
-   * that is there for another reason loses that reason alone, and stays for the unsubscribing.
+   * Removes an address, in any letter case, from the list. If its owner has unsubscribed and the entry has another
+   * reason, only that reason is removed, and the entry stays as `unsubscribe`. Throws `not_found`.
    */
   delete(handle: Handle, accountId: string, address: string): Promise<void>
-  /** Of addresses, given by `addressKey`, those that are on the list. */
+  /** Returns the addresses that are on the list. Addresses are given as `addressKey` makes them. */
   find(handle: Handle, accountId: string, addressKeys: readonly string[]): Promise<Map<string, Suppressed>>
 }
 
@@ -84,7 +85,7 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
   }
 }
 
-/** What cannot be an address cannot be there either; nor could the database look for it. */
+/** Returns false for text with a NUL character, which PostgreSQL cannot store and no address has. */
 function isStorable(address: string): boolean {
   return !address.includes('\u0000')
 }
@@ -105,7 +106,7 @@ function toSuppression(row: SuppressionRow): Suppression {
   }
 }
 
-/** Where entries come from that an older version has written. */
+/** Sources of entries that an older version has written without one. */
 const usualSources: Readonly<Record<SuppressionReason, SuppressionSource>> = {
   hard_bounce: 'smtp_answer',
   complaint: 'feedback_report',

@@ -4,16 +4,16 @@ import { newId } from '../shared/ids.ts'
 import { deleteUnsubscribed, insertUnsubscribed } from './queries.ts'
 
 /**
- * Has emails to an audience go to an address again whose owner had unsubscribed by a link. What it is on the
- * suppression list for besides stays. Returns whether there was anything to take back.
+ * Removes an unsubscription by link, so that an address gets emails to audiences again. Another reason on the
+ * suppression list stays. Returns true when there was an unsubscription.
  */
 export async function removeUnsubscribe(trx: Trx, accountId: string, address: string): Promise<boolean> {
   return deleteUnsubscribed(trx, accountId, addressKey(address))
 }
 
 /**
- * Keeps emails to an audience from an address whose owner unsubscribed by the link of an email. Returns false when the
- * account is gone.
+ * Adds an address whose owner unsubscribed by the link of an email to the suppression list, so that it gets no more
+ * emails to audiences. Returns false when the account no longer exists.
  */
 export async function suppressUnsubscribed(
   trx: Trx,
