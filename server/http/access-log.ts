@@ -4,12 +4,12 @@ import { knownCallerOf } from './caller.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
 
-/** Asked every few seconds by machines: told only to those who want to know everything. */
+/** Paths that machines request every few seconds. Logged at level `debug`, and not traced. */
 export const quietRoutes: readonly string[] = ['/healthz', '/readyz', '/metrics']
 
 /**
- * Logs and counts every request when its answer has ended, or its client has left. Neither the path as
- * it was sent, nor a query, a header or a body is logged.
+ * Logs and counts every request when its response has ended or the client has disconnected. Does not log the raw path,
+ * the query, headers or bodies.
  */
 export function logRequests(logger: Logger, metrics: RequestMetrics): RequestHandler {
   return (req, res, next) => {
@@ -42,7 +42,7 @@ function fieldsOf(req: Request, res: Response, { route, status, durationMs }: Me
   }
 }
 
-/** The path of the route as the contract has it, so that the number of different ones is known. */
+/** Returns the path of the route in the contract, or `unmatched`, so that the number of different values is bounded. */
 export function routeOf(req: Request): string {
   const path: unknown = req.route?.path
   return typeof path === 'string' ? path : 'unmatched'

@@ -24,46 +24,46 @@ import { streamLongTexts } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
 
-/** What the API needs beyond what every process serves. */
+/** Options of the API, which a process that only works does not serve. */
 export type ApiOptions = {
   services: Services
-  /** Finds the caller of a route, and keeps the answers of idempotent ones. */
+  /** Wraps each route: finds the caller, and keeps the responses to requests with an `Idempotency-Key`. */
   endpoint: Endpoint
-  /** Who may come in, in this order: authentication, the rate limit, the permission. Before anything is read. */
+  /** Run in this order before the body is read: authentication, rate limit, permission. */
   gates: readonly RouteGate[]
   /** The OpenAPI document to publish. */
   document: object
-  /** Whether email is captured instead of being sent: the page that shows it then says so. */
+  /** True when email is captured instead of sent. Selects the notice on the page of captured messages. */
   capturing: boolean
-  /** Of one request body. */
+  /** Largest request body. */
   maxBodyBytes: number
-  /** Of one that may hold the files of emails. */
+  /** Largest request body of routes that take attachments. */
   maxEmailBodyBytes: number
 }
 
 export type HttpAppOptions = {
-  /** Null in a process that only works: it serves nothing but what its operator asks. */
+  /** Null in a process that only works: it serves health checks, metrics and, if set, `mailLinks`. */
   api: ApiOptions | null
-  /** Shown at `/metrics`; the figures of requests are added to it. */
+  /** Served at `/metrics`. The metrics of requests are added to it. */
   registry: Registry
-  /** What `/readyz` asks. */
+  /** Run by `/readyz`. */
   checks: Checks
   logger: Logger
-  /** How many proxies in front of the service are believed in what they say of the client's address. */
+  /** Number of proxies in front of the service whose `X-Forwarded-*` headers are trusted. */
   trustProxy: number
-  /** What the links in emails do. Default: they lead nowhere. */
+  /** Handles the links in emails. Default: these paths do not exist. */
   mailLinks?: MailLinks
-  /** Default: no request is recorded. */
+  /** Default: requests are not traced. */
   tracer?: Tracer
 }
 
-/** The whole HTTP interface: the routes of the contract, and beside them what needs no key. */
+/** Creates the HTTP interface: the routes of the contract, and the paths that need no key. */
 export function createHttpApp(options: HttpAppOptions): Express {
   const { logger, registry, tracer = noTracer } = options
   const app = express()
-  // Before the first route: express fixes them then.
+  // Before the first route, because Express reads these settings when it creates its router.
   app.enable('case sensitive routing').enable('strict routing').disable('x-powered-by').disable('etag')
-  // Nested objects only where the contract has them, and no arrays: what is given twice can then be seen.
+  // Nested objects only where the contract has them, so that repeated parameters can be detected.
   app.set('query parser', parseQuery)
   app.set('trust proxy', options.trustProxy)
 
@@ -86,10 +86,10 @@ export function createHttpApp(options: HttpAppOptions): Express {
   return app
 }
 
-/** The routes of the contract and the pages beside them. Answers the paths of the latter. */
+/** Adds the routes of the contract and the pages. Returns the paths of the pages. */
 function serveApi(app: Express, options: ApiOptions): string[] {
   const { services, endpoint, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
-  // `/v1/emails/batch` is of the form `/v1/emails/:id` too, but has none of its methods.
+  // Before the routes with parameters: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
   for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
   createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint), app, {
     logInitialization: false,
@@ -100,7 +100,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
 }
 
-/** Two of the largest at once, or many smaller ones. */
+/** Limits large bodies: two of the largest at once, or more smaller ones. */
 function largeBodies(maxBytes: number): LargeBodies {
   return { maxBytes, memory: createByteSemaphore(2 * maxBytes) }
 }
@@ -108,12 +108,15 @@ function largeBodies(maxBytes: number): LargeBodies {
 const begin: RequestHandler = (_req, res, next) => {
   assignRequestId(res)
   res.setHeader('X-Content-Type-Options', 'nosniff')
-  // What an account sees is for it alone.
+  // Responses hold data of one account, so no cache may store them.
   res.setHeader('Cache-Control', 'no-store')
   next()
 }
 
-/** Node would answer without a body, and take the first of two. Source: RFC 9112 §3.2. */
+/**
+ * Refuses requests with no Host header or more than one. Node would respond without a body to the former, and use the
+ * first header of the latter. Source: RFC 9112 §3.2.
+ */
 const requireHost: RequestHandler = (req, _res, next) => {
   const hosts = req.headersDistinct.host?.length ?? 0
   if (hosts > 1) throw new DomainError('malformed_request', 'The request has more than one Host header: send one.')

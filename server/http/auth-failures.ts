@@ -5,13 +5,13 @@ import type { Clock } from '../lib/clock.ts'
 const windowMs = 60_000
 const maxClients = 100_000
 
-/** Counts failed authentications by client address, a minute at a time, in this process. */
+/** Counts the failed authentications of each client address in fixed windows of one minute, in this process. */
 export type AuthFailures = {
-  /** Counts a failure. Answers 0 within the limit, beyond it the milliseconds until the count begins anew. */
+  /** Counts a failure. Returns 0 within the limit, otherwise the milliseconds until the window ends. */
   count(address: string): number
 }
 
-/** @param perMinute Failures one address may have in a minute. */
+/** @param perMinute Failures allowed to one address in a minute. */
 export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinute: number }): AuthFailures {
   let window = 0
   let failures = new Map<string, number>()
@@ -33,7 +33,7 @@ export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinu
       const before = failures.get(client) ?? 0
       failures.delete(client)
       failures.set(client, before + 1)
-      // Those who failed longest ago are forgotten first.
+      // Clients whose last failure is the oldest are dropped first.
       for (const oldest of failures.keys()) {
         if (failures.size <= maxClients) break
         failures.delete(oldest)
@@ -44,13 +44,14 @@ export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinu
 }
 
 /**
- * Whom an address stands for: with IPv6 its first 64 bits, since one client has all the others.
+ * Returns the key that an address is counted under. For IPv6 its first 64 bits, since one client usually has all
+ * addresses of a /64.
  *
  * Source: RFC 4291 §2.5.1 (64-bit interface identifiers), §2.5.5.2 (mapped IPv4).
  */
 function clientOf(address: string): string {
   if (isIPv4(address)) return address
-  // A client that is gone already, or what a proxy made up.
+  // The client has already disconnected, or a proxy sent an invalid address.
   if (!isIPv6(address)) return 'unknown'
   const parsed = ipaddr.IPv6.parse(address)
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()

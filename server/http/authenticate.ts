@@ -17,13 +17,12 @@ export type AuthenticateOptions = {
 }
 
 /**
- * Finds out who sends the request, for `callerOf`. To stand before the rate limit, which stands before
- * `requirePermission`.
+ * Returns the gate that authenticates the caller and stores it for `callerOf`. Gates run in this order: this one, the
+ * rate limit, `requirePermission`.
  *
- * `authentication_error` when the key is missing, malformed, unknown or revoked, or when there are two headers;
- * instead of it
- * `rate_limit_exceeded` when the client's address has failed too often. A valid key always gets in:
- * many clients may share an address, behind a proxy all of them, and one must not lock the others out.
+ * Throws `authentication_error` when the key is missing, malformed, unknown or revoked, or when there are two headers.
+ * Throws `rate_limit_exceeded` instead when the client's address has failed too often. A valid key is always accepted:
+ * many clients may share an address, for example behind a proxy, and one must not lock out the others.
  */
 export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteGate {
   async function find(headers: readonly string[], address: string): Promise<Caller> {
@@ -37,19 +36,19 @@ export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptio
   }
 
   return async (req, _res, next) => {
-    // Undefined when the client is gone already.
+    // `req.ip` is undefined when the client has already disconnected.
     setCaller(req, await find(req.headersDistinct.authorization ?? [], req.ip ?? ''))
     next()
   }
 }
 
-/** Refuses what the key may not do. To stand behind `authenticate`. */
+/** Refuses requests that the key has no permission for. Must run after `authenticate`. */
 export const requirePermission: RouteGate = (req, _res, next) => {
   authorize(callerOf(req), req.tsRestRoute.metadata)
   next()
 }
 
-/** Throws `authentication_error` when the route needs a live key, or a permission the key lacks. */
+/** Throws `authentication_error` when the route needs a live key or a permission that the key does not have. */
 export function authorize(
   key: Pick<Caller, 'mode' | 'permissions'>,
   { permission, liveKeyOnly }: Pick<RouteMetadata, 'permission' | 'liveKeyOnly'>,
@@ -68,12 +67,12 @@ export function authorize(
   }
 }
 
-/** The key, or why the request has none that is valid. */
+/** Returns the valid key of a request, or the message that says why there is none. */
 async function checkKey(
   [header, ...others]: readonly string[],
   lookUp: (key: string) => Promise<FoundKey | null>,
 ): Promise<Caller | string> {
-  // Node would take the first, and a proxy in front of it perhaps the last (RFC 9110 §11.6.2: one value).
+  // Node would use the first header, and a proxy in front of it perhaps the last (RFC 9110 §11.6.2: one value).
   if (others.length > 0) return 'The request has more than one Authorization header: send one.'
   if (header === undefined) return 'The API key is missing: send it as "Authorization: Bearer <API key>".'
   const secret = bearerTokenOf(header)
@@ -83,13 +82,13 @@ async function checkKey(
   }
   const found = await lookUp(secret)
   if (found === null) return 'The API key is not known: it is mistyped, or was deleted. Use another key.'
-  // Whoever holds the key may know what became of it.
+  // The holder of the key may learn that it was revoked.
   if (found.isRevoked) return 'The API key was revoked: use another key.'
   return found
 }
 
 /**
- * The token of an `Authorization` header, or null when it is of another scheme or form.
+ * Returns the token of an `Authorization` header, or null when the header has another scheme or form.
  *
  * Source: RFC 6750 §2.1 (the token), RFC 9110 §11.1 (the scheme in any letter case).
  */

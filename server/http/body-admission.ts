@@ -1,13 +1,13 @@
-/** Memory that large bodies share, so that many at once cannot exhaust that of the process. */
+/** A FIFO semaphore counted in bytes. Large bodies share it, so that they cannot exhaust the memory of the process. */
 export type ByteSemaphore = {
   /**
-   * Waits, behind those that came before, until there is room for `bytes`. Answers how to give it back, once
-   * or more often; `bytes` above the whole are taken for the whole.
+   * Waits until `bytes` are free and takes them, at most the size of the semaphore. Returns a release function. Calling
+   * it again does nothing.
    */
   acquire(bytes: number): Promise<() => void>
 }
 
-/** @param size Bytes of all bodies that are in it at once. */
+/** @param size Bytes that may be taken at once. */
 export function createByteSemaphore(size: number): ByteSemaphore {
   let free = size
   const waiting: { bytes: number; enter: () => void }[] = []

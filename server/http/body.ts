@@ -10,48 +10,48 @@ import { readJson } from './read-json.ts'
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
 const noBody = Buffer.alloc(0)
 
-/** The body as it was sent, byte for byte, of a request with an `Idempotency-Key`; empty when there was none. */
+/** Returns the bytes of the body of a request with an `Idempotency-Key`. Empty when it had no body. */
 export function rawBodyOf(req: IncomingMessage): Buffer {
   return rawBodies.get(req) ?? noBody
 }
 
-/** Forgets the body as it was sent, which may be large. */
+/** Frees the bytes of the body, which may be many. */
 export function forgetRawBody(req: IncomingMessage): void {
   releaseBytes(rawBodyOf(req))
   rawBodies.delete(req)
 }
 
-/** The route a request was found to be for; none where a middleware stands alone. */
+/** A request with its route, if one has matched. */
 type Routed = Request & { tsRestRoute?: { metadata?: unknown } }
 
-/** Bytes, as written, of a string of a field that is not a long one. */
+/** Most bytes, as written in JSON, of a string in a field that is not a long one. */
 export const maxStringBytes = 131_072
-/** Names and values in a usual body, and in one that may hold files: a full batch has a fifth of them. */
+/** Most names and values in a usual body, and in one that may hold files. A full batch has a fifth of them. */
 const maxValues = 10_000
 const maxLargeValues = 100_000
-/** Objects and lists within each other. */
+/** Deepest nesting of objects and lists. */
 const maxDepth = 32
-/** Beside its long texts, a body that may hold files has so many times the bytes of a usual one at most. */
+/** Factor of `maxBytes` for the bytes, without long texts, of a body that may hold files. */
 const othersOfLarge = 4
 
-/** What bodies with files in them may be. */
+/** Limits of bodies that may hold files. */
 export type LargeBodies = {
   maxBytes: number
-  /** Where those above the usual limit have to be as long as their request lasts. */
+  /** Bodies above the usual limit take their bytes from it until the request ends. */
   memory: ByteSemaphore
 }
 
 /**
- * Reads a JSON body into `req.body`; `undefined` when none was sent. A body with GET, HEAD or DELETE
- * means nothing and is not looked at.
+ * Reads a JSON body into `req.body`, which stays `undefined` when no body was sent. A body with GET, HEAD or DELETE has
+ * no meaning and is ignored.
  *
- * `unsupported_media_type` when it is not JSON in plain UTF-8, `payload_too_large` when it is longer
- * than `maxBytes` or of too many parts, `malformed_json` when it cannot be parsed. A string that is longer than
- * any field of the route may be is read as another that is too long, for the schema to refuse: see `readJson`.
+ * Throws `unsupported_media_type` when the body is not uncompressed JSON in UTF-8, `payload_too_large` when it is
+ * longer than `maxBytes` or has too many parts, and `malformed_json` when it cannot be parsed. A string that is longer
+ * than its field allows is replaced by another one that the schema refuses as too long: see `readJson`.
  *
  * Source: RFC 8259 §8.1 (UTF-8), RFC 9110 §8.4 (encodings), §9.3.1, §9.3.5 (GET, DELETE).
  *
- * @param large The limit of routes whose bodies may hold files. Default: that of the others.
+ * @param large Limits of routes whose bodies may hold files. Default: those of other routes.
  */
 export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHandler {
   return async (req: Routed, res, next) => {
@@ -69,7 +69,7 @@ export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHand
           maxValues: isLarge ? maxLargeValues : maxValues,
           maxDepth,
         })
-        // Nobody else reads it, and it may be large.
+        // Only the idempotency fingerprint reads the bytes again, and there may be many.
         if (req.headers['idempotency-key'] === undefined) releaseBytes(bytes)
         else rawBodies.set(req, bytes)
       }
@@ -119,8 +119,8 @@ function isJsonInUtf8(contentType: string): boolean {
 }
 
 /**
- * The whole body. What comes beyond `maxBytes` is not kept, and discarded by node after the answer.
- * Never settles when the request breaks off: nobody is left to be answered.
+ * Returns the whole body. Bytes beyond `maxBytes` are not kept; Node discards them after the response. The promise
+ * never settles when the client disconnects: there is no one left to respond to.
  */
 async function collect(req: Request, maxBytes: number, onData?: (body: ByteCollector) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
@@ -132,12 +132,12 @@ async function collect(req: Request, maxBytes: number, onData?: (body: ByteColle
       if (body.length > maxBytes) reject(tooLarge(maxBytes))
       onData?.(body)
     })
-    // What was gathered is forgotten: the request keeps its listeners.
+    // `take` frees the collected bytes, because the request keeps its listeners.
     req.on('end', () => resolve(body.take()))
   })
 }
 
-/** The same; beyond `usualBytes`, nothing is read before there is room for it. */
+/** As `collect`, but a body above `usualBytes` is read on only when its memory has been admitted. */
 async function collectLarge(
   req: Request,
   res: Response,
@@ -150,10 +150,10 @@ async function collectLarge(
     isAsking = true
     req.pause()
     void memory.acquire(Number(announced ?? maxBytes)).then((leave) => {
-      // Given back when the request is over, however it ends; it may be already.
+      // Released when the response closes, which may have happened already.
       if (res.closed) leave()
       else res.once('close', leave)
-      // Putting many pieces together at the end would take the memory twice.
+      // Joining many pieces at the end would need the memory twice.
       if (announced !== undefined) body.reserve(Number(announced))
       req.resume()
     })

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { AuthenticatedKey } from '../api-keys/service.ts'
 
-/** Who sent a request: the key it was authenticated with. */
+/** The sender of a request: the key that authenticated it. */
 export type Caller = AuthenticatedKey
 
 const callers = new WeakMap<IncomingMessage, Caller>()
@@ -10,14 +10,14 @@ export function setCaller(req: IncomingMessage, caller: Caller): void {
   callers.set(req, caller)
 }
 
-/** The caller of an authenticated request. Throws on any other: a route without authentication is a fault of ours. */
+/** Returns the caller of an authenticated request. Throws on any other, since that is a bug in the server. */
 export function callerOf(req: IncomingMessage): Caller {
   const caller = callers.get(req)
   if (caller === undefined) throw new Error('the request has not been authenticated')
   return caller
 }
 
-/** The same, where it may be that nobody was authenticated: for logs. */
+/** Returns the caller, or undefined for a request that is not authenticated. For logs. */
 export function knownCallerOf(req: IncomingMessage): Caller | undefined {
   return callers.get(req)
 }

@@ -3,8 +3,8 @@ import { brokenRule } from '../shared/errors.ts'
 import type { RouteRequest } from './endpoint.ts'
 
 /**
- * Tells of what a request used that is deprecated, the first of the list: since when, and until when it works at
- * least. Source: RFC 9745 §2, RFC 8594 §3.
+ * Sets the `Deprecation` and `Sunset` headers for the first deprecation of the route that the request uses: since when
+ * it is deprecated, and until when it works at least. Source: RFC 9745 §2, RFC 8594 §3.
  */
 export function tellDeprecated(req: RouteRequest & { query?: unknown }, res: Response): void {
   const given = Object(req.query)
@@ -17,7 +17,7 @@ export function tellDeprecated(req: RouteRequest & { query?: unknown }, res: Res
 
 type TimeFilter = { since?: string | undefined; from?: string | undefined }
 
-/** A query by its present names: `from` is the former name of `since`. */
+/** Returns the query with `from`, the former name of `since`, renamed. Throws `rule_violation` when the two differ. */
 export function withSince<Query extends TimeFilter>({ from, ...query }: Query): Omit<Query, 'from'> {
   if (from === undefined) return query
   if (query.since !== undefined && Date.parse(query.since) !== Date.parse(from)) {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
 import { sendStaticPage, sendStaticText } from './static-responses.ts'
 
-/** Everything comes from this server, and nothing stands inline. */
+/** Everything comes from this server, and nothing is inline. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -48,7 +48,7 @@ noscript {
 }
 `
 
-// A key is kept in the page alone and gone with it. No document is sent to a validator elsewhere.
+// A key is kept only while the page is open. The document is not sent to an external validator.
 const script = `SwaggerUIBundle({
   url: document.getElementById('docs').dataset.spec,
   dom_id: '#docs',
@@ -60,16 +60,16 @@ const script = `SwaggerUIBundle({
 })
 `
 
-/** The files of Swagger UI that the page needs: its package has ten times as many. */
+/** The files of Swagger UI that the page needs. The package has ten times as many. */
 const assets = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] as const
 
 const assetCaching = 'public, max-age=3600'
 
 /**
- * Serves the documentation under `/docs`, the OpenAPI document it shows at `/openapi.json`, and leads
- * there from `/`. Answers the paths, all of which have GET only.
+ * Serves the documentation under `/docs` and its OpenAPI document at `/openapi.json`, and redirects `/` to `/docs`.
+ * Returns the paths, which have GET only.
  *
- * @param document An OpenAPI document. Serialised once.
+ * @param document An OpenAPI document. Serialized once.
  */
 export function serveDocs(app: Express, document: object): string[] {
   const { directory, version } = swaggerUi()
@@ -91,7 +91,7 @@ export function serveDocs(app: Express, document: object): string[] {
   return Object.keys(handlers)
 }
 
-/** Where the package is and which one, without loading its code. */
+/** Returns the directory and version of the package without loading its code. */
 function swaggerUi(): { directory: string; version: string } {
   const require = createRequire(import.meta.url)
   const manifest = require.resolve('swagger-ui-dist/package.json')

@@ -4,32 +4,32 @@ import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
 import type { Scope } from '../shared/scope.ts'
 
-/** What a route knows of the request beyond its validated input. */
+/** The context of a request besides its validated input. */
 export type EndpointContext = {
-  /** The account and the kind of the key. Every use case is limited to them, or to the account. */
+  /** The account and mode of the key. Every use case is limited to this scope, or to its account. */
   scope: Scope
   /**
-   * Where the use case works: the database, or, for a request with an `Idempotency-Key`, the
-   * transaction its answer is kept in.
+   * The connection of the use case: the database or, for a request with an `Idempotency-Key`, the transaction that also
+   * keeps its response.
    */
   handle: Handle
-  /** Waits until an answer with much content may be read into memory. Throws `unavailable`. */
+  /** Waits until a large response may be read into memory. Throws `unavailable`. */
   enterLarge: () => Promise<void>
 }
 
-/** What is known of a request of every route. Not the whole `Request`: the query is of another type in each. */
+/** The part of a request that all routes share. Not the whole `Request`, because the type of the query differs. */
 export type RouteRequest = IncomingMessage &
   Pick<Request, 'body' | 'get' | 'ip' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
 
-/** Lets a request in to its route, or throws why not. Stands before every route, and before anything is read. */
+/** Admits a request to its route, or throws the reason why not. Runs before every route and before the body is read. */
 export type RouteGate = (req: RouteRequest, res: Response, next: NextFunction) => void | Promise<void>
 
-/** What the input of every route has. */
+/** The part of the input that all routes share. */
 export type RouteInput = { req: RouteRequest; res: Response }
 
 /**
- * Turns a use case into a route: finds the caller, and keeps the answer where the route is
- * idempotent and the request carries a key.
+ * Turns a use case into a route handler: finds the caller, and keeps the response when the route is idempotent and the
+ * request has an `Idempotency-Key`.
  */
 export type Endpoint = <Input extends RouteInput, Answer extends { status: number; body: unknown }>(
   handler: (input: Input, context: EndpointContext) => Promise<Answer>,

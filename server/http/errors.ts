@@ -5,16 +5,16 @@ import { DomainError } from '../shared/errors.ts'
 import { requestIdOf } from './request-id.ts'
 import { isUnavailable } from './unavailable.ts'
 
-/** Seconds after which a refusal that says nothing itself may be tried again. */
+/** Seconds of `Retry-After` with status 429 or 503 when the error has none. */
 const defaultRetryAfterSeconds = 1
 
-/** The one place where an error becomes an answer. */
+/** Returns the error handler: the one place where an error becomes a response. */
 export function answerErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, req, res, _next) => {
     const refusal = refusalFor(error)
     if (refusal !== error) log(logger, { error, refusal, res })
     if (res.headersSent) {
-      // Half an answer must not look like a whole one.
+      // A partial response must not look complete.
       req.socket.destroy()
       return
     }
@@ -22,7 +22,7 @@ export function answerErrors(logger: Logger): ErrorRequestHandler {
   }
 }
 
-/** Answers `error` in the shape of the contract. */
+/** Sends `error` as the contract describes it. */
 function sendError(res: Response, error: DomainError): void {
   const { status } = errorTable[error.code]
   if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
@@ -47,7 +47,7 @@ function refusalFor(error: unknown): DomainError {
   )
 }
 
-/** The refusal of a path with a `%` that does not stand for a character. */
+/** Returns the error for a path with a `%` that does not begin a valid escape. */
 export function badEscape(): DomainError {
   return new DomainError(
     'malformed_request',
@@ -55,7 +55,7 @@ export function badEscape(): DomainError {
   )
 }
 
-/** What the router throws for a path parameter it cannot decode. */
+/** Returns true for the error that the router throws when it cannot decode a path parameter. */
 function isBadEscape(error: unknown): boolean {
   return error instanceof URIError && 'status' in error
 }

@@ -2,18 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import type { Registry } from 'prom-client'
 
-/** Whether a part of the service can do its work. By the name it is reported under. */
+/** Checks by the name they are reported under. Each returns true when a part of the service can do its work. */
 export type Checks = Readonly<Record<string, () => Promise<boolean>>>
 
-/** A check that takes longer counts as failed. Milliseconds. */
+/** Milliseconds after which a check counts as failed. */
 const checkTimeoutMs = 2_000
 
-/** The process answers. */
+/** Answers 200 while the process can answer at all. */
 export const answerHealth: RequestHandler = (_req, res) => {
   res.json({ status: 'ok' })
 }
 
-/** Whether requests should be sent here: 200, or 503 with the names of the checks that failed. */
+/** Answers 200 when requests should be sent here, otherwise 503. The body has the result of each check. */
 export function answerReadiness(checks: Checks, timeoutMs: number = checkTimeoutMs): RequestHandler {
   return async (_req, res) => {
     const results = await Promise.all(
@@ -27,7 +27,7 @@ export function answerReadiness(checks: Checks, timeoutMs: number = checkTimeout
   }
 }
 
-/** Why a check failed stands in the log of the part that failed, not in an answer anybody may read. */
+/** Returns true when the check passes in time. The reason for a failure is in the logs, not in a public response. */
 async function passes(check: () => Promise<boolean>, timeoutMs: number): Promise<boolean> {
   const giveUp = new AbortController()
   try {
@@ -39,7 +39,7 @@ async function passes(check: () => Promise<boolean>, timeoutMs: number): Promise
   }
 }
 
-/** The figures of `registry` in the text format of Prometheus. */
+/** Answers the metrics of `registry` in the text format of Prometheus. */
 export function answerMetrics(registry: Registry): RequestHandler {
   return async (_req, res) => {
     const text = await registry.metrics()

@@ -1,18 +1,18 @@
 import type { Db, Handle } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 
-/** How long an answer is kept. Milliseconds: 24 hours. */
+/** Milliseconds to keep a response: 24 hours. */
 const lifeMs = 24 * 3_600_000
-/** After this long without an answer the process that ran the request must have died. */
+/** Milliseconds without a response after which the process that ran the request must have died. */
 const abandonedMs = 2 * 60_000
-/** Rows deleted by one statement: each holds its locks for some milliseconds. */
+/** Rows deleted by one statement, so that it holds its locks for a few milliseconds only. */
 const chunkSize = 2_000
 
 /** One use of an idempotency key. */
 export type KeyUse = {
   accountId: string
   key: string
-  /** What the request asked for, so that the key cannot be used for another one. */
+  /** Hash of the request, so that the key cannot be used for another one. */
   fingerprint: Buffer
   at: Date
 }
@@ -21,13 +21,13 @@ export type KeptAnswer = {
   fingerprint: Buffer
   /** Null while the request is running. */
   status: number | null
-  /** Sealed; null where the answer has no body. */
+  /** Sealed. Null when the response has no body. */
   body: Buffer | null
 }
 
 /**
- * Claims the key for this request: null, or what is kept for the request that has it. Waits for the
- * end of a transaction that is just claiming it.
+ * Claims the key for this request. Returns null on success, otherwise the row of the request that holds the key. Waits
+ * for the end of a transaction that is claiming the same key.
  */
 export async function claimKey(handle: Handle, use: KeyUse): Promise<KeptAnswer | null> {
   for (;;) {
@@ -41,11 +41,11 @@ export async function claimKey(handle: Handle, use: KeyUse): Promise<KeptAnswer 
     if (row !== undefined) {
       return { fingerprint: row.fingerprint, status: row.response_status, body: row.response_body }
     }
-    // Released between the two statements, so it is free.
+    // The key was released between the two statements: try again.
   }
 }
 
-/** Inserts the row, or takes over one that has expired or was abandoned. */
+/** Inserts the row, or takes over one that has expired or was abandoned. Returns true when either succeeded. */
 async function insertUse(handle: Handle, { accountId, key, fingerprint, at }: KeyUse): Promise<boolean> {
   const claimed = await handle
     .insertInto('idempotency_keys')
@@ -76,7 +76,7 @@ async function insertUse(handle: Handle, { accountId, key, fingerprint, at }: Ke
   return claimed !== undefined
 }
 
-/** Keeps the answer of the request that claimed the key; does nothing when another took it over meanwhile. */
+/** Keeps the response to the request that claimed the key. Does nothing when another request has taken over the key. */
 export async function keepAnswer(
   handle: Handle,
   use: KeyUse,
@@ -92,7 +92,7 @@ export async function keepAnswer(
     .execute()
 }
 
-/** Gives the key back after a request that failed; does nothing when another took it over meanwhile. */
+/** Releases the key after a failed request. Does nothing when another request has taken over the key. */
 export async function releaseKey(handle: Handle, use: KeyUse): Promise<void> {
   await handle
     .deleteFrom('idempotency_keys')
@@ -103,7 +103,7 @@ export async function releaseKey(handle: Handle, use: KeyUse): Promise<void> {
     .execute()
 }
 
-/** Deletes the keys older than 24 hours, in small transactions, and answers how many they were. */
+/** Deletes keys older than 24 hours in small transactions. Returns how many it deleted. */
 export async function deleteExpiredIdempotencyKeys({ db, clock }: { db: Db; clock: Clock }): Promise<number> {
   const cutoff = before(clock.now(), lifeMs)
   for (let deleted = 0; ; ) {

@@ -14,7 +14,7 @@ import { createLargeAnswers } from './large-responses.ts'
 
 const header = 'idempotency-key'
 const maxKeyLength = 255
-/** Of a body, hashed in one turn: some milliseconds. */
+/** Bytes of a body that are hashed before yielding to the event loop, which takes a few milliseconds. */
 const sliceBytes = 4 * 2 ** 20
 
 type KeptResponse = { status: number; body: unknown }
@@ -22,18 +22,17 @@ type KeptResponse = { status: number; body: unknown }
 export type EndpointOptions = {
   db: Db
   clock: Clock
-  /** Answers may hold secrets, so they are kept sealed. */
+  /** Seals the kept responses, which may hold secrets. */
   secretBox: SecretBox
 }
 
 /**
- * The wrapper around all routes. A request without an `Idempotency-Key`, or to a route that takes none,
- * simply runs. With one, its success is kept for 24 hours and answered again, with
- * `Idempotent-Replayed: true`; of requests at once with one key, one runs. A request that fails keeps
- * nothing, so that it can be tried again.
+ * Creates the wrapper of all routes. A request without an `Idempotency-Key`, or to a route without idempotency, simply
+ * runs. With a key, a successful response is kept for 24 hours and sent again with `Idempotent-Replayed: true`. Of
+ * concurrent requests with the same key, one runs. A failed request keeps nothing, so that it can be tried again.
  *
- * Throws `validation_error` for a key that is none, and `idempotency_conflict` for one that was used
- * with another request, or whose request is still running.
+ * Throws `validation_error` for a malformed key, and `idempotency_conflict` for a key that was used with another
+ * request or whose request is still running.
  */
 export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpoint {
   const largeAnswers = createLargeAnswers()
@@ -60,7 +59,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
 
   type Work = (handle: Handle) => Promise<KeptResponse>
 
-  /** The answer commits with the work. A second request waits for the first at the claim. */
+  /** Keeps the response in the transaction of the work. A second request waits at the claim for the first. */
   function runWithWork(use: KeyUse, input: RouteInput, work: Work): Promise<KeptResponse> {
     return inTransaction(db, async (trx) => {
       const kept = await claimKey(trx, use)
@@ -71,7 +70,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     })
   }
 
-  /** The claim is committed before the work, and the answer after it: nothing is locked meanwhile. */
+  /** Commits the claim before the work and keeps the response after it, so that nothing is locked during the work. */
   async function runBeforeKeeping(use: KeyUse, input: RouteInput, work: Work): Promise<KeptResponse> {
     const kept = await claimKey(db, use)
     if (kept !== null) return replay(kept, use, input)
@@ -79,7 +78,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     try {
       answer = await work(db)
     } catch (error) {
-      // The failure of the work is what the client must hear of; a key not released frees itself.
+      // The client must get the error of the work. A key that is not released here expires as abandoned.
       await releaseKey(db, use).catch(() => undefined)
       throw error
     }
@@ -103,7 +102,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
     const answer = key === undefined ? await work(db) : await once(key)
     tellDeprecated(req, res)
-    // The fingerprint holds the route: what is replayed is what this handler answered.
+    // The fingerprint includes the route, so a replayed response came from this handler.
     return answer as Awaited<ReturnType<typeof handler>>
   }
 }
@@ -120,14 +119,14 @@ function idempotencyKeyOf(req: RouteRequest): string | undefined {
 }
 
 /**
- * Keys of test and of live keys do not meet: what no client can send stands before the former. Those of live keys
- * stay as they are, so that what an older process has kept is found.
+ * Returns the idempotency key as it is stored. In test mode it gets a prefix that no client can send, so that it never
+ * collides with one of live mode. In live mode it is stored unchanged, so that rows of older versions are found.
  */
 function keyInMode(key: string, mode: Mode): string {
   return mode === 'live' ? key : `${mode}\u001f${key}`
 }
 
-/** What the request asks for: method, path, body and, since a test key does other things, the mode of the key. */
+/** Returns a hash of the method, path, body and, since test keys behave differently, the mode of the API key. */
 async function fingerprintOf(req: RouteRequest, { mode }: Caller): Promise<Buffer> {
   const hash = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
   await sliceYielding(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))

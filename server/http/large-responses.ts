@@ -2,24 +2,23 @@ import type { ServerResponse } from 'node:http'
 import { DomainError } from '../shared/errors.ts'
 
 /*
- * An answer with a long text is in memory until its client has read it. So there are few at a time, one for each
- * account, and a client that does not read is cut off.
+ * A response with a long text stays in memory until the client has read it. So there are only a few at a time, one for
+ * each account, and the connection of a client that reads too slowly is closed.
  */
 
 export type LargeAnswersOptions = {
-  /** Of all accounts. Default: 4. */
+  /** Large responses at once, of all accounts together. Default: 4. */
   atOnce?: number
-  /** How long a request waits for its turn. Milliseconds. Default: 10 s. */
+  /** Milliseconds that a request waits for its turn. Default: 10 s. */
   patienceMs?: number
-  /** How long a client may take to read one, from its turn on. Milliseconds. Default: 2 minutes. */
+  /** Milliseconds from the start of its turn in which a client must read the response. Default: 2 minutes. */
   readWithinMs?: number
 }
 
 export type LargeResponses = {
   /**
-   * Calls `work` with a function that resolves when it is the turn of this request of the account, and throws
-   * `unavailable` when that takes too long. A turn lasts until the work has ended and the answer is written, or its
-   * connection closed.
+   * Calls `work` with a function that waits for the turn of this request, and throws `unavailable` when that takes too
+   * long. A turn lasts until the work has ended and the response is written or its connection closed.
    */
   during<T>(request: LargeRequest, work: (enter: () => Promise<void>) => Promise<T>): Promise<T>
 }
@@ -33,11 +32,11 @@ export function createLargeAnswers({
   patienceMs = 10_000,
   readWithinMs = 120_000,
 }: LargeAnswersOptions = {}): LargeResponses {
-  /** Those that have their turn. */
+  /** Accounts with a turn under way. */
   const accounts = new Set<string>()
   const waiting = new Set<QueuedResponse>()
 
-  /** Those that waited longest first, but for accounts that have their turn. */
+  /** Starts waiting requests in FIFO order, skipping accounts that already have a turn. */
   function startNext(): void {
     for (const next of waiting) {
       if (accounts.size >= atOnce) return
@@ -45,7 +44,7 @@ export function createLargeAnswers({
     }
   }
 
-  /** A turn, until the answer is closed and `ended`. */
+  /** Holds the turn until the response is closed and `ended` resolves. */
   async function take({ accountId, res }: LargeRequest, ended: Promise<void>): Promise<void> {
     accounts.add(accountId)
     const cutOff = setTimeout(() => res.destroy(), readWithinMs)

@@ -31,14 +31,13 @@ const pages = {
 } as const
 
 /**
- * Serves what the links in emails lead to, without a key: pixels under `/t/o`, redirects under `/t/c`, and
- * pages to unsubscribe under `/u`. Nothing is changed but by POST, and no link leads anywhere that was not
- * signed.
+ * Serves the links in emails, without a key: pixels under `/t/o`, redirects under `/t/c`, and pages to unsubscribe
+ * under `/u`. Only POST unsubscribes, and redirects lead only to signed targets.
  */
 export function serveMailLinks(app: Express, links: MailLinks): void {
   app.get('/t/o/:token', (req, res) => {
     links.opened(req.params.token, askingOf(req))
-    // The same for a token that is not ours: a broken image would be seen.
+    // The same for an invalid token, because a broken image would be visible.
     res.type('gif').send(pixel)
   })
 
@@ -57,8 +56,8 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
     else sendPage(res, 404, pages.unknown)
   })
 
-  // The body is not asked for more than it says by coming: a mailbox provider sends
-  // `List-Unsubscribe=One-Click`, the page an empty form. No redirect: RFC 8058 §3.1 allows none.
+  // The body is ignored: a mailbox provider sends `List-Unsubscribe=One-Click`, the page an empty form.
+  // No redirect: RFC 8058 §3.1 allows none.
   const unsubscribe: RequestHandler<{ token: string }> = async (req, res) => {
     if (await links.unsubscribe(req.params.token)) sendPage(res, 200, pages.done)
     else sendPage(res, 404, pages.unknown)

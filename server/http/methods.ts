@@ -2,7 +2,7 @@ import { type AppRouter, isAppRoute } from '@ts-rest/core'
 import type { Express } from 'express'
 import { DomainError } from '../shared/errors.ts'
 
-/** The paths of a contract, each with the methods it has. */
+/** Returns the paths of a contract, each with its methods. */
 export function pathsOf(contract: AppRouter): Map<string, string[]> {
   const paths = new Map<string, string[]>()
   collectPaths(contract, paths)
@@ -16,7 +16,7 @@ function collectPaths(contract: AppRouter, paths: Map<string, string[]>): void {
   }
 }
 
-/** Refuses every method but `methods` on `path`, and says which there are. HEAD goes with GET. */
+/** Refuses all methods except `methods` on `path`, and lists the allowed ones. GET includes HEAD. */
 export function refuseOtherMethods(app: Express, path: string, methods: readonly string[]): void {
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   app.all(path, (req, res, next) => {

@@ -6,7 +6,7 @@ import { DomainError } from '../shared/errors.ts'
 import { errorBodyOf } from './errors.ts'
 import { newRequestId } from './request-id.ts'
 
-/** What is wrong with a request that node could not read. */
+/** Returns the error to send for a request that Node could not parse. */
 export function errorOfUnparsedRequest(error: Error, maxHeaderBytes: number): DomainError {
   if (hasCode(error, 'HPE_HEADER_OVERFLOW')) {
     return new DomainError(
@@ -23,12 +23,12 @@ export function errorOfUnparsedRequest(error: Error, maxHeaderBytes: number): Do
   return new DomainError('malformed_request', 'The bytes sent are not an HTTP/1.1 request that can be read.')
 }
 
-/** What a client is told that takes this server for a proxy. */
+/** Returns the error for a CONNECT request, from a client that uses this server as a proxy. */
 export function noTunnels(): DomainError {
   return new DomainError('method_not_allowed', 'This server is not a proxy: it has no CONNECT.')
 }
 
-/** Answers on a connection that has no request, and closes it. */
+/** Sends `error` on a connection without a parsed request, and closes it. */
 export function refuse(socket: Socket, error: DomainError): void {
   if (!socket.writable) {
     socket.destroy()
@@ -47,7 +47,7 @@ export function refuse(socket: Socket, error: DomainError): void {
     ...(status === 405 ? ['Allow: GET, HEAD, POST, PATCH, DELETE'] : []),
     'Connection: close',
   ]
-  // A client may be gone before it has read this.
+  // The client may disconnect before it has read the response.
   socket.on('error', () => socket.destroy())
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   socket.destroySoon()

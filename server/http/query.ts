@@ -7,8 +7,8 @@ import { type ErrorDetail, invalidRequest } from '../shared/errors.ts'
 const deepKey = /^(\w+)\[([^[\]]*)\]$/
 
 /**
- * Reads a query: `a=1`, given once or several times, and `metadata[a]=1` of the parameters that are objects
- * (OpenAPI's style `deepObject`). Anything else keeps its brackets in its name.
+ * Parses a query: `a=1`, once or several times, and `metadata[a]=1` for parameters that are objects (OpenAPI style
+ * `deepObject`). Brackets anywhere else stay part of the name.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const query: Record<string, unknown> = parse(text)
@@ -16,7 +16,7 @@ export function parseQuery(text: string): Record<string, unknown> {
     const [, name = '', inner = ''] = deepKey.exec(key) ?? []
     if (!deepParameters.includes(name)) continue
     const deep = query[name] ?? Object.create(null)
-    // Beside the parameter as plain text it is one that is not known.
+    // When the parameter is also given as plain text, this one keeps its name, which is unknown.
     if (typeof deep !== 'object' || Array.isArray(deep)) continue
     deep[inner] = value
     query[name] = deep
@@ -28,8 +28,8 @@ export function parseQuery(text: string): Record<string, unknown> {
 type Routed = IncomingMessage & { url: string; query: object; tsRestRoute: { path: string; query?: unknown } }
 
 /**
- * Refuses what the schema of a query cannot see, or not say well: keys given more than once, and any
- * key at all where the route takes none.
+ * Refuses what the schema of a query cannot detect or describe well: repeated parameters, and any parameter of a route
+ * that takes none.
  */
 export function checkQuery(req: Routed, _res: Response, next: NextFunction): void {
   if (req.url.includes('?')) {

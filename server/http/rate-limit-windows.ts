@@ -4,17 +4,17 @@ import type { Db } from '../database/connection.ts'
 export const windowMs = 60_000
 
 export type Lease = {
-  /** Requests granted: less than asked for at the end of the limit, 0 when it is used up. */
+  /** Requests granted: fewer than asked for close to the limit, 0 when it is used up. */
   granted: number
-  /** Requests of the window left for all processes, without those granted. */
+  /** Requests left in the window for all processes, without the granted ones. */
   left: number
 }
 
 /**
- * Takes up to `wanted` of the `limit` requests an account may send in the window that began at `start`.
+ * Leases up to `wanted` of the `limit` requests that an account may send in the window that began at `start`.
  *
- * Every call moves the one counter over a range of its own, and what of the range is within the limit
- * is granted: never more than `limit` in all, also when the last range reaches beyond it.
+ * Each call adds `wanted` to one counter, which gives it a range of its own. The part of the range within the limit is
+ * granted, so all calls together never get more than `limit`, also when the last range exceeds it.
  */
 export async function leaseRequests(
   db: Db,

@@ -6,27 +6,27 @@ import { callerOf } from './caller.ts'
 import type { RouteGate } from './endpoint.ts'
 import { leaseRequests, windowMs } from './rate-limit-windows.ts'
 
-/** Requests leased ahead of need at most: what one statement is worth. */
+/** Most requests leased ahead by one statement. */
 const maxLease = 1_024
-/** The part of what is left that is leased ahead of need at most, so that little is out of others' reach. */
+/** A lease ahead takes at most 1/16 of the remaining requests, so that most stay available to other processes. */
 const leaseShare = 16
-/** From this size on, leases are taken before they are needed, so that no request waits for one. */
+/** Size from which the next lease is taken ahead, so that no request waits for it. */
 const aheadFrom = 16
 
 export type RateLimitVerdict = {
   allowed: boolean
   /** Requests the account may send in the window. */
   limit: number
-  /** Requests left in the window as far as this process knows: others may have used some of them. */
+  /** Requests left in the window as far as this process knows. Other processes may have used some of them. */
   remaining: number
-  /** When the window ends. Milliseconds since 1970. */
+  /** End of the window. Milliseconds since 1970. */
   resetAt: number
 }
 
 type Account = { accountId: string; plan: string }
 
 export type RateLimiter = {
-  /** Counts one request of the account, or refuses it: at once, unless the database must be asked. */
+  /** Counts or refuses one request of the account. Returns a promise only when it must ask the database. */
   take(account: Account): RateLimitVerdict | Promise<RateLimitVerdict>
 }
 
@@ -37,28 +37,29 @@ export type RateLimiterOptions = {
   limits: Readonly<Record<string, number>>
 }
 
-/** What this process knows of one account in one window. */
+/** The leased requests of one account in one window, in this process. */
 type Share = {
   accountId: string
-  /** When the window began. */
+  /** Start of the window. Milliseconds since 1970. */
   start: number
   limit: number
-  /** Leased and not used yet. */
+  /** Requests leased and not used yet. */
   held: number
-  /** Left for all processes, without those held. */
+  /** Requests left for all processes, without the held ones. */
   left: number
-  /** The size of the last lease. */
+  /** Size of the last lease. */
   leased: number
+  /** Requests that wait for a lease. */
   waiting: number
   leasing: Promise<void> | undefined
 }
 
 /**
- * Limits the requests of each account in fixed windows of one minute, in all processes together and
- * never beyond the limit. Processes lease requests from the database: few at first and near the limit,
- * more to those who use them fast, and then the next ones when half of the last are used. What a process
- * has leased and does not use is lost with the window.
- * An account whose plan is not in `limits` has the smallest of them.
+ * Creates a limiter of the requests of each account in fixed windows of one minute. The limit holds for all processes
+ * together and is never exceeded. Processes lease requests from the database: few at first and near the limit, more
+ * when they are used fast. A process with large leases takes the next one when half of the last is used. Leased
+ * requests that are not used are lost at the end of the window. An account whose plan is not in `limits` gets the
+ * smallest limit.
  */
 export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): RateLimiter {
   const smallest = Math.min(...Object.values(limits))
@@ -88,7 +89,7 @@ export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): Ra
     share.leased = wanted
   }
 
-  /** All who call while a lease is under way get that one. */
+  /** Takes a lease, or joins the one under way. */
   function leaseOnce(share: Share): Promise<void> {
     share.leasing ??= lease(share).finally(() => {
       share.leasing = undefined
@@ -96,12 +97,12 @@ export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): Ra
     return share.leasing
   }
 
-  /** Undefined when the database must be asked first. */
+  /** Counts one request of the share. Returns undefined when the database must be asked first. */
   function count(share: Share): RateLimitVerdict | undefined {
     const { limit, start, held, left } = share
     if (held === 0 && left > 0) return undefined
     if (held > 0) share.held -= 1
-    // Should it fail, the first request that needs it asks again, and is told.
+    // On failure, the first request without a lease asks again and gets the error.
     if (isRunningLow(share)) leaseOnce(share).catch(() => undefined)
     return { allowed: held > 0, limit, remaining: share.held + left, resetAt: start + windowMs }
   }
@@ -127,14 +128,14 @@ function isRunningLow({ held, left, leased }: Share): boolean {
   return left > 0 && leased >= aheadFrom && held <= leased / 2
 }
 
-/** How many requests to lease: enough for those that wait, and more the faster they are used, within bounds. */
+/** Returns how many requests to lease: enough for the waiting ones, and up to twice the last lease, within bounds. */
 export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'leased' | 'left'>): number {
   return Math.max(1, waiting, Math.min(2 * leased, Math.floor(left / leaseShare), maxLease))
 }
 
 /**
- * Has every answer behind it tell the limit, and refuses with `rate_limit_exceeded` what is beyond it.
- * To stand behind `authenticate`.
+ * Returns the gate that adds the `X-RateLimit-*` headers to responses, and throws `rate_limit_exceeded` above the
+ * limit. Must run after `authenticate`.
  */
 export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteGate {
   function admit({ allowed, limit, remaining, resetAt }: RateLimitVerdict, res: Response): void {

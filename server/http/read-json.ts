@@ -2,61 +2,61 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DomainError, invalidField } from '../shared/errors.ts'
 
 /*
- * JSON from outside is parsed in steps, since `JSON.parse` and decoding UTF-8 stop the process for as long as
- * they run: a quarter of a second on 60 MB. First all bytes are walked, a slice in each turn of the event loop,
- * to find the long strings. Then what is left without them is parsed at once, which is little. Then each long
- * string is decoded, slice by slice too, and put where it was.
+ * JSON from clients is parsed in steps, since `JSON.parse` and decoding UTF-8 block the event loop while they run: a
+ * quarter of a second for 60 MB. First, all bytes are scanned for long strings, slice by slice, yielding to the event
+ * loop between slices. Then the text without these strings, which is short, is parsed at once. Then each long string
+ * is decoded, slice by slice too, and put in its place.
  */
 
-/** What JSON text may be made of. */
+/** Limits of a JSON text. */
 export type JsonBounds = {
-  /** Fields whose strings may be long, wherever they stand, with what they may be. Characters of UTF-16. */
+  /** Names of fields, at any depth, whose strings may be long, with their most UTF-16 code units. */
   longFields: Readonly<Record<string, number>>
-  /** Bytes, as written, of a string in any other field. A longer one is read as `tooLong`. */
+  /** Most bytes, as written, of a string in any other field. A longer one is replaced by `tooLong`. */
   maxStringBytes: number
-  /** Bytes of all that is not a string of a long field or too long. */
+  /** Most bytes of the text without long strings. */
   maxOtherBytes: number
-  /** Names and values. */
+  /** Most names and values. */
   maxValues: number
-  /** Objects and lists within each other. */
+  /** Deepest nesting of objects and lists. */
   maxDepth: number
 }
 
-/** Characters of what stands for a string that is too long: more than a field without long strings may have. */
+/** Length of the replacement of a string that is too long. No field that is not in `longFields` allows this length. */
 export const tooLongLength = 65_536
 const tooLong = 'x'.repeat(tooLongLength)
-/** Bytes of a name in an object. */
+/** Most bytes of a name in an object. */
 const maxNameBytes = 8_192
-/** Below this, parsing at once takes less than looking first. Bytes. */
+/** Bytes up to which a text is parsed at once, which is faster than scanning it first. */
 const smallBytes = 16_384
-/** What is walked or decoded in one turn: a few milliseconds. Bytes. */
+/** Bytes that are scanned or decoded before yielding to the event loop, which takes a few milliseconds. */
 const defaultSliceBytes = 1_048_576
-/** Strings of long fields that are shorter stay where they are. Bytes. */
+/** Strings of long fields up to this many bytes are parsed with the rest of the text. */
 const minLongBytes = 1_024
 
-/** What lies between the quotation marks of a long string. */
+/** The bytes between the quotation marks of a long string. */
 type LongString = {
   start: number
   end: number
-  /** Where it may be cut: between characters and escapes, but for the bytes of one character. */
+  /** Positions to cut at: never in an escape, but perhaps inside a character of several bytes. */
   marks: readonly number[]
-  /** Whether it is printable ASCII without escapes, so that its bytes are its characters. */
+  /** True when it is printable ASCII without escapes, so that each byte is one character. */
   isPlain: boolean
-  /** Characters of UTF-16 its field may have. Decoding stops beyond them. Null: it is too long as it is. */
+  /** Most UTF-16 code units that its field may have. Decoding stops beyond. Null when it is already too long. */
   maxLength: number | null
 }
 
 /**
- * What the JSON text says: as `JSON.parse`, but for strings that are too long. Lets the event loop turn
- * meanwhile, so that nobody waits for a large one.
+ * Parses a JSON text as `JSON.parse` does, except that strings that are too long are cut or replaced. Yields to the
+ * event loop, so that a large text does not block other requests.
  *
- * Throws a DomainError: `malformed_json` for what is no JSON in UTF-8, `payload_too_large` beyond `bounds`, and
- * `validation_error` for what is nested too deep.
+ * Throws a DomainError: `malformed_json` when the bytes are not JSON in UTF-8, `payload_too_large` beyond `bounds`, and
+ * `validation_error` when objects and lists are nested too deep.
  *
- * @param sliceBytes What is looked at in one turn. Default: 1 MiB.
+ * @param sliceBytes Bytes to process before yielding. Default: 1 MiB.
  */
 export async function readJson(json: Buffer, bounds: JsonBounds, sliceBytes = defaultSliceBytes): Promise<unknown> {
-  // Since it is small, it is within all bounds but that of a string; no field's is shorter than this.
+  // A small text is within all bounds of this function. The schema checks the length of its strings.
   if (json.length <= Math.min(smallBytes, sliceBytes)) return parse(json)
   const walk = createWalk(json, bounds)
   for (let from = 0; from < json.length; from += sliceBytes) {
@@ -73,21 +73,21 @@ export async function readJson(json: Buffer, bounds: JsonBounds, sliceBytes = de
   return restore(value, texts)
 }
 
-/** Walks the bytes as far as it is told, and remembers where it is. */
+/** Creates an incremental scanner that finds the long strings and checks the bounds. */
 function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDepth }: JsonBounds) {
   const strings: LongString[] = []
   const longNames = new Map(Object.entries(longFields))
-  /** By depth, whether it is in an object. */
+  /** For each open level: true for an object, false for a list or the top. */
   const isObject: boolean[] = [false]
   let index = 0
   let values = 0
-  /** Of the string the walk is in; -1: in none. */
+  /** Start of the string that is being scanned; -1 outside of strings. */
   let start = -1
   let marks: number[] = []
   let isPlain = true
-  /** Whether the next string is a name in an object. */
+  /** True when the next string is a name in an object. */
   let isName = false
-  /** What the next value may be as that of a long field; null: it is of another. */
+  /** Most UTF-16 code units of the next value when its field is a long one; otherwise null. */
   let maxLength: number | null = null
 
   function open(opensObject: boolean): void {
@@ -126,7 +126,7 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
           if (byte === quote) endString()
           else if (byte === backslash) {
             isPlain = false
-            // Past the whole escape, so that a mark is never in one.
+            // Skips the whole escape, so that no mark is inside one.
             index += json[index + 1] === letterU ? 5 : 1
           } else if (byte === undefined || byte < space || byte > tilde) isPlain = false
         } else if (byte === quote) {
@@ -147,7 +147,7 @@ function createWalk(json: Buffer, { longFields, maxStringBytes, maxValues, maxDe
         index++
       }
     },
-    /** The long strings, in their order. */
+    /** Returns the long strings in their order. Throws `malformed_json` when a string is not terminated. */
     end(): readonly LongString[] {
       if (start >= 0) throw malformed('a string in it does not end')
       return strings
@@ -173,16 +173,16 @@ function nameIn(bytes: Buffer): string {
   try {
     return JSON.parse(`"${written}"`)
   } catch {
-    // Parsing the whole tells what is wrong.
+    // Parsing the whole text reports the error.
     return ''
   }
 }
 
-/** Begins what stands for a long string in the rest: nobody can guess it, so nobody can send it. */
+/** Prefix of the placeholder of a long string. It is random, so that no client can send it. */
 const placeholder = `\u0001${crypto.randomUUID()}\u0001`
 const placeholderBytes = JSON.stringify(placeholder).slice(1, -1)
 
-/** The text with a placeholder instead of each of the strings. */
+/** Returns the text with each of the strings replaced by a placeholder. */
 function withoutStrings(json: Buffer, strings: readonly LongString[]): Buffer {
   const pieces: Buffer[] = []
   let from = 0
@@ -194,7 +194,7 @@ function withoutStrings(json: Buffer, strings: readonly LongString[]): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Puts the texts where their placeholders are. */
+/** Replaces the placeholders in `value` with their texts. */
 function restore(value: unknown, texts: readonly string[]): unknown {
   if (typeof value === 'string') {
     return value.startsWith(placeholder) ? texts[Number(value.slice(placeholder.length))] : value
@@ -204,20 +204,20 @@ function restore(value: unknown, texts: readonly string[]): unknown {
   } else if (typeof value === 'object' && value !== null) {
     for (const [name, entry] of Object.entries(value)) {
       const restored = restore(entry, texts)
-      // Not by assignment, which `__proto__` would take for something else.
+      // An assignment to `__proto__` would change the prototype.
       if (restored !== entry) Object.defineProperty(value, name, { value: restored })
     }
   }
   return value
 }
 
-/** A byte order mark within a text belongs to it. */
+/** Keeps a byte order mark, which is part of the text when it is not at the start of the body. */
 const utf8OfPart = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Stops where the text is longer than it may be: then its length is all that will be looked at. */
+/** Decodes a long string. Stops when the text is too long, since the schema then only checks its length. */
 async function decode(json: Buffer, { start, end, marks, isPlain, maxLength }: LongString): Promise<string> {
   if (maxLength === null) return tooLong
-  // Copied once, where pieces would be copied again to be in one.
+  // One copy; decoding in slices would copy twice.
   if (isPlain) return json.toString('latin1', start, Math.min(end, start + maxLength + 1))
   let text = ''
   let from = start
@@ -225,7 +225,7 @@ async function decode(json: Buffer, { start, end, marks, isPlain, maxLength }: L
     const to = mark === end ? end : betweenCharacters(json, mark)
     if (to <= from) continue
     try {
-      // Not joined: a text that is refused for its length never has to be in one piece.
+      // With `+=`, V8 does not join the pieces until needed: a refused text is never copied into one.
       text += JSON.parse(`"${utf8OfPart.decode(json.subarray(from, to))}"`)
     } catch (error) {
       throw malformed(reasonOf(error))
@@ -237,7 +237,7 @@ async function decode(json: Buffer, { start, end, marks, isPlain, maxLength }: L
   return text
 }
 
-/** UTF-8 has at most three bytes after the first of a character. */
+/** Returns the first position from `index` on that is not inside a character. UTF-8 has up to 3 continuation bytes. */
 function betweenCharacters(json: Buffer, index: number): number {
   let at = index
   while (at < index + 3 && ((json[at] ?? 0) & 0xc0) === 0x80) at++
@@ -246,7 +246,7 @@ function betweenCharacters(json: Buffer, index: number): number {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** @param without What the reason must not tell, since the bytes are not those that were sent. */
+/** @param without `position` when the bytes are not those of the body, so that positions would be wrong. */
 function parse(bytes: Buffer, without?: 'position'): unknown {
   let text: string
   try {
@@ -261,7 +261,7 @@ function parse(bytes: Buffer, without?: 'position'): unknown {
   }
 }
 
-/** @param text What cannot be parsed, if its positions are those of the body. */
+/** @param text The text that cannot be parsed, or null when its positions are not those of the body. */
 function reasonOf(error: unknown, text: string | null = null): string {
   if (!(error instanceof SyntaxError)) return 'it is not UTF-8'
   if (text !== null && error.message === unexpectedEnd) return 'it ends too early'
@@ -273,8 +273,9 @@ const unexpectedEnd = 'Unexpected end of JSON input'
 const unexpectedToken = 'Unexpected token'
 
 /**
- * Where `text` stops being JSON; null: it is not known. V8 tells the position of some errors. For others it quotes
- * the text instead, which may hold a private key: then the shortest beginning with the error is looked for.
+ * Returns the position where `text` stops being JSON, or null when it is unknown. For some errors V8 reports the
+ * position. For others it quotes the text, which may hold a private key and must not be repeated; a binary search for
+ * the shortest prefix with the error then finds the position.
  */
 function positionOf({ message }: SyntaxError, text: string): number | null {
   const [, told] = / at position (\d+) \(line \d+ column \d+\)$/.exec(message) ?? []

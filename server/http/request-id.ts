@@ -3,12 +3,12 @@ import { typeidUnboxed } from 'typeid-js'
 
 const header = 'X-Request-Id'
 
-/** Names a request, for its answer and the logs: `req_` and a UUIDv7. Never the client's own. */
+/** Sets a new request id in the response header: `req_` and a UUIDv7. An id from the client is ignored. */
 export function assignRequestId(res: ServerResponse): void {
   res.setHeader(header, newRequestId())
 }
 
-/** The name given to the request of `res`. */
+/** Returns the request id of a response. */
 export function requestIdOf(res: ServerResponse): string {
   return String(res.getHeader(header))
 }

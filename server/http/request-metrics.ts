@@ -2,9 +2,9 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 
 export type AnsweredRequest = {
   method: string
-  /** The path of the contract, such as `/v1/webhooks/:id`: as many values as there are routes. */
+  /** The path in the contract, such as `/v1/webhooks/:id`, so that the number of label values is bounded. */
   route: string
-  /** `aborted` when the client left before the answer. */
+  /** `aborted` when the client disconnected before the response was complete. */
   status: number | 'aborted'
   durationMs: number
 }
@@ -13,7 +13,7 @@ export type RequestMetrics = {
   onAnswered(request: AnsweredRequest): void
 }
 
-/** Adds the figures of requests to `registry`. Once per registry. */
+/** Adds the metrics of requests to `registry`. Call it once per registry. */
 export function createRequestMetrics(registry: Registry): RequestMetrics {
   const registers = [registry]
   const requests = new Counter({

@@ -12,29 +12,29 @@ export type ListenOptions = {
   /** 0: any free port. */
   port: number
   logger: Logger
-  /** Overrides `limits`, for tests. */
+  /** Overrides the default limits, for tests. */
   limits?: Partial<Limits>
 }
 
 export type HttpServer = {
   address: AddressInfo
-  /** Where this machine reaches the server. */
+  /** URL of the server for clients on this machine. */
   url: string
   /**
-   * Takes no more requests, lets the running ones finish and, after `deadlineMs`, ends those that have
-   * not. Idle connections are closed at once. Calling it again answers the same promise.
+   * Stops accepting connections, closes idle ones, and waits for running requests. Closes the connections that are left
+   * after `deadlineMs`. Calling it again returns the same promise.
    */
   close(deadlineMs: number): Promise<void>
 }
 
 type Limits = {
-  /** For the whole head of a request to arrive. */
+  /** Time limit for all headers of a request to arrive. */
   headersTimeoutMs: number
-  /** For the whole request to arrive; the answer may take longer. */
+  /** Time limit for the whole request to arrive. The response may take longer. */
   requestTimeoutMs: number
-  /** How often the two are looked at. */
+  /** Interval of checking these two limits. */
   timeoutCheckMs: number
-  /** For a connection with a request on which nothing moves: longer than any answer takes to begin. */
+  /** Time limit without traffic on a connection with a request. Longer than any response takes to start. */
   stallTimeoutMs: number
 }
 
@@ -47,10 +47,10 @@ const defaultLimits: Limits = {
 
 const maxHeaderBytes = 16 * 1024
 const maxConnections = 10_000
-/** Longer than load balancers keep theirs (60 s is usual), so that it is they who close. */
+/** Longer than the idle timeout of load balancers (usually 60 s), so that they close the connection first. */
 const keepAliveTimeoutMs = 65_000
 
-/** Starts to listen. Throws OperatorError with what to do when the address cannot be had. */
+/** Starts to listen. Throws OperatorError with advice when the address cannot be used. */
 export async function listen({ app, host, port, logger, limits }: ListenOptions): Promise<HttpServer> {
   const { headersTimeoutMs, requestTimeoutMs, timeoutCheckMs, stallTimeoutMs } = { ...defaultLimits, ...limits }
   const server = createServer({
@@ -59,7 +59,7 @@ export async function listen({ app, host, port, logger, limits }: ListenOptions)
     connectionsCheckingInterval: timeoutCheckMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     maxHeaderSize: maxHeaderBytes,
-    // The app refuses these itself, in the shape of the contract.
+    // The app refuses such requests itself, with an error as the contract describes it.
     requireHostHeader: false,
   })
   server.maxConnections = maxConnections
@@ -85,7 +85,7 @@ export async function listen({ app, host, port, logger, limits }: ListenOptions)
   }
 }
 
-/** Hands requests to `app`, and knows which are running and which connections are open. */
+/** Passes requests to `app`, and tracks the running requests and the open connections. */
 function trackTraffic(server: Server, app: RequestListener) {
   const sockets = new Set<Socket>()
   const running = new Set<ServerResponse>()
@@ -96,7 +96,7 @@ function trackTraffic(server: Server, app: RequestListener) {
   }
   function onEndedAnswer(this: ServerResponse): void {
     running.delete(this)
-    // Where the answer had begun before the end was known, the client does not know of it.
+    // A response that started before closing has no `Connection: close` header.
     if (isClosing) this.req.socket.destroySoon()
   }
   function onRequest(...[req, res]: Parameters<RequestListener>): void {
@@ -111,7 +111,7 @@ function trackTraffic(server: Server, app: RequestListener) {
     socket.once('close', onClosedSocket)
   })
   server.on('request', onRequest)
-  // An expectation nobody knows may be ignored. Source: RFC 9110 §10.1.1.
+  // An unknown expectation may be ignored. Source: RFC 9110 §10.1.1.
   server.on('checkExpectation', onRequest)
 
   return {
@@ -169,7 +169,7 @@ function addressOf(server: Server): AddressInfo {
   return address
 }
 
-/** A server on every address is reached at that of this machine. */
+/** Returns the URL of an address, with `localhost` for a server that listens on all addresses. */
 function urlOf({ address, family, port }: AddressInfo): string {
   if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`

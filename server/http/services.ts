@@ -17,7 +17,7 @@ export type ServicesOptions = DomainServiceOptions &
     subscribers: SubscriberService
   }
 
-/** What the routes of the contract call. */
+/** Creates the services that the routes of the contract call. */
 export function createServices(options: ServicesOptions): Services {
   const { deliveries, subscribers } = options
   const contacts = createContactService(options)

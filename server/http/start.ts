@@ -14,9 +14,9 @@ export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> 
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** How many proxies in front of the service are believed in what they say of the client's address. */
+  /** Number of proxies in front of the service whose `X-Forwarded-*` headers are trusted. */
   readonly trustProxy: number
-  /** Per client address. */
+  /** Failed authentications allowed to one client address in a minute. */
   readonly authFailuresPerMinute: number
 }
 
@@ -30,7 +30,7 @@ export type ApiMeans = ServicesOptions & {
   document: object
 }
 
-/** Serves the API, with what every process serves; without `api` only that. */
+/** Starts the HTTP server: health checks, metrics, the links in emails and, unless `api` is null, the API. */
 export function startHttp(
   options: Omit<HttpAppOptions, 'api' | 'trustProxy'> & { config: HttpConfig; api: ApiMeans | null },
 ): Promise<HttpServer> {

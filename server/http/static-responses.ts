@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 
-/** Answers `body`, the same each time. */
+/** Returns a handler that always answers `body`. */
 export function sendStaticText(contentType: string, body: string): RequestHandler {
   const bytes = Buffer.from(body)
   return (_req, res) => {
@@ -10,12 +10,12 @@ export function sendStaticText(contentType: string, body: string): RequestHandle
   }
 }
 
-/** Answers a page of HTML that may do what `policy`, a Content-Security-Policy, allows. */
+/** Returns a handler that answers an HTML page with the Content-Security-Policy `policy`. */
 export function sendStaticPage(html: string, policy: string): RequestHandler {
-  const answer = sendStaticText('text/html; charset=utf-8', html)
+  const sendText = sendStaticText('text/html; charset=utf-8', html)
   return (req, res, next) => {
     res.setHeader('Content-Security-Policy', policy)
     res.setHeader('Referrer-Policy', 'no-referrer')
-    return answer(req, res, next)
+    return sendText(req, res, next)
   }
 }

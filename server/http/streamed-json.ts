@@ -4,20 +4,21 @@ import type { RequestHandler } from 'express'
 import { StreamedText } from '../lib/streamed-text.ts'
 import { slicesYielding } from '../lib/yielding.ts'
 
-/** A longer text is written in slices of this length, each in a turn of its own: up to 25 ms. Characters of UTF-16. */
+/** UTF-16 code units of a slice. Longer texts are written slice by slice; each blocks the event loop up to 25 ms. */
 const sliceLength = 1_048_576
 
 /**
- * Has `res.json` write JSON with long texts slice by slice, no faster than the client reads, and without a
- * `Content-Length`. `JSON.stringify` would stop the process for as long as it runs, a fifth of a second on 20 MB, and
- * so would writing all of it as UTF-8.
+ * Makes `res.json` write JSON with long texts slice by slice, no faster than the client reads, and without a
+ * `Content-Length`. `JSON.stringify` would block the event loop while it runs, a fifth of a second for 20 MB, and so
+ * would encoding all of it as UTF-8.
  */
 export const streamLongTexts: RequestHandler = (_req, res, next) => {
-  const answerAtOnce = res.json
+  const sendWhole = res.json
   res.json = (body: unknown) => {
-    if (!hasLongText(body)) return answerAtOnce.call(res, body)
+    if (!hasLongText(body)) return sendWhole.call(res, body)
     res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    // A client that leaves early is told of in the access log. A text that is gone meanwhile breaks the connection.
+    // Errors need no handling: the access log shows a client that disconnects, and a text that was deleted meanwhile
+    // closes the connection.
     pipeline(Readable.from(jsonInTurns(body)), res, () => undefined)
     return res
   }
@@ -30,10 +31,10 @@ function hasLongText(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(hasLongText)
 }
 
-/** Stands for a long text in the rest of the JSON: nobody can guess it, so it is no text of anybody's. */
+/** Placeholder of a long text in the rest of the JSON. It is random, so that no stored text contains it. */
 const placeholder = crypto.randomUUID()
 
-/** The JSON of `body`, as `JSON.stringify` writes it. What was written of it is forgotten. */
+/** Yields the JSON of `body` as `JSON.stringify` writes it. Texts that were written are freed. */
 function jsonInTurns(body: unknown): AsyncGenerator<Buffer> {
   const texts: (string | StreamedText)[] = []
   const rest = JSON.stringify(body, (_, value: unknown) => {
@@ -50,7 +51,7 @@ async function* withTexts(pieces: readonly string[], texts: (string | StreamedTe
     await nextTurn()
     const text = texts.shift() ?? ''
     for await (const slice of text instanceof StreamedText ? text.pieces() : slicesYielding(text, sliceLength)) {
-      // The quotation marks are those of the placeholder.
+      // Without quotation marks: those of the placeholder are in `rest`.
       yield Buffer.from(JSON.stringify(slice).slice(1, -1))
     }
   }

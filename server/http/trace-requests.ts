@@ -4,9 +4,9 @@ import { quietRoutes, routeOf } from './access-log.ts'
 import { requestIdOf } from './request-id.ts'
 
 /**
- * Records every request until its answer has ended or its client has left, in the trace its
- * `traceparent` names or in a new one. Neither the path as it was sent, nor a query, another header or
- * a body is recorded. A `traceparent` that is none, or given twice, is passed over.
+ * Records a span for every request until its response has ended or the client has disconnected. The span belongs to the
+ * trace of the `traceparent` header, or to a new one when the header is missing, malformed or repeated. Does not record
+ * the raw path, the query, other headers or bodies.
  */
 export function traceRequests(tracer: Tracer): RequestHandler {
   if (tracer === noTracer) return (_req, _res, next) => next()
@@ -47,7 +47,11 @@ function parentOf(given: readonly string[] | undefined): string | null {
   return given?.length === 1 ? (given[0] ?? null) : null
 }
 
-/** Only what is ours to answer for is an error. Source: OpenTelemetry semantic conventions, "HTTP spans", status. */
+/**
+ * Returns the error of a span, or null. Only status 5xx and aborted responses are errors.
+ *
+ * Source: OpenTelemetry semantic conventions, "HTTP spans", status.
+ */
 function errorOf(res: { writableFinished: boolean; statusCode: number }): string | null {
   if (!res.writableFinished) return 'aborted'
   return res.statusCode >= 500 ? String(res.statusCode) : null

@@ -1,4 +1,4 @@
-/** A fault a schema has found, with what zod tells of each kind. */
+/** An error of a schema, with the fields that zod adds for each kind. */
 export type Issue = {
   readonly message: string
   readonly path?: readonly unknown[] | undefined
@@ -6,20 +6,20 @@ export type Issue = {
   readonly expected?: string
   readonly values?: readonly unknown[]
   readonly format?: string
-  /** What is too small or too big: `string`, `array`, `number`, … */
+  /** Type of a value that is too small or too big: `string`, `array`, `number`, … */
   readonly origin?: string
   readonly minimum?: number | bigint
   readonly maximum?: number | bigint
   readonly inclusive?: boolean
   readonly keys?: readonly string[]
-  /** What a schema adds to a fault of its own: `isRule`, that the published schema does not state it. */
+  /** Added by custom checks of a schema. `isRule`: the published schema does not state this rule. */
   readonly params?: Readonly<Record<string, unknown>> | undefined
-  /** What each member of a union has against the value. */
+  /** Errors of each member of a union. */
   readonly errors?: readonly (readonly Issue[])[]
 }
 
-/** How zod begins where a schema has no words of its own; the contract begins in lower case. */
-const wordsOfZod = /^(?:Invalid|Too|Unrecognized)\b/
+/** Start of zod's own messages. The messages of the contract begin in lower case. */
+const defaultMessage = /^(?:Invalid|Too|Unrecognized)\b/
 const missing = /^Invalid input: .*received undefined$/
 
 const nouns: Readonly<Record<string, string>> = {
@@ -32,16 +32,16 @@ const nouns: Readonly<Record<string, string>> = {
   record: 'an object',
   null: 'null',
 }
-/** What is counted of it. */
+/** The unit of a length, by type. */
 const units: Readonly<Record<string, string>> = { string: 'character', array: 'item' }
 
-/** What is wrong, to stand behind the name of a field: the words of the contract, or its like for what it leaves unsaid. */
+/** Returns the message to put after the name of a field: that of the contract, or one made from the error of zod. */
 export function wordingOf(issue: Issue): string {
   if (isMissing(issue)) return 'is required'
-  return wordsOfZod.test(issue.message) ? wordingByCode(issue) : issue.message
+  return defaultMessage.test(issue.message) ? wordingByCode(issue) : issue.message
 }
 
-/** Whether there was nothing, whatever it had to be. */
+/** Returns true when the value was missing, for every member of a union. */
 function isMissing({ message, errors = [] }: Issue): boolean {
   const found = errors.flat()
   return missing.test(message) || (found.length > 0 && found.every(isMissing))

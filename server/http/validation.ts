@@ -5,8 +5,8 @@ import { brokenRules, DomainError, type ErrorDetail, invalidRequest } from '../s
 import { type Issue, wordingOf } from './validation-messages.ts'
 
 /**
- * The same contract with schemas whose validation throws what they throw. That of zod tries again
- * asynchronously when a schema throws; then nothing handles the promise, and its rejection ends the process.
+ * Returns the same contract with schemas that validate synchronously. When a schema throws, zod's own `~standard` tries
+ * again asynchronously, and nothing handles the promise: its rejection would end the process.
  */
 export function validatedAtOnce<Router extends AppRouter>(router: Router): Router {
   const entries = Object.entries(router).map(([name, entry]) => [
@@ -26,7 +26,7 @@ function routeValidatedAtOnce(route: AppRoute): AppRoute {
   return Object.fromEntries(entries)
 }
 
-/** The schema itself but for its `~standard`, which ts-rest validates by. */
+/** Returns the schema with another `~standard`, which ts-rest validates with. */
 function throwing(schema: z.ZodType): z.ZodType {
   const validate = (value: unknown) => {
     const { success, data, error } = schema.safeParse(value)
@@ -36,9 +36,9 @@ function throwing(schema: z.ZodType): z.ZodType {
 }
 
 /**
- * What a request that does not fit its route is answered: `not_found` when only the path is wrong, since
- * nothing can have an identifier of another form; otherwise `validation_error` with every fault, or
- * `rule_violation` when the published schema takes the request.
+ * Returns the error for a request that does not match its route: `not_found` when only the path is wrong, since no
+ * object can have a malformed identifier; `rule_violation` when the published schema accepts the request; otherwise
+ * `validation_error`. The last two list every error.
  */
 export function refusalOf(error: RequestValidationError, route: AppRoute): DomainError {
   const path = detailsOf('path', error.pathParams)
@@ -53,9 +53,10 @@ export function refusalOf(error: RequestValidationError, route: AppRoute): Domai
 }
 
 /**
- * Reads a part of a body that its route leaves unread, so that it can be refused by itself.
+ * Validates a part of a body that the schema of the route does not, so that the part can be refused alone. Returns the
+ * value or the error.
  *
- * @param at where it stands in the body
+ * @param at Path of the part in the body.
  */
 export function readPart<T>(schema: z.ZodType<T>, value: unknown, at: readonly (string | number)[]): T | DomainError {
   const read = schema.safeParse(value)
@@ -92,7 +93,7 @@ function detailsOf(place: 'path' | 'headers' | 'query' | 'body', error: Issues |
   })
 }
 
-/** Of a union the faults of the one member that is of the type of the value, if there is one. */
+/** Replaces the error of a union by those of the one member with the type of the value, if there is exactly one. */
 function meant(issue: Issue): readonly Issue[] {
   const ofItsType = (issue.errors ?? []).filter((faults) => !faults.some(isOfOtherType))
   const [member, ...others] = ofItsType
@@ -104,7 +105,7 @@ function isOfOtherType({ code, path = [] }: Issue): boolean {
   return code === 'invalid_type' && path.length === 0
 }
 
-/** `[1]` for an index, `.name` for a field. */
+/** Returns `[1]` for an index and `.name` for a field. */
 function step(segment: unknown): string {
   const key = typeof segment === 'object' && segment !== null && 'key' in segment ? segment.key : segment
   return typeof key === 'number' ? `[${key}]` : `.${String(key)}`

@@ -1,7 +1,7 @@
-/* Lists captured messages and shows one. Everything of a message is set as text, or in a frame that runs nothing. */
+/* Lists captured messages and shows one. Parts of a message are set as text, or shown in a frame without scripts. */
 
 const keyName = 'postern-key'
-/** Characters of a source that are shown: more of them would only make the page slow. */
+/** Characters of a source that are shown. More would make the page slow. */
 const sourceLimit = 1_000_000
 
 const element = (id) => document.getElementById(id)
@@ -15,7 +15,7 @@ async function ask(path) {
   return body
 }
 
-/** Shows what went wrong in the place of the result. */
+/** Runs `work` and shows the message of an error on the page. */
 async function attempt(work) {
   element('status').textContent = ''
   try {

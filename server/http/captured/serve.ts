@@ -4,8 +4,8 @@ import type { Express, RequestHandler } from 'express'
 import { sendStaticPage, sendStaticText } from '../static-responses.ts'
 
 /**
- * The page and its files come from this server, and scripts too. A frame has the policy of its page: what
- * a message brings along may style it and show pictures that are in it, and can neither run nor load anything.
+ * The page, its scripts and its other files come from this server. The frame of a message inherits this policy: the
+ * message may have styles and embedded images, but cannot run scripts or load anything.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -26,8 +26,8 @@ const notices = {
 }
 
 /**
- * Serves the page that shows captured messages under `/captured`. It asks for an API key, and keeps it for
- * as long as its tab is open. Answers the paths, all of which have GET only.
+ * Serves the page of captured messages under `/captured`. The page asks for an API key and keeps it while its tab is
+ * open. Returns the paths, which have GET only.
  */
 export function serveCaptured(app: Express, { capturing }: { capturing: boolean }): string[] {
   const page = read('page.html').replace('{{notice}}', capturing ? notices.capturing : notices.sending)

@@ -18,7 +18,7 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
       const items = await mapYielding(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
       const isPermissive = query.mode === 'permissive'
       const results = await emails.sendBatch(handle, scope, { items, isPermissive })
-      return { status: 202, body: batchAnswer(results) }
+      return { status: 202, body: batchResponse(results) }
     }),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
@@ -39,15 +39,15 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
   })
 }
 
-function batchAnswer(results: readonly (AcceptedEmail | DomainError)[]): AcceptedEmailBatch {
-  const answer: AcceptedEmailBatch = { data: [], errors: [] }
+function batchResponse(results: readonly (AcceptedEmail | DomainError)[]): AcceptedEmailBatch {
+  const response: AcceptedEmailBatch = { data: [], errors: [] }
   for (const [index, result] of results.entries()) {
     if (!(result instanceof DomainError)) {
-      answer.data.push({ index, ...result })
+      response.data.push({ index, ...result })
       continue
     }
     const { code, message, details } = result
-    answer.errors.push({ index, code, message, ...(details.length === 0 ? {} : { details: [...details] }) })
+    response.errors.push({ index, code, message, ...(details.length === 0 ? {} : { details: [...details] }) })
   }
-  return answer
+  return response
 }

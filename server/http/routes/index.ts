@@ -36,7 +36,7 @@ export type Services = {
   inboundMessages: InboundMessageService
 }
 
-/** The whole contract, each route one call of a service. */
+/** Creates the routes of the whole contract. Each route is one call of a service. */
 export function createRoutes(services: Services, endpoint: Endpoint) {
   return initServer().router(contract, {
     webhooks: webhookRoutes(services.webhooks, endpoint),

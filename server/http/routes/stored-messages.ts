@@ -30,7 +30,7 @@ export function inboundMessageRoutes(messages: InboundMessageService, endpoint: 
   })
 }
 
-/** A long text is written as the text that it is: see `answerInTurns`. */
+/** Casts a streamed source to the string of the contract: `streamLongTexts` writes it as one. */
 function written<T extends { source: string | StreamedText }>(message: T): T & { source: string } {
   return message as T & { source: string }
 }
