@@ -3,12 +3,12 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
+import { createSemaphore } from '../lib/semaphore.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
 import { type LargeBodies, readJsonBody } from './body.ts'
-import { createByteSemaphore } from './body-admission.ts'
 import { serveCaptured } from './captured/serve.ts'
 import { serveDocs } from './docs.ts'
 import type { Endpoint, RouteGate } from './endpoint.ts'
@@ -102,7 +102,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
 
 /** Limits large bodies: two of the largest at once, or more smaller ones. */
 function largeBodies(maxBytes: number): LargeBodies {
-  return { maxBytes, memory: createByteSemaphore(2 * maxBytes) }
+  return { maxBytes, memory: createSemaphore(2 * maxBytes) }
 }
 
 const begin: RequestHandler = (_req, res, next) => {

@@ -3,8 +3,8 @@ import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import { type ByteCollector, collectBytes, releaseBytes } from '../lib/byte-buffer.ts'
+import type { Semaphore } from '../lib/semaphore.ts'
 import { DomainError } from '../shared/errors.ts'
-import type { ByteSemaphore } from './body-admission.ts'
 import { readJson } from './read-json.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
@@ -38,7 +38,7 @@ const othersOfLarge = 4
 export type LargeBodies = {
   maxBytes: number
   /** Bodies above the usual limit take their bytes from it until the request ends. */
-  memory: ByteSemaphore
+  memory: Semaphore
 }
 
 /**

@@ -1,24 +1,39 @@
-/** A FIFO semaphore. */
+/** A FIFO semaphore whose permits can be taken several at a time: bytes of memory, for example. */
 export type Semaphore = {
-  /** Waits for a free permit, takes it and returns the function that releases it, which must be called once. */
-  acquire(): Promise<() => void>
+  /**
+   * Waits, behind all earlier callers, until `permits` are free and takes them; default 1, at most all there are. Returns
+   * the function that releases them. Calling it again does nothing.
+   */
+  acquire(permits?: number): Promise<() => void>
 }
 
-export function createSemaphore(count: number): Semaphore {
-  const waiting: (() => void)[] = []
-  let free = count
+/** @param size Permits in all. */
+export function createSemaphore(size: number): Semaphore {
+  let free = size
+  const waiting: { permits: number; start: () => void }[] = []
 
-  const release = () => {
-    const next = waiting.shift()
-    if (next === undefined) free += 1
-    else next()
+  function startWaiting(): void {
+    for (let next = waiting[0]; next !== undefined && next.permits <= free; next = waiting[0]) {
+      waiting.shift()
+      free -= next.permits
+      next.start()
+    }
   }
 
   return {
-    async acquire() {
-      if (free > 0) free -= 1
-      else await new Promise<void>((resolve) => waiting.push(resolve))
-      return release
+    async acquire(permits = 1) {
+      const taken = Math.min(permits, size)
+      await new Promise<void>((start) => {
+        waiting.push({ permits: taken, start })
+        startWaiting()
+      })
+      let isReleased = false
+      return () => {
+        if (isReleased) return
+        isReleased = true
+        free += taken
+        startWaiting()
+      }
     },
   }
 }

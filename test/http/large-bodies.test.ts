@@ -4,56 +4,14 @@ import { connect } from 'node:net'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readJsonBody } from '../../server/http/body.ts'
-import { type ByteSemaphore, createByteSemaphore } from '../../server/http/body-admission.ts'
+import { createSemaphore, type Semaphore } from '../../server/lib/semaphore.ts'
 import { DomainError } from '../../server/shared/errors.ts'
-
-/** Whether a promise has settled by the time all that waits has had its turn. */
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false
-  void promise.then(() => {
-    settled = true
-  })
-  await new Promise((resolve) => setImmediate(resolve))
-  return settled
-}
-
-describe('the room for large bodies', () => {
-  test('lets in what fits, and the others in their order', async () => {
-    const memory = createByteSemaphore(10)
-    const leaveFirst = await memory.acquire(6)
-    const leaveSecond = await memory.acquire(4)
-    const third = memory.acquire(5)
-    const fourth = memory.acquire(1)
-    leaveSecond()
-    expect([await isSettled(third), await isSettled(fourth)]).toEqual([false, false])
-    leaveFirst()
-    expect([await isSettled(third), await isSettled(fourth)]).toEqual([true, true])
-  })
-
-  test('is given back once, however often that is said', async () => {
-    const memory = createByteSemaphore(10)
-    const leave = await memory.acquire(10)
-    leave()
-    leave()
-    await memory.acquire(10)
-    expect(await isSettled(memory.acquire(1))).toBe(false)
-  })
-
-  test('takes one that is larger than all of it, alone', async () => {
-    const memory = createByteSemaphore(10)
-    const leave = await memory.acquire(11)
-    const other = memory.acquire(1)
-    expect(await isSettled(other)).toBe(false)
-    leave()
-    expect(await isSettled(other)).toBe(true)
-  })
-})
 
 const usualBytes = 100
 const maxBytes = 1_000
 
 /** A service whose route `/files` may take large bodies, and whose route `/` may not. */
-async function serve(memory: ByteSemaphore) {
+async function serve(memory: Semaphore) {
   const handled: string[] = []
   const app = express()
   const mark: RequestHandler = (req, _res, next) => {
@@ -87,28 +45,28 @@ async function serve(memory: ByteSemaphore) {
   return { server, port, handled, post }
 }
 
-/** A room that says who asks, and lets nobody in before the test does. */
-function guardedRoom() {
+/** A semaphore that records who asks, and gives no permits before the test says so. */
+function guardedMemory() {
   const asked: number[] = []
   const arrived = Promise.withResolvers<void>()
   const open = Promise.withResolvers<void>()
   const left = Promise.withResolvers<void>()
-  const memory: ByteSemaphore = {
-    async acquire(bytes) {
+  const memory: Semaphore = {
+    async acquire(bytes = 1) {
       asked.push(bytes)
       arrived.resolve()
       await open.promise
       return () => left.resolve()
     },
   }
-  return { room: memory, asked, arrived: arrived.promise, open: open.resolve, left: left.promise }
+  return { memory, asked, arrived: arrived.promise, open: open.resolve, left: left.promise }
 }
 
 const large = JSON.stringify('x'.repeat(900))
 
 describe('a body with files', () => {
-  test('waits for room beyond the usual limit, and gives it back when its request is over', async () => {
-    const { room: memory, asked, arrived, open, left } = guardedRoom()
+  test('waits for memory beyond the usual limit, and releases it when its request is over', async () => {
+    const { memory, asked, arrived, open, left } = guardedMemory()
     const { post, handled } = await serve(memory)
     const answer = post('/files', large)
     await arrived
@@ -119,8 +77,8 @@ describe('a body with files', () => {
     await left
   })
 
-  test('gives the room back when its client has left meanwhile', async () => {
-    const { room: memory, arrived, open, left } = guardedRoom()
+  test('releases its memory when its client has left meanwhile', async () => {
+    const { memory, arrived, open, left } = guardedMemory()
     const { server, port, handled } = await serve(memory)
     const requested = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>
     const socket = connect(port, '127.0.0.1')
@@ -137,8 +95,8 @@ describe('a body with files', () => {
     expect(handled).toEqual([])
   })
 
-  test('of unknown length has to have room for the longest', async () => {
-    const { room: memory, asked, arrived, open } = guardedRoom()
+  test('of unknown length waits for memory for the longest', async () => {
+    const { memory, asked, arrived, open } = guardedMemory()
     const { port } = await serve(memory)
     const socket = connect(port, '127.0.0.1').setEncoding('utf8')
     onTestFinished(() => void socket.destroy())
@@ -156,7 +114,7 @@ describe('a body with files', () => {
     ['/files', JSON.stringify('x'.repeat(999)), 1_000],
     ['/', large, 100],
   ])('that is too large for %s is refused, and says what the limit is', async (path, body, limit) => {
-    const { post } = await serve(createByteSemaphore(2 * maxBytes))
+    const { post } = await serve(createSemaphore(2 * maxBytes))
     expect(await post(path, body)).toEqual({
       status: 413,
       code: 'payload_too_large',
