@@ -1,22 +1,25 @@
 import { addToCount } from '../lib/count-map.ts'
 import type { Transport } from '../smtp/transport.ts'
 
-/** Places at destinations, taken for conversations from when they are planned until the transport counts them. */
+/** Permits for conversations, held from planning until the transport counts the conversation itself. */
 export type DestinationPermits = {
-  /** How many are left in all. */
+  /** Returns the number of permits left in total. */
   room(): number
-  /** Takes one at a destination, if there is one there and in all. Answers how to leave it, which does so once. */
+  /**
+   * Takes a permit and returns its release function. Calling that again does nothing. Null: none is left, in total or
+   * for the destination.
+   */
   take(destination: string): (() => void) | null
   /**
-   * Whether what finds no place at a destination may look again in a moment. As often as one was taken there, so
-   * that what waits for a slow destination is not looked at all the time.
+   * Returns whether an email that found no permit for a destination may look again after the short wait. It allows one
+   * such look per permit taken there, so that emails for a slow destination are not claimed again and again.
    */
   mayLookSoon(destination: string): boolean
 }
 
-/** Looks in a moment that a destination has in stock at most. */
+/** Maximum early looks that a destination saves up. */
 const maxLooks = 50
-/** Destinations for which they are counted. */
+/** Maximum destinations with counted looks. */
 const maxCounted = 10_000
 
 export function createDestinationPermits(transport: Pick<Transport, 'room' | 'roomFor'>): DestinationPermits {

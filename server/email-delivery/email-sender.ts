@@ -20,38 +20,38 @@ export type EmailSenderMeans = {
   composer: Composer
   signers: Signers
   tokens: Pick<MailTokens, 'returnPath'>
-  /** Connections at most, in all and to one host: large emails are given half of them. */
+  /** Maximum connections, in total and to one host. Large emails get half of each. */
   concurrency: number
   connectionsPerHost: number
-  /** Told of what went wrong on our side. */
+  /** Called with errors of this service, such as a failed query. */
   onError: (error: unknown) => void
 }
 
 export type SendResult = {
   facts: RecipientFact[]
-  /** Recipients nothing was sent to because of us: they are tried again soon. */
+  /** Recipients that nothing was sent to for reasons of this service. They are tried again soon. */
   released: readonly StartedRecipient[]
-  /** Recipients that wait for a server that can be used; null: none. */
+  /** Recipients that wait until their destination can be used; null: none. */
   waiting: RecipientsForLater | null
 }
 
-/** Until when; `in-place`: for the one way out there is, where they were in the queue. */
+/** Recipients to try later. `in-place`: they wait for the single destination and keep their place in the queue. */
 export type RecipientsForLater = { recipients: readonly StartedRecipient[]; until: Date | 'in-place' }
 
-/** What the conversations of one email share, where it is small: its content, and the message made of it. */
+/** The content of a small email and the message made from it, shared by its conversations. */
 export type Draft = { small: Content | undefined; message?: Promise<Buffer> }
 
 export type EmailSender = {
   /**
-   * Makes the message and holds the conversation. Small messages for one destination are handed to the transport in
-   * the order of these calls. Never throws.
+   * Composes the message and holds the conversation. Small messages for one destination go to the transport in the
+   * order of these calls. Never throws.
    */
   converse(planned: Planned, draft: Draft, signal: AbortSignal): Promise<SendResult>
 }
 
-/** What emails larger than those that are read many at a time take of the memory at once. Bytes. */
+/** Memory for the large emails that are being sent. Bytes. */
 const largeBytes = 128 * 1024 * 1024
-/** How often a content is in memory while it is made into a message: read, encoded, and put together. */
+/** Copies of a content in memory while its message is made: read, encoded and concatenated. */
 const copies = 4
 
 export function createEmailSender(means: EmailSenderMeans): EmailSender {
@@ -61,22 +61,22 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     bytes: largeBytes,
     emails: half(concurrency),
     perDestination: half(connectionsPerHost),
-    // With those inside, fewer than the worker may hold and still claim.
+    // Together with the admitted emails, this is below the number that the worker may hold and still claim.
     waiting: concurrency,
   })
   const order = createHandOverOrder()
 
-  /** It waits for room in memory, and nothing waits for it. */
+  /** Sends a large email once there is memory for it. It gives up its turn, so that small emails do not wait for it. */
   async function sendLarge(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
     turn.pass()
     const { email, destination, recipients } = planned
     const bytes = copies * (await sizeOfContent(db, email.id))
-    // Its place is another's while it waits.
+    // Releases the permit, so that another email can use it while this one waits.
     planned.leave()
     const leave = await large.enter({ destination, bytes }, signal)
     if (leave === null) return released(planned)
     try {
-      // It may have waited for long.
+      // The domain may have changed during a long wait.
       const domain = email.domain && (await readDomain(db, email.domain.id))
       if (obstructedOf(domain, recipients).length > 0) return hindered(planned, domain)
       return await send(planned, draft, signal, turn)
@@ -90,7 +90,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     const signer = email.domain && (await signers.of(email.domain.id))
     if (email.domain === null || signer === null) return hindered(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
-    // Gone meanwhile: there is nothing to be written down either.
+    // The email was deleted meanwhile, so there is nothing to store.
     if (content === undefined) return { facts: [], released: [], waiting: null }
     if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, signer }).catch(onError)
@@ -116,7 +116,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
         released.push(begunOf(email, recipient))
       } else if (outcome.kind === 'deferred' && outcome.unusable) {
         waiting.push(begunOf(email, recipient))
-        // That the one way out is away is the operator's to mend, and told in the log.
+        // An unusable single destination is logged instead: the operator has to repair it.
         if (transport.only === null) facts.push({ ...outcome, kind: 'waiting', ...about })
       } else {
         facts.push({ ...outcome, ...about })
@@ -130,7 +130,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     return transport.unusable(destination)?.until ?? new Date(clock.now().getTime() + unusablePauseMs)
   }
 
-  /** Made once for all conversations of a small email, or for each recipient where the copies differ. */
+  /** Composes the message: once for all conversations of a small email, or for each recipient if copies differ. */
   function compose(
     planned: Planned,
     draft: Draft,
@@ -145,7 +145,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
       signer,
     }
     if (personal) return composer.compose(parts, copyOf(planned).position)
-    // Who waits must not keep a large one.
+    // A large message is not shared: waiting conversations would keep it in memory.
     if (draft.small === undefined) return composer.compose(parts, null)
     draft.message ??= composer.compose(parts, null)
     return draft.message
@@ -180,22 +180,22 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   }
 }
 
-/** Nothing was sent, and that is nobody's fault but ours. */
+/** Returns the result for recipients that nothing was sent to for reasons of this service. */
 function released({ email, recipients }: Planned): SendResult {
   return { facts: [], released: recipients.map((one) => begunOf(email, one)), waiting: null }
 }
 
-/** A personal one is of its only recipient. */
+/** Returns the reference of the copy; a personal copy has the position of its recipient. */
 function copyOf({ email, personal, recipients }: Planned): CopyRef {
   return { emailId: email.id, position: personal ? (recipients[0]?.position ?? null) : null }
 }
 
-/** For what could not be sent to a destination that was used meanwhile. Milliseconds. */
+/** Wait after a failure at a destination that another conversation could use meanwhile. Milliseconds. */
 const unusablePauseMs = 5_000
 
 const faultOfOurs = 'The message could not be made because of a fault of the service. Ask its operator.'
 
-/** For a recipient a transport says nothing of, which it never does. */
+/** The outcome of a recipient for which the transport returned none. This never happens. */
 const lost: Outcome = {
   kind: 'deferred',
   reason: faultOfOurs,
@@ -210,7 +210,7 @@ function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient
   return { emailId, position, attempt: attempts + 1 }
 }
 
-/** Whether a server neither has the message nor has said anything of the recipient. */
+/** Returns whether no server has the message or has replied about the recipient. */
 function isUntried(outcome: Outcome): boolean {
   return outcome.kind === 'deferred' && !outcome.unknown && (outcome.unusable || outcome.reply === null)
 }

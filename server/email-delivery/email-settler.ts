@@ -8,26 +8,26 @@ import type { RecipientFact } from './outcomes.ts'
 import { type RecordMeans, type Remainder, recordFacts } from './record-outcomes.ts'
 import { revertSending, revertWaiting, type StartedRecipient } from './sending-state.ts'
 
-/** What came of a part of a claimed email. */
+/** The result of one part of a claimed email: one conversation, or the facts that needed no server. */
 export type Sent = {
   facts: readonly RecipientFact[]
-  /** Recipients nothing was sent to, because of us: they are tried again. */
+  /** Recipients that nothing was sent to for reasons of this service. They are tried again. */
   released: readonly StartedRecipient[]
-  /** Recipients that wait for a server that can be used; null: none. */
+  /** Recipients that wait until their destination can be used; null: none. */
   waiting: RecipientsForLater | null
-  /** The claim, where this was the last part of the email; else null. */
+  /** The claim if this was the last part of the email, else null. */
   finished: Finished | null
 }
 
-/** The claim of an email, and until when parts of it wait for servers that can be used; null: none does. */
+/** The claim of an email, and until when recipients wait for an unusable destination; null: none waits. */
 export type Finished = { claimed: ClaimedEmail; waitsUntil: Date | 'in-place' | null }
 
-/** What was sent and waits to be written down. */
+/** Stores the results of sending in batches. */
 export type EmailSettler = {
   add(sent: Sent): void
-  /** Milliseconds since it last settled, or found nothing to settle, without an error. */
+  /** Returns the milliseconds since it last settled, or found nothing to settle, without an error. */
   idleMs(): number
-  /** Ends when all is settled, or at the deadline. Milliseconds, monotonic. */
+  /** Resolves when everything is settled, or at the deadline (milliseconds on the clock of `performance.now`). */
   stop(deadline: number): Promise<void>
 }
 
@@ -36,24 +36,24 @@ export type EmailSettlerOptions = RecordMeans & {
   queue: Queue
   clock: Clock
   intervalMs: number
-  /** Told of the emails that are done with for now. */
+  /** Called with the ids of emails whose results are stored and whose claims have ended. */
   onFinished: (emailIds: readonly string[]) => void
   onError: (error: unknown) => void
 }
 
 const batchSize = 250
-/** Fewer than these wait a moment for more: a transaction for a handful costs as much as one for a hundred. */
+/** A smaller batch waits a moment for more: a transaction for a handful costs as much as one for a hundred. */
 const fullBatch = 100
 const gatheringMs = 20
 
-/** For how long an email waits that found no room at its destination, or was let go by us. Milliseconds. */
+/** Wait of an email that found no room at its destination, or was released unsent. Milliseconds. */
 export const parkMs = 5_000
-/** The same, where there may be room in a moment. */
+/** The shorter wait of an email that may find room in a moment. Milliseconds. */
 export const shortParkMs = 250
 
 /**
- * Writes down what was sent, many at a time. A batch that fails waits here and is written again: what was
- * written already then changes nothing.
+ * Starts storing the results of sending in batches. A batch that fails stays in memory and is stored again. That is
+ * safe: results that are stored already change nothing.
  */
 export function startEmailSettler(options: EmailSettlerOptions): EmailSettler {
   const { db, queue, clock, intervalMs, onFinished, onError } = options
@@ -94,7 +94,7 @@ function recipientsOf(waiting: readonly RecipientsForLater[]): StartedRecipient[
 
 type Outlook = { remainders: readonly Remainder[]; released: readonly StartedRecipient[]; now: Date }
 
-/** When each email is taken up again; null: never, it is done. */
+/** Returns when each email is claimed again; null: never, it is done. */
 function finishedAt(finished: readonly Finished[], { remainders, released, now }: Outlook): FinishedEmail[] {
   const byId = new Map(remainders.map((remainder) => [remainder.emailId, remainder]))
   const letGo = new Set(released.map(({ emailId }) => emailId))
@@ -103,10 +103,10 @@ function finishedAt(finished: readonly Finished[], { remainders, released, now }
     const remainder = byId.get(claimed.emailId)
     if (letGo.has(claimed.emailId)) return { claimed, nextAt: soon }
     if (waitsUntil === 'in-place') return { claimed, nextAt: waitsUntil }
-    // Also where others of it found no room: they are looked at again with those that wait.
+    // Recipients of this email that found no room are looked at again at the same time.
     if (waitsUntil !== null) return { claimed, nextAt: earlier(waitsUntil, remainder?.nextAt ?? null) }
-    // What there was no room for: the part that is done has left some. What waits for a time is found in the second
-    // after it, and this shall be found now.
+    // Other recipients found no room, and the finished part has freed some. The queue finds a due email up to a
+    // second late; a time in the past makes it find this one now.
     if (remainder?.anyQueued === true) return { claimed, nextAt: new Date(now.getTime() - 1_000) }
     return { claimed, nextAt: remainder?.nextAt ?? null }
   })

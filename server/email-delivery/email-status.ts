@@ -1,18 +1,18 @@
 import type { EmailStatus, RecipientStatus } from '../database/tables/emails.ts'
 
 const waiting: ReadonlySet<RecipientStatus> = new Set(['queued', 'sending', 'deferred'])
-/** Nothing was tried yet, or will be. */
+/** Statuses of recipients that nothing was tried for. */
 const untouched: ReadonlySet<RecipientStatus> = new Set(['queued', 'suppressed', 'validated', 'canceled'])
 
-/** Whether something is still to be done for a recipient. */
+/** Returns whether a recipient still has work to do. */
 export function isWaiting(status: RecipientStatus): boolean {
   return waiting.has(status)
 }
 
 /**
- * The status of an email from those of its recipients, of which there is at least one. While anything is to
- * be done it is `queued` or, once begun, `sending`; then what became of the luckiest: `delivered` only if all
- * were that were written to, else `sent` if any server took it.
+ * Returns the status of an email from the statuses of its recipients (at least one). While a recipient has work to
+ * do it is `queued` or, once sending has begun, `sending`. Then the best result counts: `delivered` if every recipient
+ * that was sent to has the message, else `sent` if any server accepted it.
  */
 export function statusOfEmail(recipients: readonly RecipientStatus[]): EmailStatus {
   const has = (status: RecipientStatus) => recipients.includes(status)

@@ -1,6 +1,6 @@
 /**
- * Messages are made side by side. Those for one destination are still handed to the transport in the order in which
- * their emails were claimed.
+ * Keeps the order of messages that are composed concurrently: messages for one destination go to the transport in the
+ * order in which their emails were claimed.
  */
 export type HandOverOrder = {
   /** Takes the next turn of a destination. */
@@ -8,14 +8,14 @@ export type HandOverOrder = {
 }
 
 export type Turn = {
-  /** Resolves when all turns before it are over. */
+  /** Resolves when all earlier turns are over. */
   come: Promise<unknown>
   /** Ends the turn: call it after the hand-over, or when there is nothing to hand over. A second call does nothing. */
   pass(): void
 }
 
 export function createHandOverOrder(): HandOverOrder {
-  /** For each destination with turns that are not over: resolves when the last of them, and so each of them, is over. */
+  /** By destination with open turns: resolves when the last turn, and so every turn, is over. */
   const ends = new Map<string, Promise<unknown>>()
   return {
     join(destination) {

@@ -1,27 +1,27 @@
 /**
- * Room for the emails that are too large to be in memory many at a time. It is bounded in bytes; and in
- * number, so that they leave connections to the small ones.
+ * A FIFO admission control for emails that are too large to hold many of them in memory. It limits their bytes and,
+ * to leave connections for small emails, their number.
  */
 export type LargeEmailAdmission = {
   /**
-   * Enters when there is room, behind those that came before. Answers how to leave, to be called once; null:
-   * too many wait already, or `signal` was aborted before its turn came.
+   * Waits for room behind earlier emails and returns a release function, to be called once. Null: too many emails
+   * wait already, or `signal` was aborted first.
    */
   enter(email: LargeEmail, signal: AbortSignal): Promise<(() => void) | null>
 }
 
 export type LargeEmail = {
   destination: string
-  /** What it takes of the memory; above the whole it is taken for the whole. */
+  /** Memory that the email needs. More than the limit counts as the limit. */
   bytes: number
 }
 
 export type LargeEmailLimits = {
   bytes: number
-  /** That are in it at once: in all, and to one destination. */
+  /** Maximum admitted emails: in total, and for one destination. */
   emails: number
   perDestination: number
-  /** That wait at once. No destination has more of them than are left for others. */
+  /** Maximum waiting emails. One destination may hold at most as many as there are free waiting places. */
   waiting: number
 }
 
@@ -36,7 +36,7 @@ export function createLargeEmailAdmission(limits: LargeEmailLimits): LargeEmailA
     for (const one of waiting) {
       if (inside.size >= limits.emails) return
       if (countOf(inside, one.destination) >= limits.perDestination) continue
-      // The largest has its turn too: nobody passes it.
+      // Later emails must not overtake a large one, or it might wait forever.
       if (one.bytes > free) return
       free -= one.bytes
       inside.add(one)

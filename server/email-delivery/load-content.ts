@@ -3,7 +3,7 @@ import type { Handle } from '../database/connection.ts'
 import { readWhole, sliceBytes } from '../database/slices.ts'
 import { largeBytes } from '../lib/worker-thread.ts'
 
-/** What the author of an email gave to be sent. */
+/** The content of an email, as the client sent it. */
 export type Content = {
   replyTo: readonly string[]
   headers: Readonly<Record<string, string>>
@@ -25,12 +25,12 @@ type ContentRow = {
 
 type AttachmentRow = { email_id: string; position: number; size: number } & Attachment
 
-/** Reads the contents of emails. Those larger than 256 KiB are not answered: see `loadContent`. */
+/** Reads the contents of emails up to 256 KiB. Larger ones are left out: see `loadContent`. */
 export async function loadSmallContents(handle: Handle, emailIds: readonly string[]): Promise<Map<string, Content>> {
   return load(handle, emailIds, largeBytes)
 }
 
-/** How large the content of one email is, in bytes; 0: there is none, the email is gone. */
+/** Returns the size of the content of one email in bytes; 0: the email was deleted. */
 export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
   const { rows } = await sql<{ bytes: string }>`
     SELECT coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0) + (
@@ -41,7 +41,7 @@ export async function sizeOfContent(handle: Handle, emailId: string): Promise<nu
   return Number(rows[0]?.bytes ?? 0)
 }
 
-/** Reads the content of one email of any size; undefined: there is none, the email is gone. */
+/** Reads the content of one email of any size; undefined: the email was deleted. */
 export async function loadContent(handle: Handle, emailId: string): Promise<Content | undefined> {
   return (await load(handle, [emailId], Number.MAX_SAFE_INTEGER)).get(emailId)
 }
@@ -62,7 +62,7 @@ async function load(handle: Handle, emailIds: readonly string[], maxBytes: numbe
   const contents = new Map<string, Content>()
   for (const { email_id: id, reply_to: replyTo, headers, html, text, has_attachments } of rows) {
     const files = has_attachments ? attachments.get(id) : []
-    // Deleted meanwhile, and the email with them.
+    // Undefined: the email was deleted meanwhile, with its attachments.
     if (files !== undefined) contents.set(id, { replyTo, headers, html, text, attachments: files })
   }
   return contents

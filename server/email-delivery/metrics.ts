@@ -2,15 +2,15 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { RecipientFact } from './outcomes.ts'
 
 export type MailMetrics = {
-  /** Counts what was told of a recipient. */
+  /** Counts a fact about a recipient. */
   onFact(fact: RecipientFact): void
-  /** Counts recipients that are sent to again, since the answer to an earlier attempt is not known. */
+  /** Counts recipients that are sent to again because the result of an earlier attempt is unknown. */
   onResent(count: number): void
-  /** Shows how many destinations cannot be used. */
+  /** Sets the number of destinations that cannot be used. */
   onUnusable(count: number): void
 }
 
-/** Figures of email, counted as it happens. */
+/** Creates and registers the metrics of sending email. */
 export function createMailMetrics(registry: Registry): MailMetrics {
   const registers = [registry]
   const outcomes = new Counter({

@@ -1,41 +1,41 @@
 /**
- * Something that happened to one recipient of an email, wherever it was learned: in an SMTP conversation,
- * from a notification that came back, from a browser, or played by the simulator.
+ * Something that happened to one recipient of an email. Facts come from SMTP conversations, notifications that come
+ * back, browsers that open links and pixels, and the simulator.
  */
 export type RecipientFact = {
   emailId: string
-  /** Of the recipient, from 0. */
+  /** The index of the recipient in the email, from 0. */
   position: number
   at: Date
 } & FactKind
 
 type FactKind =
-  /** The server has taken it: `final` where it is the recipient's own. */
+  /** A server accepted the message. `final`: it is the recipient's own server, not a relay. */
   | { kind: 'accepted'; final: boolean; reply: string | null; host: string | null }
-  /** A notification says that it reached the mailbox. */
+  /** A notification says that the message reached the mailbox. */
   | { kind: 'delivered'; reply: string | null; host: string | null }
-  /** A notification says that it was passed on, to a server that tells nothing more or to a list of addresses. */
+  /** A notification says that the message went on to a server without notifications, or to the addresses of a list. */
   | { kind: 'relayed' | 'expanded'; reply: string | null; host: string | null }
-  /** Not now. It is tried again, unless 72 h are over. */
+  /** Refused for now. It is tried again until the 72 hours are over. `unknown`: the server may have the message. */
   | { kind: 'deferred'; reason: string; reply: string | null; host: string | null; unknown: boolean }
-  /** No server of its domain can be used. It waits, unless 72 h are over, and that is no attempt. */
+  /** No server of the domain can be used. The recipient waits up to 72 hours; this is not an attempt. */
   | { kind: 'waiting'; reason: string; reply: string | null; host: string | null }
-  /** A relay says that it is late; nothing is to be done here. */
+  /** A relay says that the message is delayed. The relay goes on trying. */
   | { kind: 'delayed'; reason: string; reply: string | null; host: string | null }
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
-  /** Given up by us. */
+  /** This service gave up. */
   | { kind: 'failed'; reason: string }
-  /** Not written to: the address is on the suppression list. */
+  /** Not sent to: the address is suppressed, or the person unsubscribed. */
   | { kind: 'suppressed'; reason: string }
   /** `isDoubtful`: any recipient of the email could have sent the report, so it does not suppress the address. */
   | { kind: 'complained'; feedbackType: string; isDoubtful?: boolean }
   | ({ kind: 'opened' } & Visitor)
   | ({ kind: 'clicked'; link: string } & Visitor)
 
-/** Who fetched a pixel or followed a link. */
+/** The client that fetched a pixel or followed a link. */
 export type Visitor = {
   userAgent: string | null
   ipAddress: string | null
-  /** Whether it looks like a machine's doing. */
+  /** True when the request looks automated. */
   automated: boolean
 }

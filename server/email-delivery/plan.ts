@@ -7,57 +7,57 @@ import { type EmailDomain, refusalOf, type SendRefusal } from './send-refusal.ts
 import type { DueEmail, DueRecipient, RecipientKey, Resent } from './sending-state.ts'
 import { play } from './simulator.ts'
 
-/** One conversation to be held: these recipients of one email, at one destination. */
+/** A planned SMTP conversation: recipients of one email that share a destination. */
 export type Planned = {
   email: DueEmail
   destination: string
-  /** Whether the copy is for the one recipient there is. */
+  /** True: there is one recipient, and the message is that recipient's own copy. */
   personal: boolean
   recipients: readonly DueRecipient[]
-  /** Gives its place at the destination to another; to be called when the transport has it, or it is over. */
+  /** Releases the permit for the destination. Called once the transport has the message, or the conversation ended. */
   leave: () => void
 }
 
 type Obstructed = { recipient: DueRecipient; obstacle: SendRefusal }
 
-/** What is to be done with a claimed email. */
+/** The work to do for a claimed email. */
 export type Plan = {
   email: DueEmail
   conversations: readonly Planned[]
-  /** Recipients that only play. */
+  /** Recipients at the simulator. */
   simulated: readonly DueRecipient[]
-  /** Recipients nothing may be sent to any more. */
+  /** Recipients that may no longer be sent to: they are suppressed or unsubscribed. */
   withheld: readonly DueRecipient[]
-  /** Recipients nothing is sent to because of the domain it would be sent from. */
+  /** Recipients that cannot be sent to because of the sending domain or unusable links. */
   obstructed: readonly Obstructed[]
-  /** The destinations at which there was no room, so that due recipients were left for another time. */
+  /** Destinations without room: their due recipients wait for a later pass. */
   parkedAt: readonly string[]
-  /** Those that cannot be used now, and the due recipients that wait for them. */
+  /** Destinations that cannot be used now, each with the due recipients that wait for it. */
   waiting: readonly BlockedRecipients[]
 }
 
 export type BlockedRecipients = { unusable: Unusable; recipients: readonly DueRecipient[] }
 
-/** How recipients are brought together, and how much may be begun. */
+/** The parts of a transport that group recipients and limit new conversations. */
 export type Routes = {
   destinationOf(domain: string): string
-  /** Takes a place at a destination, if there is one. Answers how to leave it. */
+  /** Takes a permit for a destination and returns its release function; null: there is no permit. */
   take(destination: string): (() => void) | null
-  /** What a destination waits for where there is no place; null: for one. */
+  /** Returns why a destination without a permit cannot be used; null: it can, and only waits for a permit. */
   unusable(destination: string): Unusable | null
 }
 
-/** How an email is to be sent. */
+/** Settings for sending one email. */
 export type Manner = {
-  /** Whether each recipient gets a copy of their own. */
+  /** True: each recipient gets a copy of their own. */
   personal: boolean
-  /** What keeps it from being sent, beside its domain; null: nothing. */
+  /** A reason, other than the sending domain, not to send the email; null: none. */
   obstacle: SendRefusal | null
 }
 
 /**
- * What to do for an email: all due recipients of one destination in one conversation, or, where each copy is
- * its recipient's own, one conversation each.
+ * Plans the work for an email. All due recipients of one destination share a conversation; with personal copies,
+ * each recipient has a conversation of their own.
  */
 export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: Routes): Plan {
   const due = email.recipients.filter((recipient) => recipient.due)
@@ -85,7 +85,11 @@ export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: 
   return { email, conversations, simulated, withheld, obstructed, parkedAt: [...parkedAt], waiting }
 }
 
-/** All of the recipients, or none: what keeps them from being sent to is the domain. Null: it is gone. */
+/**
+ * Returns the recipients with the reason why their sending domain does not allow sending: all of them or none.
+ *
+ * @param domain Null: the domain was deleted.
+ */
 export function obstructedOf(domain: EmailDomain | null, recipients: readonly DueRecipient[]): Obstructed[] {
   return recipients.flatMap((recipient) => {
     const obstacle = refusalOf(domain, recipient)
@@ -93,11 +97,14 @@ export function obstructedOf(domain: EmailDomain | null, recipients: readonly Du
   })
 }
 
-/** The recipients plans begin with; of these, those that are sent to again since an answer is not known. */
+/**
+ * Returns the recipients to mark as `sending` (`begun`), and those of them that are sent to again because the result
+ * of the last attempt is unknown (`resent`).
+ */
 export function beginningsOf(plans: readonly Plan[]): { begun: RecipientKey[]; resent: Resent[] } {
   return {
     begun: plans.flatMap(({ email, conversations, simulated, obstructed }) => {
-      // To wait for the domain is an attempt too.
+      // Waiting for the sending domain counts as an attempt.
       const hindered = obstructed.map(({ recipient }) => recipient)
       const begun = [...simulated, ...hindered, ...conversations.flatMap(({ recipients }) => recipients)]
       return begun.map(({ position }) => ({ emailId: email.id, position }))
@@ -118,14 +125,14 @@ function detailOfResent(status: DueRecipient['status']): string {
   return `${why} It is sent again with the same Message-ID, so the recipient may get it twice.`
 }
 
-/** Whether anything is to be done for an email now. */
+/** Returns whether an email has work to do now. */
 export function isBegun({ conversations, simulated, withheld, obstructed }: Plan): boolean {
   return conversations.length + simulated.length + withheld.length + obstructed.length > 0
 }
 
 /**
- * What is told of recipients that wait for servers of their domain: that they do, once, and in the end that they are
- * given up. Of those that wait for the one way out there is nothing is told: that is the operator's to mend.
+ * Returns facts about recipients that wait for the mail servers of their domain: one when they begin to wait, and one
+ * when their 72 hours are over. Not used with a single destination: the operator has to repair that.
  */
 export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFact[] {
   return waiting.flatMap(({ unusable: { reason, reply, host }, recipients }) =>
@@ -137,13 +144,13 @@ export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFac
   )
 }
 
-/** What is known of an email without any server: what the simulator plays, and who is not written to. */
+/** Returns the facts that need no mail server: simulated, withheld and obstructed recipients. */
 export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): RecipientFact[] {
   const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
     ...withheld.map((recipient) => ({
-      // Who may have it is given up: it was not kept from them.
+      // A recipient that may already have the message has failed: "suppressed" would say that nothing was sent.
       kind: recipient.mayHaveIt ? ('failed' as const) : ('suppressed' as const),
       reason: recipient.withheld ?? '',
       ...keyOf(recipient),
@@ -152,7 +159,7 @@ export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at
   ]
 }
 
-/** What it means for recipients that nothing is sent to them because of the domain. */
+/** Returns the facts for recipients that cannot be sent to because of the sending domain or unusable links. */
 export function factsOfObstacles(
   { id: emailId }: DueEmail,
   obstructed: readonly Obstructed[],
@@ -166,7 +173,7 @@ export function factsOfObstacles(
   })
 }
 
-/** When an email nothing is begun for is looked at again; null: never, nothing waits. */
+/** Returns when to look again at an email without work to do now; null: no recipient waits. */
 export function nextLook({ email, parkedAt, waiting: waitingFor }: Plan, parkedUntil: Date): Date | null {
   const waiting = email.recipients.filter(({ status }) => isWaiting(status))
   if (waiting.length === 0) return null

@@ -1,8 +1,8 @@
 import { leadsToOwnMachine } from '../network/local-host.ts'
 
 /**
- * Why links in emails that leave this machine cannot lead to `publicUrl`, for people; null: they can. RFC 8058 §3.1
- * demands https for the link to unsubscribe.
+ * Returns why links in emails that leave this machine cannot use `publicUrl`, as text for people; null: they can.
+ * RFC 8058 §3.1 requires https for the unsubscribe link.
  *
  * @param publicUrl The setting PUBLIC_URL; null: not set.
  */

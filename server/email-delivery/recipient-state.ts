@@ -5,7 +5,7 @@ import { isWaiting } from './email-status.ts'
 import type { RecipientFact } from './outcomes.ts'
 import { isOutOfPatience, nextAttemptAt } from './retry-pauses.ts'
 
-/** What can change of a recipient. */
+/** The fields of a recipient that can change. */
 export type RecipientState = {
   status: RecipientStatus
   attemptCount: number
@@ -20,24 +20,24 @@ export type RecipientState = {
   complainedAt: Date | null
 }
 
-/** Who it is, and what events say of the message. */
+/** The recipient, with the fields of the email that events contain. */
 export type RecipientOfEmail = Pick<EmailRecipientsTable, 'address' | 'domain'> & { emailId: string; subject: string }
 
-/** One line of the history of an email. */
+/** One entry in the timeline of an email. */
 export type TimelineEntry = { type: string; detail: string | null; reply: string | null; host: string | null }
 
-/** What follows from a fact. */
+/** The consequences of a fact. */
 export type Transition = {
   state: RecipientState
   timeline: readonly TimelineEntry[]
   events: readonly NewEvent[]
-  /** Not null: the address is not to be written to again. */
+  /** The reason to add the address to the suppression list; null: it is not added. */
   suppress: SuppressionsTable['reason'] | null
 }
 
 const knownByNotification = 'The server took the message: a notification says so.'
 
-/** What a notification of success says that is not of the mailbox. Source: RFC 3464 §2.3.3. */
+/** Timeline texts for notifications of success that do not confirm arrival in the mailbox. Source: RFC 3464 §2.3.3. */
 const meanings = {
   delivered: null,
   relayed: 'It was passed on to a server that does not tell whether it is delivered.',
@@ -45,8 +45,8 @@ const meanings = {
 } as const
 
 /**
- * What a fact makes of a recipient; null: nothing, as when it is told a second time or has been overtaken.
- * Nothing a recipient's server has taken becomes waiting again, and nothing that ended is begun anew.
+ * Returns what a fact changes for a recipient; null: nothing, for example when it is repeated or outdated.
+ * A message that a server has accepted never becomes waiting again, and a recipient in a final state is not restarted.
  *
  * @param random from 0 to below 1, for the jitter of retries
  */
@@ -67,7 +67,7 @@ export function transition(
     case 'accepted': {
       if (state.acceptedAt !== null) return null
       const entry = { detail: null, reply: fact.reply, host: fact.host }
-      // A notification that it bounced can come before the answer is written down.
+      // A bounce notification can arrive before the reply of the server is stored.
       if (!isWaiting(state.status)) {
         const timeline = [{ type: 'sent', ...entry }]
         return { state: { ...state, acceptedAt: fact.at }, timeline, events: [sent], suppress: null }
@@ -88,7 +88,7 @@ export function transition(
     case 'relayed':
     case 'expanded': {
       if (state.status !== 'accepted' && !isWaiting(state.status)) return null
-      // The notification can come before the answer of the relay is written down, or where it was lost.
+      // The notification can arrive before the reply of the relay is stored, or that reply was lost.
       const isNews = state.acceptedAt === null
       const before = { type: 'sent', detail: knownByNotification, reply: null, host: null }
       const entry = { type: fact.kind, detail: meanings[fact.kind], reply: fact.reply, host: fact.host }
@@ -102,10 +102,10 @@ export function transition(
       }
     }
     case 'deferred': {
-      // Told once for each attempt: what is written down a second time finds the recipient waiting already.
+      // Recorded once per attempt: a repeated fact finds the recipient no longer in `sending`.
       if (state.status !== 'sending') return null
       const { reason, reply, host } = fact
-      // Where it is sent again, the history says so then.
+      // If the message is sent again later, the timeline gets an entry then.
       const timeline = [{ type: fact.unknown ? 'unknown' : 'deferred', detail: reason, reply, host }]
       const first = state.firstAttemptAt ?? fact.at
       const next = nextAttemptAt({ attempts: state.attemptCount, firstAttemptAt: first, now: fact.at }, random)
@@ -119,7 +119,7 @@ export function transition(
           delayedAt: state.delayedAt ?? fact.at,
         },
         timeline,
-        // Told once, however often it is deferred.
+        // The event is sent once, however often the recipient is deferred.
         events: state.delayedAt === null ? [delayedEvent(reply ?? reason)] : [],
         suppress: null,
       }
@@ -127,15 +127,15 @@ export function transition(
     case 'waiting': {
       if (!isWaiting(state.status)) return null
       const { reason, reply, host } = fact
-      // What has just been begun was no attempt, so the 72 hours do not count from there.
+      // The attempt just begun did not reach a server: it does not count, and the 72 hours do not start with it.
       const attempts = state.status === 'sending' ? state.attemptCount - 1 : state.attemptCount
       const since = (attempts > 0 ? state.firstAttemptAt : null) ?? state.delayedAt ?? fact.at
       if (isOutOfPatience(since, fact.at)) return givenUp(unusableAtEnd(reply ?? reason), [])
-      // Told once, however often it is looked at again.
+      // Recorded once, however often the recipient is looked at again.
       if (state.delayedAt !== null && state.reason === (reply ?? reason)) return null
       const isFirst = state.delayedAt === null
       return {
-        // One that was begun is put back by who began it.
+        // A recipient in `sending` is reset by the worker that began it.
         state: {
           ...state,
           status: state.status === 'queued' ? 'deferred' : state.status,
@@ -226,7 +226,7 @@ export function transition(
     return { type, detail, reply: null, host: null }
   }
 
-  /** What the simulator plays must be playable again. */
+  /** Returns the reason to suppress the address; null for the simulator, whose results must be repeatable. */
   function lasting(reason: SuppressionsTable['reason']): SuppressionsTable['reason'] | null {
     return recipient.domain === simulatorDomain ? null : reason
   }

@@ -5,8 +5,8 @@ import type { Queue } from '../queue/queue.ts'
 const chunkSize = 1_000
 
 /**
- * Finds emails that wait and have no job that will ever run, and gives them one. There should be none: every
- * write of one goes with the other. Answers how many there were.
+ * Finds waiting emails without a job that will run, and creates their jobs. There should be none, because an email
+ * and its job are written in one transaction. Returns how many there were.
  */
 export async function reconcileEmails({ db, queue }: { db: Db; queue: Queue }): Promise<number> {
   let mended = 0
@@ -25,7 +25,7 @@ export async function reconcileEmails({ db, queue }: { db: Db; queue: Queue }): 
 
 type EmailWithoutJob = { id: string; account_id: string; due_at: Date | null }
 
-/** Looks again with the rows locked, since what was sent may have been written down between. */
+/** Checks again with the rows locked, because results may have been stored meanwhile, and creates the missing jobs. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
     const { rows } = await sql<EmailWithoutJob>`
@@ -40,7 +40,7 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, emailIds: readonly 
     const ids = rows.map(({ id }) => id)
     const missing = new Set(await queue.emails.missing(trx, ids))
     const lost = rows.filter(({ id }) => missing.has(id))
-    // A job that came to its end without its email may be in the way.
+    // An ended job of an unfinished email would block a new one.
     await queue.emails.remove(trx, [...missing])
     await queue.emails.put(
       trx,

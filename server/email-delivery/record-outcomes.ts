@@ -16,16 +16,16 @@ import { type RecipientState, type TimelineEntry, transition } from './recipient
 
 export type RecordMeans = {
   outbox: Outbox
-  /** From 0 to below 1. Default: Math.random. */
+  /** Returns a random number from 0 to below 1, for the jitter of retries. Default: Math.random. */
   random?: () => number
-  /** Where a hard bounce was learned from. Default: the answer of the server it was sent to. */
+  /** The source of hard bounces, for the suppression list. Default: `smtp_answer`, the reply of the mail server. */
   source?: Extract<SuppressionSource, 'smtp_answer' | 'notification'>
 }
 
-/** What is still to be done for an email after its facts were recorded. */
+/** The work that is left for an email after its facts were recorded. */
 export type Remainder = {
   emailId: string
-  /** Whether a recipient waits that no time is set for. */
+  /** True when a recipient waits without a time for its next attempt. */
   anyQueued: boolean
   /** When the next deferred recipient is due; null: there is none. */
   nextAt: Date | null
@@ -50,12 +50,11 @@ type Email = {
 }
 
 /**
- * Writes down what happened to recipients: their states, the history of their emails, the events, and the
- * addresses not to be written to again; all or nothing, in the transaction `handle` is, or one of its own.
- * Facts are taken in the order given. One that changes nothing, such as a notification that comes a second
- * time, or that is of an email which is gone, is passed over.
+ * Stores facts about recipients: their states, timeline entries, events and suppressions, atomically in the
+ * transaction of `handle` or in one of its own. Facts are applied in the given order. Facts that change nothing are
+ * skipped, such as a repeated notification or one about a deleted email.
  *
- * The one writer of all this, whoever learned the fact. Answers what remains of each email found.
+ * This is the only writer of these rows, wherever a fact was learned. Returns the remaining work of each email found.
  */
 export async function recordFacts(
   handle: Handle,
@@ -78,7 +77,10 @@ export async function recordFacts(
   })
 }
 
-/** Leaves out what stands in the history already, of that which shows nowhere else: that a message was passed on. */
+/**
+ * Returns the facts without `relayed` and `expanded` facts that the timeline already has. These two do not show in
+ * the state of a recipient, so only the timeline can tell that they are repeated.
+ */
 async function withoutRepeated(trx: Trx, facts: readonly RecipientFact[]): Promise<readonly RecipientFact[]> {
   const isPassedOn = ({ kind }: RecipientFact) => kind === 'relayed' || kind === 'expanded'
   const ids = [...new Set(facts.filter(isPassedOn).map(({ emailId }) => emailId))]
@@ -108,7 +110,7 @@ type Consequences = {
   suppressed: Suppressed[]
 }
 
-/** Changes the states in `emails` and answers what else follows. */
+/** Changes the states in `emails` and returns the timeline entries, events and suppressions that follow. */
 function apply(
   emails: ReadonlyMap<string, Email>,
   facts: readonly RecipientFact[],
@@ -152,7 +154,7 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
   email_status: EmailStatus
 }
 
-/** Locks emails with all their recipients, in one order for all, so that no two wait for each other. */
+/** Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks. */
 async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
   const { rows } = await sql<Row>`
     SELECT e.id AS email_id, e.account_id, e.mode, e.subject, e.status AS email_status,
@@ -250,8 +252,8 @@ async function writeTimeline(trx: Trx, entries: readonly Entry[]): Promise<void>
 }
 
 /**
- * A complaint outweighs what stood there, and so does everything an unsubscribing, which is kept beside it:
- * see `deleteSuppression`. Nothing else changes an entry.
+ * Stores suppressions. A complaint replaces any entry, and every reason replaces an unsubscribe, which is kept in
+ * columns of its own: see `deleteSuppression`. Otherwise an existing entry stays as it is.
  */
 async function writeSuppressions(
   trx: Trx,
@@ -259,7 +261,7 @@ async function writeSuppressions(
   bounceSource: SuppressionSource,
 ): Promise<void> {
   if (suppressed.length === 0) return
-  // One for each address, the weightiest: a statement cannot change a row twice.
+  // One entry per address, complaints first: one statement cannot change a row twice.
   const byKey = new Map<string, Suppressed>()
   for (const one of suppressed) {
     const key = `${one.email.scope.accountId} ${one.recipient.addressKey}`

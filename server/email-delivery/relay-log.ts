@@ -3,8 +3,8 @@ import { textOfReply } from '../smtp/reply.ts'
 import type { SessionError } from '../smtp/session.ts'
 
 /**
- * Tells the operator when the relay cannot be used any more, and when it can again; not every message between.
- * What it answers is to be called for each message: with the error, or null where the relay was talked to.
+ * Returns a function that logs when the relay stops being usable and when it is usable again, once each. It is called
+ * for each message: with the error, or with null if the relay could be talked to.
  */
 export function tellOfRelay(
   relay: { host: string; port: number },

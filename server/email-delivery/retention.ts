@@ -2,18 +2,18 @@ import { sql } from 'kysely'
 import type { Db } from '../database/connection.ts'
 import { firstIdAt } from '../shared/ids.ts'
 
-/** Rows dealt with by one statement: each email takes its content, recipients and history along. */
+/** Emails deleted by one statement. The contents, recipients and timeline of each are deleted with it. */
 const chunkSize = 200
 
 /**
- * Deletes emails that were made in a span of time and had nothing left to be done at its end, with all that is
- * theirs. Returns how many emails.
+ * Deletes emails created from `since` until `until` that were completed before `until`, with everything that belongs
+ * to them. Returns the number of emails.
  */
 export async function deleteOldEmails(db: Db, { since, until }: { since: Date; until: Date }): Promise<number> {
   const bound = firstIdAt('email', until)
   let deleted = 0
   for (let after = firstIdAt('email', since); ; ) {
-    // What is locked is being sent, or something about it comes in.
+    // A locked email is being sent, or a fact about it is being stored.
     const { rows } = await sql<{ id: string }>`
       WITH page AS (
         SELECT id FROM emails WHERE id > ${after} AND id < ${bound}

@@ -1,6 +1,6 @@
 import { type RecipientStanding, withheldFor } from './recipient-eligibility.ts'
 
-/** The domain an email is sent from. */
+/** The sending domain of an email. */
 export type EmailDomain = {
   id: string
   name: string
@@ -9,7 +9,7 @@ export type EmailDomain = {
   returnPath: string
 }
 
-/** Says, in a sentence for people, why nothing may be sent to a recipient any more; null when the email may be sent. */
+/** Returns why a recipient may no longer be sent to, as a sentence for people; null: they may. */
 export function withheldReason(standing: RecipientStanding, mayHaveIt: boolean): string | null {
   switch (withheldFor(standing)) {
     case 'suppressed':
@@ -21,15 +21,15 @@ export function withheldReason(standing: RecipientStanding, mayHaveIt: boolean):
   }
 }
 
-/** Why nothing is sent from a domain, for people: for good, or until it is verified again. */
+/** The reason not to send an email now, as text for people. `failed`: for good. `deferred`: it is tried again. */
 export type SendRefusal = { kind: 'failed'; reason: string } | { kind: 'deferred'; reason: string }
 
 /**
- * What keeps an email from being sent from its domain; null: nothing. One that had failed and is being checked
- * anew may soon be verified again.
+ * Returns why the sending domain does not allow sending; null: it does. A `pending` domain defers the email, because
+ * a domain that is being checked again may soon be verified.
  *
- * @param domain Null: it is gone.
- * @param mayHaveIt Whether a server may have the message all the same.
+ * @param domain Null: it was deleted.
+ * @param mayHaveIt True when a server may already have the message.
  */
 export function refusalOf(
   domain: Pick<EmailDomain, 'name' | 'status'> | null,
@@ -51,10 +51,10 @@ export function refusalOf(
 }
 
 /**
- * What keeps an email with links to this service from being sent while they would lead nowhere; null: nothing. It was
- * accepted by a process with other settings, or before they were changed, and waits for its operator to mend them.
+ * Returns the refusal for an email whose links would not lead to this service; null: they do. Such an email was
+ * accepted by a process with other settings, or before a change of settings, and waits until the operator repairs them.
  *
- * @param fault Why they would lead nowhere, for people; null: they lead to this service.
+ * @param fault Why the links would lead nowhere, as text for people; null: they lead to this service.
  */
 export function refusalOfLinks(fault: string | null): SendRefusal | null {
   if (fault === null) return null

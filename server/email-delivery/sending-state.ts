@@ -10,11 +10,11 @@ import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
 import { type EmailDomain, withheldReason } from './send-refusal.ts'
 
-/** An email that was claimed, as it stands now. */
+/** The current state of a claimed email. */
 export type DueEmail = {
   id: string
   accountId: string
-  /** As it stands now; null: it is gone. */
+  /** The current state of the sending domain; null: it was deleted. */
   domain: EmailDomain | null
   messageId: string
   sender: string
@@ -24,7 +24,7 @@ export type DueEmail = {
   audienceId: string | null
   trackOpens: boolean
   trackClicks: boolean
-  /** All of them, also those nothing is to be done for: the headers name them. */
+  /** All recipients, including those without work to do: the message headers name them. */
   recipients: readonly DueRecipient[]
 }
 
@@ -35,18 +35,18 @@ export type DueRecipient = {
   address: string
   domain: string
   status: RecipientStatus
-  /** How often it was begun so far. */
+  /** Number of attempts begun so far. */
   attempts: number
   nextAttemptAt: Date | null
-  /** Since when it is tried, or was found to have no server that can be used; null: neither. */
+  /** Time of the first attempt or, without one, when no usable server was found; null: neither happened. */
   triedSince: Date | null
-  /** Whether it waits and its time has come. */
+  /** True when the recipient waits and its next attempt is due. */
   due: boolean
-  /** Whether it was sent to, and what came of it the last time is not known. */
+  /** True when the result of the last attempt is unknown. */
   isAnswerLost: boolean
-  /** Whether a server may have the message: what came of an attempt, the last or an earlier one, is not known. */
+  /** True when a server may have the message, because the result of the last or an earlier attempt is unknown. */
   mayHaveIt: boolean
-  /** Why nothing may be sent to them any more, which may have changed since the email was stored; null: nothing. */
+  /** The reason why the recipient may no longer be sent to. It may be newer than the email. Null: there is none. */
   withheld: string | null
 }
 
@@ -74,12 +74,12 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     unsubscribed: boolean
   }
 
-/** How early a recipient may be begun: what clocks of a service's processes differ by. Seconds. */
+/** How early a recipient may be sent to, to allow for clock differences between processes. Seconds. */
 const earlySeconds = 5
 
 /**
- * Locks and reads emails with all their recipients, in the order that all who lock them use. One found in
- * `sending` is due: nobody but the owner of the claim sends, so its sender has died.
+ * Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks.
+ * A recipient in `sending` is due: only the owner of the claim sends, so the previous owner has died.
  */
 export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
   const { rows } = await sql<Row>`
@@ -88,7 +88,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       r.first_attempt_at, r.next_attempt_at, r.delayed_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
-      -- Of the first attempt there is nothing to be read.
+      -- Before the first attempt the timeline has no such entries.
       CASE WHEN r.first_attempt_at IS NULL OR r.status NOT IN ('queued', 'sending', 'deferred') THEN '{}' ELSE ARRAY(
         SELECT t.type FROM email_timeline t
         WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
@@ -126,7 +126,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
   })
 }
 
-/** A sending domain as it stands now; null: it is gone. */
+/** Reads the current state of a sending domain; null: it was deleted. */
 export async function readDomain(handle: Handle, id: string): Promise<EmailDomain | null> {
   const domain = await handle
     .selectFrom('domains')
@@ -163,24 +163,24 @@ function recipientOf(row: Row): DueRecipient {
   }
 }
 
-/** One recipient, by its email. */
+/** The key of a recipient: its email and its position there. */
 export type RecipientKey = { emailId: string; position: number }
 
-/** A recipient that a server may have the message for, and that is sent to again. */
+/** A recipient that is sent to again although a server may already have the message. */
 export type Resent = RecipientKey & {
-  /** For its history. */
+  /** The text of the timeline entry. */
   detail: string
 }
 
-/** How late an attempt may be that counts as in time: the queue has its own delays. Seconds. */
+/** How late an attempt may be and still count as on time, because the queue has delays of its own. Seconds. */
 const lateSeconds = 60
 
 /**
- * Says that recipients are being sent to: committed before the first word to a server, so that after a crash
- * it is known which of them may have been taken. Of those in `resent` it is not known now; their history says it.
+ * Sets the status of recipients to `sending`. The caller commits this before it contacts a server, so that after a
+ * crash the recipients that a server may have accepted are known. Adds a timeline entry for each one in `resent`.
  *
- * An attempt that comes late, because the service or its relay was away, has the first count as that much later: a
- * recipient is tried for 72 hours in which it could be.
+ * A late attempt, after the service or its relay was away, moves `first_attempt_at` by the same delay: the 72 hours
+ * of trying do not count the time in which no attempt was possible.
  */
 export async function markSending(
   trx: Trx,
@@ -214,12 +214,12 @@ export async function markSending(
   `.execute(trx)
 }
 
-/** A recipient that was begun, in an attempt of its own: another worker's attempt is another. */
+/** A recipient in `sending` with the number of the attempt, which tells it from an attempt of another worker. */
 export type StartedRecipient = RecipientKey & { attempt: number }
 
 /**
- * Takes `markSending` back for recipients nothing was sent to, and for their emails. Those stay that are not in
- * `sending` any more, or that another worker has begun since, whose claim came after this one's had lapsed.
+ * Undoes `markSending` for recipients that nothing was sent to, and for their emails. Leaves out recipients that are
+ * no longer in `sending`, and those that another worker has begun since, after the claim of this one had lapsed.
  */
 export async function revertSending(trx: Trx, recipients: readonly StartedRecipient[]): Promise<void> {
   if (recipients.length === 0) return
@@ -244,8 +244,8 @@ export async function revertSending(trx: Trx, recipients: readonly StartedRecipi
 }
 
 /**
- * The same for recipients that wait for the one way out there is. They were due at `at`, and the time until they are
- * begun again is not counted: see `markSending`.
+ * Undoes `markSending` for recipients that wait for the single destination of the transport. If there were earlier
+ * attempts, sets `next_attempt_at` to `at`, so that the time until the next one is not counted: see `markSending`.
  */
 export async function revertWaiting(trx: Trx, recipients: readonly StartedRecipient[], at: Date): Promise<void> {
   if (recipients.length === 0) return
@@ -264,7 +264,7 @@ export async function revertWaiting(trx: Trx, recipients: readonly StartedRecipi
   `.execute(trx)
 }
 
-/** Has emails, which are locked, say of themselves what their recipients say. */
+/** Updates the status of emails from the statuses of their recipients. The caller holds the locks of the emails. */
 async function refreshStatuses(trx: Trx, emailIds: readonly string[]): Promise<void> {
   const { rows } = await sql<{ id: string; recipients: RecipientStatus[] }>`
     SELECT email_id AS id, array_agg(status) AS recipients FROM email_recipients

@@ -5,17 +5,17 @@ import { openPrivateKey } from '../secrets/private-keys.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 
 export type Signers = {
-  /** The keys of a domain, as they were a minute ago at the earliest; null: it is gone, as far as it was looked. */
+  /** Returns the DKIM keys of a domain, up to a minute old; null: the domain was deleted. */
   of(domainId: string): Promise<DkimSigner | null>
 }
 
-/** How long a key that was opened is kept: opening one costs more than signing with it. Milliseconds. */
+/** How long a decrypted key is cached: decrypting it costs more than signing with it. Milliseconds. */
 const keptMs = 60_000
 const maxKept = 10_000
 
 /**
- * The keys of the sending domains, opened once and kept for a minute. Whether a domain is still there, and
- * may be sent from, they do not tell: that is read with the emails.
+ * Creates a cache of the DKIM keys of sending domains. Each is decrypted once and cached for a minute. The cache does
+ * not tell whether a domain still exists and may be sent from: that is read with the emails.
  */
 export function createSigners({ db, secretBox, clock }: { db: Db; secretBox: SecretBox; clock: Clock }): Signers {
   const kept = new Map<string, { until: number; signer: Promise<DkimSigner | null> }>()
@@ -45,7 +45,7 @@ export function createSigners({ db, secretBox, clock }: { db: Db; secretBox: Sec
       if (kept.size >= maxKept) kept.clear()
       const signer = read(domainId)
       kept.set(domainId, { until: now + keptMs, signer })
-      // What could not be read, or was not there, is read anew.
+      // Failed reads and missing domains are not cached.
       const forget = () => void kept.delete(domainId)
       signer.then((found) => found === null && forget(), forget)
       return signer

@@ -1,7 +1,7 @@
 import { type SimulatorName, simulatorDomain } from '../../contract/simulator.ts'
 import type { RecipientFact } from './outcomes.ts'
 
-/** Each part of a fact that makes the story. */
+/** A fact without its email, position and time. */
 type Scene = RecipientFact extends infer F
   ? F extends RecipientFact
     ? Omit<F, 'emailId' | 'position' | 'at'>
@@ -46,7 +46,7 @@ const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
   suppressed: [{ kind: 'suppressed', reason: 'The address is on the suppression list (simulated).' }],
 }
 
-/** What happens to a recipient of the simulator, in order. A name without a story bounces: nobody is there. */
+/** Returns the facts that a simulator recipient produces, in order. An unknown name bounces: no such mailbox. */
 export function play(recipient: { emailId: string; position: number; address: string }, at: Date): RecipientFact[] {
   const { emailId, position, address } = recipient
   const name = address.slice(0, address.lastIndexOf('@')).split('+')[0]?.toLowerCase() ?? ''

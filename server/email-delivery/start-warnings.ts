@@ -3,11 +3,11 @@ import { faultOfLinks } from './public-url.ts'
 
 export type WarningOptions = {
   transport: 'relay' | 'direct' | 'capture'
-  /** Whether this process works, and so sends. */
+  /** True when this process is a worker, and so sends email. */
   isWorker: boolean
-  /** Whether this process takes what comes back by SMTP. */
+  /** True when this process receives bounces and complaints by SMTP. */
   hasInbound: boolean
-  /** As `faultOfLinksIn` says. */
+  /** The result of `faultOfLinksIn`. */
   linksFault: string | null
 }
 
@@ -18,8 +18,8 @@ type Settings = {
 }
 
 /**
- * Why links in emails would lead nowhere with these settings; null: they lead to this service. Only for captured
- * email, and only where one process sends it and answers its links, PUBLIC_URL is not needed.
+ * Returns why links in emails would lead nowhere with these settings; null: they lead to this service. PUBLIC_URL is
+ * not needed for captured email if the same process sends it and serves its links.
  */
 export function faultOfLinksIn({ http, roles, mail }: Settings): string | null {
   if (mail.transport !== 'capture') return faultOfLinks(http.publicUrl)
@@ -27,7 +27,7 @@ export function faultOfLinksIn({ http, roles, mail }: Settings): string | null {
   return 'PUBLIC_URL is not set, and with ROLES the API and the workers are processes of their own'
 }
 
-/** Logs what an operator should know at the start. */
+/** Logs warnings about the email settings at the start. */
 export function warnAtStart(settings: Settings, logger: Pick<Logger, 'warn'>): void {
   const { roles, mail } = settings
   const { transport, inbound } = mail
@@ -36,7 +36,7 @@ export function warnAtStart(settings: Settings, logger: Pick<Logger, 'warn'>): v
   for (const warning of warningsOf(options)) logger.warn(warning)
 }
 
-/** What an operator should know at the start about email: what is missing, and what to do. */
+/** Returns the warnings about the email settings: what is missing, and what to do. */
 export function warningsOf({ transport, isWorker, hasInbound, linksFault }: WarningOptions): string[] {
   const leaves = transport !== 'capture'
   return [
@@ -47,7 +47,7 @@ export function warningsOf({ transport, isWorker, hasInbound, linksFault }: Warn
         ]),
     ...(leaves && isWorker && !hasInbound
       ? [
-          `INBOUND_SMTP_PORT is not set, so this process takes no bounces or complaints by SMTP: unless another process does, what comes back after MAIL_TRANSPORT=${transport} has sent it is lost, and the addresses go on being written to; set INBOUND_SMTP_PORT, and lead the MX records of the return paths there`,
+          `INBOUND_SMTP_PORT is not set, so this process receives no bounces or complaints by SMTP: unless another process does, reports about email sent with MAIL_TRANSPORT=${transport} are lost, and the service goes on sending to addresses that bounce or complain; set INBOUND_SMTP_PORT, and point the MX records of the return paths to it`,
         ]
       : []),
   ]

@@ -11,42 +11,42 @@ import { tellOfRelay } from './relay-log.ts'
 import { createSigners } from './signers.ts'
 import { type MailWorker, type MailWorkerOptions, startMailWorker } from './worker.ts'
 
-/** How email leaves, as the settings say it. */
+/** The settings of sending email. */
 export type MailConfig = TransportConfig & {
   transport: 'relay' | 'direct' | 'capture'
   /** Needed for `relay`. */
   relay: RelayConfig | null
-  /** Of the sink on 127.0.0.1 that keeps what does not leave; 0: any free port. */
+  /** The port on 127.0.0.1 of the server that stores captured email; 0: any free port. */
   capturePort: number
-  /** As `node:dns` takes them; null: those of the system. */
+  /** DNS servers in the format of `node:dns`; null: those of the system. */
   dnsServers: readonly string[] | null
-  /** Whether mail servers may have addresses that are not public. */
+  /** True: mail servers may have addresses that are not public. */
   allowPrivateNetworks: boolean
 }
 
 export type MailOptions = Pick<MailWorkerOptions, 'db' | 'queue' | 'clock' | 'logger' | 'outbox' | 'pollIntervalMs'> & {
   config: MailConfig
   tokens: MailTokens
-  /** The encryption key, from which the keys of the tokens are derived. */
+  /** The encryption key. The keys of the tokens are derived from it. */
   key: Buffer
   secretBox: SecretBox
   metrics: MailMetrics
-  /** Where this service is reached from outside, without a slash at the end. Not asked where links lead nowhere. */
+  /** Returns the public URL of this service, without a slash at the end. Not called while `faultOfLinks` is set. */
   publicUrl: () => string
-  /** Why links in emails would lead nowhere, for people; null: they lead to this service. */
+  /** The reason why links in emails would not lead to this service, as text for people; null: they do. */
   faultOfLinks: string | null
-  /** Whether relays are asked to tell of success, because there is somebody to listen. */
+  /** True: relays are asked for success notifications. Only useful if this service can receive them. */
   successNotifications: boolean
 }
 
-/** For an answer of a name server, at first; then once more, twice as long. Milliseconds. */
+/** Timeout for the first DNS query. The second and last one waits twice as long. Milliseconds. */
 const dnsTimeoutMs = 2_500
-/** For messages that are under way to the sink as the service stops. Milliseconds. */
+/** Time for messages on their way to the capture server when the service stops. Milliseconds. */
 const lastMessagesMs = 1_000
 
 /**
- * Starts the sending of email in this process, with the sink it goes to where it does not leave. Throws
- * OperatorError when the port of the sink cannot be had.
+ * Starts sending email in this process, with the capture server if email is captured. Throws OperatorError when the
+ * capture port is not available.
  */
 export async function startMail(options: MailOptions): Promise<MailWorker> {
   await using starting = new AsyncDisposableStack()

@@ -30,48 +30,49 @@ export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
     queue: Queue
     logger: Logger
     /**
-     * Whether each recipient of an email gets a copy with a return path of their own, because reports come back to
-     * this service: nobody else can write to it then. Default: only where links differ.
+     * True: each recipient gets a copy with a return path of their own, so that no other recipient can forge a report
+     * about them. Set when reports come back to this service. Default: separate copies only for emails whose links
+     * differ between recipients.
      */
     copyForEach?: boolean
-    /** Why links in emails would lead nowhere, for people. Default: they lead to this service. */
+    /** The reason why links in emails would not lead to this service, as text for people. Default: null, they do. */
     faultOfLinks?: string | null
     /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
     pollIntervalMs?: number
-    /** Told of what conversations and the simulator told. */
+    /** Called with each fact that an SMTP conversation or the simulator produced. */
     onFact?: (fact: RecipientFact) => void
-    /** Told of recipients that are sent to again since an answer is not known, and how many. */
+    /** Called with the number of recipients that are sent to again because the result of an attempt is unknown. */
     onResent?: (count: number) => void
   }
 
 export type MailWorker = {
-  /** There may be emails to send. */
+  /** Makes the worker look for emails now. */
   wake(): void
-  /** Milliseconds since it last looked at the queue and settled without an error. */
+  /** Returns the milliseconds since the worker last claimed, settled and renewed claims without an error. */
   idleMs(): number
   /**
-   * Claims no more, gives the conversations in flight until the deadline, then breaks them off and puts
-   * back what was not sent.
+   * Stops claiming, waits up to `deadlineMs` for the conversations in flight, then aborts them and returns unsent
+   * emails to the queue.
    */
   stop(deadlineMs: number): Promise<void>
 }
 
-/** A claimed email in this process, until all that was begun of it is written down. */
+/** A claimed email that this process holds until the results of all its conversations are stored. */
 type EmailInHand = Finished & { since: number; partsLeft: number }
 
-/** Emails that are held for each connection there may be, to be ready for it. */
+/** Emails prefetched for each allowed connection. */
 const heldPerConnection = 4
 const batchSize = 200
 const leastBatch = 50
 const gatheringMs = 20
 const keepAliveMs = 5_000
-/** For writing down what came last, as the service stops. Milliseconds. */
+/** Time for storing the last results when the service stops. Milliseconds. */
 const settlingMs = 1_000
 
 /**
- * Sends: claims emails, says which of their recipients are begun, holds the conversations, and writes down
- * in batches what came of them. What finds no room at its destination is put back for a moment, so that it
- * is in nobody's way.
+ * Starts the loop that sends email: it claims emails, marks their recipients as `sending`, holds the SMTP
+ * conversations and stores the results in batches. Emails whose destination has no room go back to the queue for a
+ * moment, so that they do not block others.
  */
 export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const { db, queue, clock, logger, transport, concurrency, onFact, onResent } = options
@@ -81,24 +82,24 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const running = new Set<Promise<void>>()
   const breakOff = new AbortController()
   const permits = createDestinationPermits(transport)
-  const sender = createEmailSender({ ...options, onError: report('making a message') })
+  const sender = createEmailSender({ ...options, onError: report('preparing a message') })
 
   const settling = startEmailSettler({
     ...options,
     intervalMs,
-    onError: report('writing down what was sent'),
+    onError: report('storing the results of sending'),
     onFinished(emailIds) {
       for (const id of emailIds) held.delete(id)
       if (hasRoom()) wake()
     },
   })
 
-  /** A claim of a handful costs as much as one of hundreds: it waits for room. */
+  /** Returns whether to claim now: a small claim costs as much as one of hundreds, so claims wait for room. */
   function hasRoom(): boolean {
     return held.size <= maxHeld / 2 && permits.room() > 0
   }
 
-  /** Emails in a claim at most: fewer while most of what is claimed finds no room at its destination. */
+  /** Maximum emails per claim. It shrinks while most claimed emails find no room at their destination. */
   let appetite = batchSize
 
   function noteClaim(claimed: number, parked: number): void {
@@ -110,7 +111,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       intervalMs,
       onError: report(`claiming ${what} emails`),
       async run() {
-        // What is stored in the same moment is claimed together.
+        // Emails stored in the same moment are claimed together.
         await pause(gatheringMs)
         if (!hasRoom()) return false
         const limit = Math.min(maxHeld - held.size, permits.room(), appetite)
@@ -133,7 +134,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     const others: ClaimedEmail[] = []
     for (const one of claimed) {
       const own = held.get(one.emailId)
-      // The claim had lapsed, as when the database was away, but the email is still in hand here: it goes on.
+      // The claim had lapsed, for example while the database was away, but this process still holds the email.
+      // It continues under the new claim.
       if (own !== undefined) own.claimed = one
       else others.push(one)
     }
@@ -142,14 +144,17 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     try {
       await start(await planAll(others))
     } catch (error) {
-      // Where this fails too, the claims lapse and somebody makes them anew.
+      // If this fails too, the claims lapse and the emails are claimed again.
       await inTransaction(db, (trx) => putBack(others, trx)).catch(() => undefined)
       for (const one of others) held.delete(one.emailId)
       throw error
     }
   }
 
-  /** Decides what is begun, and commits that it is. */
+  /**
+   * Plans the claimed emails, commits which recipients are being sent to, and returns the plans that need work now.
+   * The other emails go back to the queue.
+   */
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
     const plans = new Map<string, Plan>()
     const { destinationOf, unusable } = transport
@@ -187,7 +192,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     return begun
   }
 
-  /** Nothing is told of what waits for the one way out there is. */
+  /** Returns the facts about waiting recipients. None with a single destination: the operator has to repair that. */
   function waitingFacts(plan: Plan): RecipientFact[] {
     return transport.only === null ? factsOfWaiting(plan, clock.now()) : []
   }
@@ -197,7 +202,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   }
 
   function waitsUntilOf({ waiting, parkedAt }: Plan): EmailInHand['waitsUntil'] {
-    // For the one way out there is nothing is put behind what came later, also where there was no place just now.
+    // With a single destination, emails keep their place in the queue, also when there was no free permit.
     if (transport.only !== null) return waiting.length + parkedAt.length > 0 ? 'in-place' : null
     return waiting.reduce<EmailInHand['waitsUntil']>((until, { unusable }) => earlierOf(until, unusable.until), null)
   }
@@ -209,8 +214,8 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   async function start(plans: readonly Plan[]): Promise<void> {
     const ids = plans.filter(({ conversations }) => conversations.length > 0).map(({ email }) => email.id)
-    // Those that cannot be read now are read one by one, when it is their turn.
-    const contents = await loadSmallContents(db, ids).catch(report('reading contents'))
+    // Contents that cannot be loaded now are loaded one by one, just before each email is sent.
+    const contents = await loadSmallContents(db, ids).catch(report('loading the contents of emails'))
     for (const plan of plans) {
       const { email, conversations } = plan
       const one = held.get(email.id)
@@ -250,9 +255,9 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   let keptAliveAt = performance.now()
   const keepingAlive = startLoop({
     intervalMs: keepAliveMs,
-    onError: report('keeping claims alive'),
+    onError: report('renewing the claims of emails'),
     async run() {
-      // What was claimed since the last time needs nothing yet.
+      // Claims made since the last pass need no renewal yet.
       const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
       keptAliveAt = performance.now()
       await queue.emails.keepAlive(older)
@@ -270,7 +275,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
-    // Where the database does not let all be settled by then, the claims lapse and another worker finds them.
+    // Results that cannot be stored by then are lost: the claims lapse and another worker takes the emails.
     await settling.stop(performance.now() + settlingMs)
     await keepingAlive.stop()
   }
@@ -286,7 +291,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   }
 }
 
-/** Back to its place in the queue is the earliest. */
+/** Returns the earlier of two values; `in-place` is earlier than any time, and null is no value. */
 function earlierOf(one: Finished['waitsUntil'], other: Finished['waitsUntil']): Finished['waitsUntil'] {
   if (one === null || other === null) return one ?? other
   if (one === 'in-place' || other === 'in-place') return 'in-place'
