@@ -7,10 +7,10 @@ export type Credentials = { user: string; password: string }
 export type AuthRefusal = { reply: Reply | null; message: string }
 
 /**
- * Logs in, by PLAIN (RFC 4616) or, where that is not offered, by LOGIN. The line must be secure. Answers null
- * when that was accepted. Throws LineError.
+ * Logs in with PLAIN (RFC 4616) or, if that is not offered, with LOGIN. The connection must be encrypted. Returns null
+ * on success, else the refusal. Throws SmtpConnectionError.
  *
- * @param offered The mechanisms, as the parameters of AUTH in the answer to EHLO.
+ * @param offered The mechanisms: the parameters of AUTH in the reply to EHLO.
  */
 export async function authenticate(
   connection: SmtpConnection,

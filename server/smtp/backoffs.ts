@@ -2,33 +2,37 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../lib/clock.ts'
 import type { Outcome, Unusable } from './transport.ts'
 
-/** How long a way out is left alone after it could not be used: twice as long each time. Milliseconds. */
+/** Exponential back-off after a destination or host could not be used: each pause is twice the last. Milliseconds. */
 export type Pauses = { firstMs: number; longestMs: number }
 
-/** There is no other way, and one connection costs a relay nothing. */
+/** Short, because there is no other way out and one connection costs a relay nothing. */
 export const relayPauses: Pauses = { firstMs: 1_000, longestMs: 15_000 }
-/** Of a host, and of a domain without another. What waits for it is looked at again as often. */
+/** For a host, and for a domain whose hosts all failed. Waiting emails are looked at again as often. */
 export const hostPauses: Pauses = { firstMs: 5_000, longestMs: 60_000 }
 
-/** @param times on end that it could not be used, at least 1 */
+/**
+ * Returns the pause in milliseconds.
+ *
+ * @param times Consecutive failures, at least 1.
+ */
 export function pauseAfter({ firstMs, longestMs }: Pauses, times: number): number {
   return Math.min(longestMs, firstMs * 2 ** (times - 1))
 }
 
-/** Destinations that could not be used, each for as long as it is left alone. */
+/** The destinations that could not be used, with the end of their back-off. */
 export type Backoffs = {
-  /** What is known of a destination that could not be used the last time; null: nothing. */
+  /** Returns the back-off of a destination that could not be used the last time; null: it could be used. */
   of(destination: string): Backoff | null
-  /** Notes what became of a conversation, and `before`, what `of` said when it began. */
+  /** Records the outcomes of a conversation. `before` is what `of` returned when the conversation began. */
   note(destination: string, before: Backoff | null, outcomes: readonly Outcome[]): void
 }
 
 export type Backoff = Unusable & { times: number }
 
-/** What is beyond this is forgotten, and so tried again. */
+/** Maximum destinations in back-off. Older ones are forgotten, and so tried again. */
 const maxDestinations = 10_000
 
-/** @param onCount Told how many there are, whenever that changes. */
+/** @param onCount Called with the number of destinations that cannot be used, after each conversation. */
 export function createBackoffs(
   pauses: Pauses,
   clock: Clock,
@@ -44,7 +48,7 @@ export function createBackoffs(
       if (failed?.kind !== 'deferred') {
         rests.delete(destination)
       } else if (known === before) {
-        // Others that began with this one tell no more than it does.
+        // Several conversations that began at the same time count as one failure.
         const times = (known?.times ?? 0) + 1
         const until = new Date(clock.now().getTime() + pauseAfter(pauses, times))
         rests.set(destination, { until, times, reason: failed.reason, reply: failed.reply, host: failed.host })

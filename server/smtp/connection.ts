@@ -5,7 +5,7 @@ import { InvalidReplyError, type Reply, ReplyReader } from './reply.ts'
 
 export type SmtpFault = 'unreachable' | 'lost' | 'timed-out' | 'tls' | 'invalid-reply' | 'broken-off'
 
-/** A connection that cannot be used any more. The message is a sentence for people. */
+/** The connection cannot be used any more. The message is a sentence for people. */
 export class SmtpConnectionError extends Error {
   override name = 'LineError'
   readonly fault: SmtpFault
@@ -16,38 +16,38 @@ export class SmtpConnectionError extends Error {
   }
 }
 
-/** The error of a conversation that the service itself gave up. */
+/** Returns the error of a conversation that this service aborted. */
 export function brokenOff(): SmtpConnectionError {
   return new SmtpConnectionError('broken-off', 'The service stopped before the conversation ended.')
 }
 
 export type TlsName = {
-  /** Of the server, as its certificate must have it. */
+  /** The name of the server, for which its certificate must be valid. */
   name: string
-  /** Whether the certificate must be valid. Else it is only looked at. */
+  /** True: the certificate must be valid. False: any certificate is accepted. */
   mustBeValid: boolean
-  /** Authorities trusted beside the usual ones, PEM. */
+  /** Additional trusted certificate authorities, PEM. */
   ca: string | undefined
 }
 
 export type SmtpTarget = {
-  /** An IPv4 or IPv6 address: nothing is looked up. */
+  /** An IPv4 or IPv6 address. There is no DNS lookup. */
   address: string
   port: number
-  /** Speaks TLS from the first byte (RFC 8314 §3); null: in the clear at first. */
+  /** TLS from the first byte (RFC 8314 §3); null: the connection begins unencrypted. */
   implicitTls: TlsName | null
   timeoutMs: number
 }
 
-/** Replies nobody waits for, and characters in them: more than the longest pipeline of ours can have. */
+/** Maximum unread replies and their characters: more than our longest pipeline can cause. */
 const maxUnread = 1000
 const maxUnreadLength = 262_144
-/** Bytes handed to the system at a time; each piece has the time of a block. */
+/** Bytes per write to the socket. Each write has a timeout of its own. */
 const blockSize = 65_536
 
 /**
- * One connection to an SMTP server: what is said, and the replies in their order. Every failure ends it, and
- * is what everything after it throws.
+ * One connection to an SMTP server. It sends commands and returns the replies in order. Every failure ends the
+ * connection, and every later call throws the same error.
  */
 export class SmtpConnection {
   readonly #startTimer: StartTimer
@@ -66,7 +66,7 @@ export class SmtpConnection {
     this.#listen(socket)
   }
 
-  /** Connects. Throws LineError; `signal` breaks it off. */
+  /** Connects. Throws SmtpConnectionError. `signal` aborts it. */
   static async connect(target: SmtpTarget, startTimer: StartTimer, signal: AbortSignal): Promise<SmtpConnection> {
     const { address: host, port, implicitTls, timeoutMs } = target
     if (signal.aborted) throw brokenOff()
@@ -84,12 +84,12 @@ export class SmtpConnection {
     return connection
   }
 
-  /** Null while it can be used. */
+  /** The error that ended the connection; null while it can be used. */
   get error(): SmtpConnectionError | null {
     return this.#error
   }
 
-  /** Whether the other side has shown a valid certificate of the name that was expected. */
+  /** True when the server has a valid certificate for the expected name. */
   get isVerified(): boolean {
     return isSecure(this.#socket) && this.#socket.authorized
   }
@@ -98,14 +98,14 @@ export class SmtpConnection {
     return isSecure(this.#socket)
   }
 
-  /** Says something, such as a command or several; how that went is told by the reply. */
+  /** Sends one or more commands without waiting. Failures show in the reply. */
   send(text: string): void {
     if (this.#error === null) this.#socket.write(text)
   }
 
   /**
-   * Sends much; resolves when the system has taken all of it. Throws LineError when it could not be, also
-   * when the other side takes no byte for `blockTimeoutMs`.
+   * Sends many bytes, and resolves when the operating system has taken them all. Throws SmtpConnectionError, also
+   * when a block is not taken within `blockTimeoutMs`.
    */
   async transfer(bytes: Buffer, blockTimeoutMs: number): Promise<void> {
     for (let start = 0; start < bytes.length; start += blockSize) {
@@ -113,7 +113,7 @@ export class SmtpConnection {
     }
   }
 
-  /** The next reply. Throws LineError, also when it is not complete after `timeoutMs`. */
+  /** Returns the next reply. Throws SmtpConnectionError, also when the reply is not complete after `timeoutMs`. */
   async reply(timeoutMs: number): Promise<Reply> {
     const unread = this.takeUnread()
     if (unread !== null) return unread
@@ -124,7 +124,7 @@ export class SmtpConnection {
     return waiting.promise.finally(stopTimer)
   }
 
-  /** A reply that has come already; null without one. */
+  /** Returns a reply that has arrived already; null: there is none. */
   takeUnread(): Reply | null {
     const reply = this.#unread.shift()
     if (reply === undefined) return null
@@ -133,8 +133,8 @@ export class SmtpConnection {
   }
 
   /**
-   * Begins TLS. Whatever came in the clear and is not read yet is forgotten: somebody on the way may have put
-   * it there (RFC 3207 §6). Throws LineError.
+   * Starts TLS. Discards unread replies that came unencrypted, because an attacker on the network may have injected
+   * them (RFC 3207 §6). Throws SmtpConnectionError.
    */
   async startTls(name: TlsName, timeoutMs: number): Promise<void> {
     if (this.#error !== null) throw this.#error
@@ -148,12 +148,12 @@ export class SmtpConnection {
     await this.#established(this.#socket, 'secureConnect', timeoutMs)
   }
 
-  /** Calls back once when anything comes, or the connection ends, that nobody waits for. Null: no more. */
+  /** Sets a callback for the next unsolicited reply or the end of the connection; called once. Null: removes it. */
   onUnexpected(callback: (() => void) | null): void {
     this.#onUnexpected = callback
   }
 
-  /** Says QUIT, waits for the answer, at most for `timeoutMs`, and ends the connection. Never throws. */
+  /** Sends QUIT, waits up to `timeoutMs` for the reply, and ends the connection. Never throws. */
   async quit(timeoutMs: number): Promise<void> {
     this.#onUnexpected = null
     this.#forgetUnread()
@@ -250,7 +250,7 @@ function isSecure(socket: Socket): socket is TLSSocket {
   return 'encrypted' in socket
 }
 
-/** Names of servers are told in the clear only if they are names (RFC 6066 §3). */
+/** Returns the TLS options. The server name (SNI) must be a host name, not an IP address (RFC 6066 §3). */
 function tlsOptions({ name, mustBeValid, ca }: TlsName) {
   return {
     rejectUnauthorized: mustBeValid,

@@ -15,23 +15,23 @@ import {
 
 export type ConversationStage = 'mail' | 'rcpt' | 'data' | 'message'
 
-/** What a server said of one recipient, or how the line broke before it said it. */
+/** The reply of a server about one recipient, or how the connection broke before that reply. */
 export type RecipientReply =
   | { kind: 'taken'; reply: Reply }
   | { kind: 'refused'; stage: ConversationStage; reply: Reply }
-  /** Never asked for: this server cannot take it. */
+  /** No RCPT was sent: this server cannot take the message for the recipient. */
   | { kind: 'unsendable'; why: Unsendable }
-  /** `isWhole`: the message had been sent with its end, and may have been taken. */
+  /** `isWhole`: the whole message was sent, so the server may have accepted it. */
   | { kind: 'broken'; stage: ConversationStage; error: SmtpConnectionError; isWhole: boolean }
 
 export type ConversationResult = {
   /** In the order of the recipients. */
   answers: readonly RecipientReply[]
-  /** Whether the session is ready for another. */
+  /** True when the session is ready for another conversation. */
   isReusable: boolean
   /**
-   * Whether the session was over before it began: the server had closed it, or said so, before it answered
-   * anything. On a session that was kept it tells nothing of the message.
+   * True when the server closed the session, or said 421, instead of replying to MAIL. On a reused session that says
+   * nothing about the message.
    */
   isStale: boolean
 }
@@ -39,11 +39,11 @@ export type ConversationResult = {
 export type ConversationOptions = EnvelopeOptions & { startTimer: StartTimer }
 
 /**
- * One message in one session (RFC 5321 §3.3), with as few round trips as the server allows (RFC 2920): the
- * envelope with DATA, then the message. Recipients that are too many for one transaction go in the next.
- * After `conversationTimeoutMs` no other begins, and what is not sent whole is given up.
+ * Sends one message in one session (RFC 5321 §3.3), with as few round trips as the server allows (RFC 2920): the
+ * envelope with DATA, then the message. Recipients that exceed the limit of one transaction go into the next.
+ * After `conversationTimeoutMs` no further transaction begins, and an unfinished transfer is aborted.
  *
- * `signal` breaks it off at once; once the message is sent whole, its answer is waited for a little longer.
+ * `signal` aborts the conversation at once; after the whole message was sent, it waits a little longer for the reply.
  * Never throws.
  */
 export async function converse(
@@ -76,7 +76,7 @@ export async function converse(
         return {
           answers: letter.recipients.flatMap((_, index) => answers.get(index) ?? []),
           isReusable: result.isReusable,
-          // After the first transaction it did answer, and may have taken the message for some.
+          // After the first transaction the server has replied, and may have accepted the message for some recipients.
           isStale: isFirst && result.isStale,
         }
       }
@@ -90,20 +90,20 @@ function isLeftOver(answer: RecipientReply | undefined): boolean {
   return answer?.kind === 'refused' && answer.stage === 'rcpt' && isTooManyRecipients(answer.reply)
 }
 
-/** How far one transaction came. */
+/** One SMTP transaction and its progress. */
 class Transaction {
   readonly #session: Session
   readonly #options: ConversationOptions
   readonly #message: Buffer
   readonly #mail: string
-  /** For each recipient: RCPT, or why there is none. */
+  /** For each recipient: the RCPT command, or why there is none. */
   readonly #recipients: readonly (string | Unsendable)[]
   readonly #rcptReplies: Reply[] = []
   #mailReply: Reply | null = null
   #dataReply: Reply | null = null
   #finalReply: Reply | null = null
   #isWhole = false
-  /** The last 421: the server is closing. */
+  /** The last 421 reply: the server is closing the connection. */
   #farewell: Reply | null = null
 
   constructor(session: Session, letter: Letter, options: ConversationOptions) {
@@ -140,7 +140,7 @@ class Transaction {
     }
   }
 
-  /** Ends it, unless the message is sent whole: then its answer has a time of its own. */
+  /** Aborts the transaction, unless the whole message was sent: its reply has a timeout of its own. */
   giveUp(timeoutMs: number): void {
     if (this.#isWhole) return
     const minutes = Math.round(timeoutMs / 60_000)
@@ -164,7 +164,7 @@ class Transaction {
     const isTaken = isPositive(this.#mailReply) && this.#rcptReplies.some(isPositive)
     if (!isPipelined && !isTaken) return
     this.#dataReply = await ask('DATA')
-    // Whether it waits for the message now, nobody knows.
+    // After such a reply it is unclear whether the server expects the message.
     if (this.#dataReply.code < 400 && this.#dataReply.code !== 354) throw this.#fail('It answered DATA wrongly.')
     if (this.#dataReply.code !== 354) return
     if (isTaken) await this.#sendMessage()
@@ -177,7 +177,7 @@ class Transaction {
       await connection.transfer(dataOf(this.#message), blockTimeoutMs)
       this.#isWhole = true
     } catch (error) {
-      // It may have refused the message before it had all of it, and hung up.
+      // The server may have refused the message early and closed the connection.
       const early = connection.takeUnread()
       if (early !== null && !isPositive(early)) this.#finalReply = early
       throw error
@@ -185,13 +185,13 @@ class Transaction {
     this.#finalReply = await this.#reply(finalTimeoutMs)
   }
 
-  /** A server that takes data for nobody is sent none (RFC 2920 §3.1). */
+  /** Sends an empty message: the server answered DATA with 354 although it accepted no recipient (RFC 2920 §3.1). */
   async #sendNothing(): Promise<void> {
     this.#session.connection.send(noData)
     await this.#reply(commandTimeoutMs)
   }
 
-  /** Ends a transaction that was begun and did not end by itself, so that another can begin. */
+  /** Sends RSET if the transaction is still open, so that another can begin. */
   async #reset(): Promise<void> {
     if (this.#mailReply === null || !isPositive(this.#mailReply) || this.#finalReply !== null) return
     if (this.#farewell !== null) return
@@ -238,13 +238,13 @@ class Transaction {
   }
 
   #broken(stage: ConversationStage): RecipientReply {
-    // That the server is closing says more than that it did.
+    // The 421 of the server explains more than the closed connection.
     if (this.#farewell !== null) return { kind: 'refused', stage, reply: this.#farewell }
     return { kind: 'broken', stage, error: this.#session.connection.error ?? brokenOff(), isWhole: this.#isWhole }
   }
 }
 
-/** Whether a command was done. Source: RFC 5321 §4.2.1. */
+/** Returns whether a reply is a positive completion. Source: RFC 5321 §4.2.1. */
 function isPositive({ code }: Reply): boolean {
   return code >= 200 && code < 300
 }

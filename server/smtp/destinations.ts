@@ -4,17 +4,17 @@ import type { MtaSts } from './mta-sts.ts'
 import { allowsHost } from './mta-sts-policy.ts'
 import { findMailHosts, type MailHosts, type MailResolver } from './mx.ts'
 
-/** Who takes the mail of a domain, and whether only over verified TLS. */
+/** The mail hosts of a domain. `mustVerify`: they may only be used over verified TLS. */
 export type Destination = MailHosts & { mustVerify: boolean }
 
 export type Destinations = {
-  /** Asked of the DNS, or remembered from a moment ago. Never rejects. */
+  /** Returns the mail hosts of a domain, from the DNS or the cache. Never rejects. */
   of(domain: string): Promise<Destination>
-  /** What is remembered; null: nothing. */
+  /** Returns the cached mail hosts; null: there are none. */
   known(domain: string): Destination | null
 }
 
-/** Milliseconds an answer is believed: as long as many records say, and short enough to see a change. */
+/** Cache time of DNS answers: the TTL of many records, and short enough to see changes. Milliseconds. */
 const rememberedMs = 300_000
 const maxRemembered = 10_000
 
@@ -45,7 +45,7 @@ export function createDestinations(resolver: MailResolver, mtaSts: MtaSts, clock
       entries.set(domain, entry)
       void entry.asked.then((destination) => {
         entry.destination = destination
-        // What the DNS did not say is asked again the next time.
+        // Failed lookups are not cached.
         if (destination.kind === 'unknown' && entries.get(domain) === entry) entries.delete(domain)
       })
       return entry.asked

@@ -13,14 +13,14 @@ import type { Outcome } from './transport.ts'
 export type DirectOptions = {
   destinations: Destinations
   resolver: MailResolver
-  /** Whether mail servers may have addresses that are not public. */
+  /** True: mail servers may have addresses that are not public. */
   allowPrivate: boolean
-  /** Of mail servers: 25, but for tests. */
+  /** The port of mail servers: 25, except in tests. */
   port: number
   means: DeliverMeans
 }
 
-/** Each message to the mail servers of its recipients' domain, the first that is up to it. */
+/** Creates the route that sends each message to the first working mail server of its recipients' domain. */
 export function createDirect({ destinations, resolver, allowPrivate, port, means }: DirectOptions): Route {
   function targetOf({ name }: MailHost, { mustVerify }: Destination): PoolTarget {
     return {
@@ -29,7 +29,8 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       tls: mustVerify ? 'verified' : 'opportunistic',
       credentials: null,
       addresses: () => addressesOfHost(resolver, name, allowPrivate),
-      // What is for good is for each message to hear; what a policy asks for of TLS, others may not ask for.
+      // No back-off after a permanent failure: every message is to get it as its own result. None after a failure of
+      // STARTTLS either: other domains on the same host may not require TLS.
       restAfter(error, times) {
         if (error.stage === 'starttls' || isForGood(error)) return 0
         return pauseAfter(hostPauses, times)
@@ -73,19 +74,19 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
   }
 }
 
-/** For a destination that was not waited for. */
+/** Returns the destination to use when the lookup was aborted. */
 function unknownOf(error: unknown): Destination {
   if (!(error instanceof SmtpConnectionError)) throw error
   return { kind: 'unknown', reason: error.message, unusable: false, mustVerify: false }
 }
 
-/** Whether the host failed rather than refused: it has nothing of the message, and another may take it. */
+/** Returns whether the host failed rather than refused: it does not have the message, and another host may take it. */
 function isHostFailing(outcome: Outcome): boolean {
   if (outcome.kind !== 'deferred' || outcome.unknown) return false
   return outcome.reply === null || /^421\b/.test(outcome.reply)
 }
 
-/** As long as one host may do later, the message waits for it. */
+/** Returns the outcome when no host could be used. The message waits as long as one host may work later. */
 function outcomeOfHosts(errors: readonly SessionError[]): Outcome {
   const error = errors.find((each) => !isForGood(each)) ?? errors[0]
   return error === undefined ? deferred('The domain has no mail server to try.') : outcomeOfSession(error, false)

@@ -4,13 +4,13 @@ const lineEnd = Buffer.from('\r\n')
 const lineFeedAndDot = Buffer.from('\n.')
 const end = Buffer.from('.\r\n')
 
-/** The end of a message that has nothing in it. */
+/** The data of an empty message. */
 export const noData = '.\r\n'
 
 /**
- * A message as it is sent after DATA, with its end: a dot before each that begins a line (RFC 5321 §4.5.2).
- * A bare line feed counts as the end of a line here, so that no server, whatever it takes for one, can see
- * the end of the message before it comes.
+ * Returns the bytes to send after DATA: the message with dot-stuffing (RFC 5321 §4.5.2) and its end marker. A bare
+ * line feed counts as a line end here, so that a server which accepts it as one cannot see an early end of the message
+ * (SMTP smuggling).
  */
 export function dataOf(message: Buffer): Buffer {
   const pieces: Buffer[] = message[0] === dot[0] ? [dot] : []

@@ -2,21 +2,21 @@ import { isAscii } from 'node:buffer'
 import { domainToASCII } from 'node:url'
 import type { Conversation } from './transport.ts'
 
-/** A message with where it goes; what a server is to be asked for it. */
+/** A message with its envelope addresses. */
 export type Letter = Pick<Conversation, 'mailFrom' | 'recipients' | 'message'>
 
-/** Why a server cannot be given a message for a recipient, as if it had said so. */
+/** Why a server cannot take a message for a recipient, in the form of a reply. */
 export type Unsendable = { code: number; enhanced: string; message: string }
 
 export type Envelope = {
-  /** Whole, without the end of the line. */
+  /** The whole MAIL command, without the line end. */
   mail: string
-  /** In the order of the recipients: a whole RCPT, or why there is none. */
+  /** In the order of the recipients: the whole RCPT command, or why there is none. */
   recipients: readonly (string | Unsendable)[]
 }
 
 export type EnvelopeOptions = {
-  /** Also asks to be told of success, where the server can (RFC 3461 §4.1). */
+  /** True: also requests success notifications from servers with DSN (RFC 3461 §4.1). */
   successNotifications: boolean
 }
 
@@ -28,12 +28,12 @@ const notInternational: Unsendable = {
 }
 const notEightBit: Unsendable = { code: 554, enhanced: '5.6.3', message: 'The mail server takes no 8-bit messages.' }
 
-/** RFC 5321 §4.1.2: a dot-string or a quoted string, then a domain; nothing that ends the path or the line. */
+/** A dot-string or quoted string, then a domain. Nothing that ends the path or the line. Source: RFC 5321 §4.1.2. */
 const mailboxForm = /^(?:[^\s"<>@\p{Cc}]+|"(?:[^"\\\p{Cc}]|\\[\x20-\x7e])*")@[^\s"<>@\p{Cc}]+$/u
 
 /**
- * What is said to a server with these extensions: BODY=8BITMIME (RFC 6152), SIZE (RFC 1870), SMTPUTF8
- * (RFC 6531) and the parameters of notifications (RFC 3461), each where it is offered and needed.
+ * Returns the MAIL and RCPT commands for a server with these extensions. Uses BODY=8BITMIME (RFC 6152), SIZE
+ * (RFC 1870), SMTPUTF8 (RFC 6531) and the DSN parameters (RFC 3461) where the server offers them and they are needed.
  */
 export function envelopeOf(
   { mailFrom: sender, recipients, message }: Letter,
@@ -54,7 +54,7 @@ export function envelopeOf(
       ...(extensions.has('SIZE') ? [`SIZE=${message.length}`] : []),
       ...(needs.eightBit && extensions.has('8BITMIME') ? ['BODY=8BITMIME'] : []),
       ...(usesUtf8 ? ['SMTPUTF8'] : []),
-      // Of a message that comes back, the header tells which it was.
+      // The header is enough to identify a returned message.
       ...(notifications ? ['RET=HDRS'] : []),
     ].join(' '),
     recipients: addresses.map((address) => {
@@ -78,7 +78,7 @@ function headerOf(message: Buffer): Buffer {
   return end < 0 ? message : message.subarray(0, end)
 }
 
-/** What keeps this server from taking the message for anybody. */
+/** Returns why this server cannot take the message for any recipient; null: it can. */
 function obstacleOf(message: Buffer, needs: Needs, extensions: ReadonlyMap<string, string>): Unsendable | null {
   const limit = Number(extensions.get('SIZE') ?? 0)
   if (limit > 0 && message.length > limit) {
@@ -96,19 +96,19 @@ function obstacleOf(message: Buffer, needs: Needs, extensions: ReadonlyMap<strin
 function notify(address: string, { successNotifications }: EnvelopeOptions): string[] {
   return [
     ...(successNotifications ? ['NOTIFY=SUCCESS,FAILURE,DELAY'] : []),
-    // Tells, wherever the message goes on to, for whom it was.
+    // Reports from later servers then name the original recipient.
     ...(isAsciiText(address) ? [`ORCPT=rfc822;${xtext(address)}`] : []),
   ]
 }
 
-/** RFC 3461 §4. */
+/** Encodes text as xtext. Source: RFC 3461 §4. */
 function xtext(text: string): string {
   return text.replace(/[^\x21-\x2a\x2c-\x3c\x3e-\x7e]/g, (character) => {
     return `+${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
   })
 }
 
-/** The domain in the form that every server knows (RFC 5890 §2.3.2.1); the local part as it is. */
+/** Returns the address with its domain in A-labels (RFC 5890 §2.3.2.1). The local part stays as it is. */
 function asciiDomain(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)

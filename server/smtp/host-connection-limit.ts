@@ -1,14 +1,14 @@
-/** How many connections a host is given at a time, of as many as it may have at most. */
+/** The reduced connection limit of a host. */
 export type Pace = {
   connections: number
-  /** When it last asked for fewer. */
+  /** The time when the host last asked for fewer connections. */
   cutAt: Date
 }
 
-/** After each of these one connection more is tried. Milliseconds. */
+/** The limit grows by one connection per step. Milliseconds. */
 const recoveryStepMs = 60_000
 
-/** How many connections a host is given at `now`. Null: it never asked for fewer. */
+/** Returns the connection limit of a host at `now`. A `pace` of null: the host never asked for fewer. */
 export function allowedConnections(pace: Pace | null, max: number, now: Date): number {
   if (pace === null) return max
   const steps = Math.max(0, Math.floor((now.getTime() - pace.cutAt.getTime()) / recoveryStepMs))
@@ -16,8 +16,8 @@ export function allowedConnections(pace: Pace | null, max: number, now: Date): n
 }
 
 /**
- * The pace after a host has asked for less in a conversation that began at `begunAt`: half as many, at least
- * one. What was begun before the last cut tells nothing of the pace since.
+ * Returns the pace after a host has asked for less in a conversation that began at `begunAt`: half the connections,
+ * at least one. A conversation that began before the last cut says nothing about the pace since then, and is ignored.
  */
 export function slowedPace(pace: Pace | null, { max, begunAt, now }: { max: number; begunAt: Date; now: Date }): Pace {
   if (pace !== null && begunAt.getTime() <= pace.cutAt.getTime()) return pace

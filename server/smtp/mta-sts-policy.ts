@@ -1,4 +1,4 @@
-/** What a domain asks of those who send to it. Source: RFC 8461 §3.2. */
+/** The MTA-STS policy of a domain. Source: RFC 8461 §3.2. */
 export type StsPolicy = {
   mode: 'enforce' | 'testing' | 'none'
   maxAgeSeconds: number
@@ -6,21 +6,21 @@ export type StsPolicy = {
   mx: readonly string[]
 }
 
-/** As the RFC says: about a year. */
+/** The maximum of the RFC: about a year. */
 const maxMaxAgeSeconds = 31_557_600
 
-/** The id of the policy a domain announces at `_mta-sts`; null: none, or not one that can be read. */
+/** Returns the id of the policy that a domain announces at `_mta-sts`; null: there is none, or it is invalid. */
 export function policyIdOf(records: readonly (readonly string[])[]): string | null {
   const announced = records.map((parts) => parts.join('')).filter((text) => /^v=STSv1(?:\s*;|$)/.test(text))
-  // More than one is none (§3.1).
+  // More than one record counts as none (§3.1).
   const [text, ...others] = announced
   if (text === undefined || others.length > 0) return null
   return /;\s*id\s*=\s*([A-Za-z0-9]{1,32})\s*(?:;|$)/.exec(text)?.[1] ?? null
 }
 
 /**
- * A policy from its file; null when it is not valid. What it does not know it passes over. Anybody may have
- * written the file: it is read in one pass.
+ * Parses a policy file. Null: it is invalid. Unknown fields are ignored. The file is untrusted input, so it is read
+ * in one pass.
  */
 export function parsePolicy(text: string): StsPolicy | null {
   const fields = text.split(/\r\n|\r|\n/).flatMap((line) => {
@@ -40,7 +40,7 @@ function isMode(mode: string | undefined): mode is StsPolicy['mode'] {
   return mode === 'enforce' || mode === 'testing' || mode === 'none'
 }
 
-/** Whether a policy allows a host: by its name, or by a `*` in the place of its first label (§4.1). */
+/** Returns whether a policy allows a host: by its name, or by a `*` in place of its first label (§4.1). */
 export function allowsHost({ mx }: StsPolicy, host: string): boolean {
   const parent = host.slice(host.indexOf('.'))
   return mx.some((pattern) => pattern === host || (pattern.startsWith('*.') && pattern.slice(1) === parent))

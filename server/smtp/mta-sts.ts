@@ -8,36 +8,36 @@ import { addressesOfHost, type MailResolver } from './mx.ts'
 export type MtaStsOptions = {
   resolver: MailResolver
   clock: Clock
-  /** Whether policies are fetched from addresses that are not public too. */
+  /** True: policies may be fetched from addresses that are not public. */
   allowPrivate: boolean
-  /** Authorities trusted beside the usual ones, PEM. */
+  /** Additional trusted certificate authorities, PEM. */
   ca: string | undefined
-  /** Of the servers of policies. Default: 443. */
+  /** The port of policy servers. Default: 443. */
   port?: number
 }
 
 export type MtaSts = {
-  /** The policy of a domain that counts now; null: none. Never rejects. */
+  /** Returns the current policy of a domain; null: none. Never rejects. */
   policyOf(domain: string): Promise<StsPolicy | null>
 }
 
-/** Bytes. As the RFC suggests, §3.3. */
+/** Maximum bytes of a policy. Source: RFC 8461 §3.3. */
 const maxPolicyBytes = 65_536
-/** Milliseconds. Less than the RFC's minute: the message waits for it. */
+/** Timeout of a fetch. Shorter than the RFC's minute, because the message waits for it. Milliseconds. */
 const fetchTimeoutMs = 20_000
-/** Milliseconds for one address of several to be connected to, so that there is time for the next. */
+/** Timeout for connecting to one of several addresses, so that there is time for the next. Milliseconds. */
 const addressAttemptMs = 4_000
-/** Milliseconds after which a policy is fetched again, or sooner when half of its time has passed (§10.2). */
+/** A policy is fetched again after this, or sooner when half of its lifetime has passed (§10.2). Milliseconds. */
 const refreshAfterMs = 86_400_000
-/** Policies that are remembered. */
+/** Maximum cached policies. */
 const maxPolicies = 10_000
 
-/** `id`: as it was announced last. `refreshAt`: when it is fetched again, whatever is announced. */
+/** A cached policy. `id`: the last announced one. `refreshAt`: when it is fetched again even with the same id. */
 type Known = { id: string; policy: StsPolicy; until: number; refreshAt: number }
 
 /**
- * MTA-STS (RFC 8461): fetches the policies of domains, when they announce another and once a day, and remembers
- * them as long as they say, also while they cannot be had.
+ * Creates an MTA-STS client (RFC 8461). It fetches the policy of a domain when the announced id changes and once a
+ * day, and caches it for the lifetime that it states, also while the policy server cannot be reached.
  */
 export function createMtaSts(options: MtaStsOptions): MtaSts {
   const { resolver, clock } = options
@@ -64,8 +64,8 @@ export function createMtaSts(options: MtaStsOptions): MtaSts {
 }
 
 /**
- * From the first of the addresses that can be connected to. Follows no redirect, and looks at the certificate
- * (§3.3). Null: there is no valid policy. Rejects when it cannot be had.
+ * Fetches a policy from the first address that accepts a connection. Follows no redirect and verifies the certificate
+ * (§3.3). Null: the response is not a valid policy. Rejects when the fetch fails.
  */
 async function fetchPolicy(domain: string, options: MtaStsOptions): Promise<StsPolicy | null> {
   const { resolver, allowPrivate, ca, port = 443 } = options
@@ -104,7 +104,7 @@ async function fetchPolicy(domain: string, options: MtaStsOptions): Promise<StsP
   return promise
 }
 
-/** To connect to these addresses in turn. The types of `request` leave out what it hands on to the socket. */
+/** Returns options to try these addresses one by one. The types of `request` lack these options of the socket. */
 function oneByOne(
   addresses: readonly string[],
 ): Pick<TcpSocketConnectOpts, 'lookup' | 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'> {

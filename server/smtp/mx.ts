@@ -4,23 +4,23 @@ import { isNotFound, type ResolvedAddress, type Resolver, resolveWith } from '..
 import { isMetadataAddress, isPublicAddress } from '../network/public-address.ts'
 import { SessionError } from './session.ts'
 
-/** What is needed of a resolver of `node:dns/promises`. */
+/** The required methods of a resolver of `node:dns/promises`. */
 export type MailResolver = Resolver & {
   resolveMx(hostname: string): Promise<{ exchange: string; priority: number }[]>
   resolveTxt(hostname: string): Promise<string[][]>
 }
 
-/** A host that takes mail for a domain; the lower the preference, the earlier it is tried. */
+/** A mail host of a domain. Lower preferences are tried first. */
 export type MailHost = { name: string; preference: number }
 
 export type MailHosts =
   | { kind: 'hosts'; hosts: readonly MailHost[] }
-  /** There are none, and waiting does not help. */
+  /** The domain has no mail hosts, and waiting does not help. */
   | { kind: 'none'; bounceType: 'hard' | 'soft'; reason: string }
-  /** The DNS did not say. `unusable`: it could not be asked, since the resolver of this service refuses connections. */
+  /** The lookup failed. `unusable`: the resolver of this service refused the connection, so nothing was asked. */
   | { kind: 'unknown'; reason: string; unusable: boolean }
 
-/** Hosts of a domain that are tried at most, and addresses of each in either family. */
+/** Maximum hosts to try for a domain, and maximum addresses of each host per address family. */
 const maxHosts = 4
 const maxAddresses = 2
 
@@ -33,7 +33,7 @@ const noUsable: MailHosts = {
   reason: 'The MX records of the domain name no host (5.4.4).',
 }
 
-/** Who takes mail for `domain`. Source: RFC 5321 §5.1, RFC 7505. Never rejects. */
+/** Looks up the mail hosts of `domain`. Never rejects. Source: RFC 5321 §5.1, RFC 7505. */
 export async function findMailHosts(resolver: MailResolver, domain: string): Promise<MailHosts> {
   try {
     return hostsOf(await resolver.resolveMx(domain))
@@ -42,7 +42,7 @@ export async function findMailHosts(resolver: MailResolver, domain: string): Pro
     if (!hasCode(error, 'ENODATA')) return noAnswer('the domain', error)
   }
   try {
-    // Without MX records the domain is its own host.
+    // Without MX records the domain itself is the mail host.
     await resolveWith(resolver)(domain)
     return { kind: 'hosts', hosts: [{ name: domain, preference: 0 }] }
   } catch (error) {
@@ -54,15 +54,15 @@ function noAnswer(name: string, error: unknown): MailHosts {
   return { kind: 'unknown', reason: dnsFailure(name, error), unusable: isResolverAway(error) }
 }
 
-/** The codes of an answer that is an error. Source: RFC 1035 §4.1.1. */
+/** Response codes that are errors. Source: RFC 1035 §4.1.1. */
 const answeredErrors: readonly string[] = ['SERVFAIL', 'REFUSED', 'FORMERR', 'NOTIMP']
 
-/** Only the resolver is connected to: it asks the name servers of domains. */
+/** Returns whether the resolver refused the connection: this service connects to no other name server. */
 function isResolverAway(error: unknown): boolean {
   return hasCode(error, 'ECONNREFUSED')
 }
 
-/** Why name servers told nothing, in a sentence. An error that they answered with is not the same as silence. */
+/** Returns why a lookup failed, as a sentence for people. It tells an error response from a missing response. */
 function dnsFailure(name: string, error: unknown): string {
   if (isResolverAway(error)) return 'The DNS resolver of this service refused the connection.'
   const code = answeredErrors.find((each) => hasCode(error, `E${each}`))
@@ -81,8 +81,8 @@ function hostsOf(records: readonly { exchange: string; priority: number }[]): Ma
 }
 
 /**
- * The hosts in the order to try them: by preference, those of one preference in any order, so that each gets
- * its share. The last of many are left out.
+ * Returns the hosts in the order to try them: by preference, and in random order within one preference to spread the
+ * load. At most the first four are returned.
  *
  * @param random As Math.random.
  */
@@ -95,10 +95,9 @@ export function inTurn(hosts: readonly MailHost[], random: () => number = Math.r
 }
 
 /**
- * The addresses of a host, IPv6 before IPv4. Throws SessionError when there are none, or none that may be
- * connected to.
+ * Returns the addresses of a host, IPv6 before IPv4. Throws SessionError when there are none, or none is allowed.
  *
- * @param allowPrivate Whether addresses that are not public are taken too; never link-local ones.
+ * @param allowPrivate True: addresses that are not public are allowed too, except those of metadata services.
  */
 export async function addressesOfHost(
   resolver: MailResolver,

@@ -8,23 +8,23 @@ import type { Outcome } from './transport.ts'
 type Deferred = Extract<Outcome, { kind: 'deferred' }>
 type Bounced = Extract<Outcome, { kind: 'bounced' }>
 
-/** A deferral that no server asked for. */
+/** Returns a deferral without a reply of a server. */
 export function deferred(reason: string, host: string | null = null): Deferred {
   return { kind: 'deferred', reason, reply: null, host, unknown: false, congested: false, unusable: false }
 }
 
-/** A bounce that no server asked for. */
+/** Returns a bounce without a reply of a server. */
 export function bounced(bounceType: 'hard' | 'soft', reason: string, host: string | null = null): Bounced {
   return { kind: 'bounced', bounceType, reason, reply: null, host }
 }
 
 /**
- * What the answers of a conversation mean for its recipients.
+ * Returns the outcomes of the recipients of a conversation.
  *
- * @param isFinal Whether the server is the recipients' own.
+ * @param isFinal True: the server is the recipients' own, not a relay.
  */
 export function outcomesOf(answers: readonly RecipientReply[], host: string, isFinal: boolean): Outcome[] {
-  // What is said of the message is said of all who share it: whose address is at fault cannot be told then.
+  // A reply to the message applies to all its recipients. With several, it does not show which address is at fault.
   const sharing = answers.filter((answer) => isOfMessage(answer)).length
   return answers.map((answer) => outcomeOf(answer, { host, isFinal, isShared: sharing > 1 }))
 }
@@ -58,21 +58,21 @@ function reasonOfBreak({ error, isWhole }: { error: SmtpConnectionError; isWhole
   return isWhole ? `${error.message} It may have taken the message before.` : error.message
 }
 
-/** Whether a host that could not be talked to would say the same later. Of a reply that may be forged nobody knows. */
+/** Returns whether a failed session is a permanent failure. A reply that may be forged is not. */
 export function isForGood({ reply, isPermanent, isForgeable }: SessionError): boolean {
   if (isPermanent) return true
   return reply !== null && !isForgeable && judgeReply(reply, 'session').verdict.kind === 'bounced'
 }
 
 /**
- * What it means that no session could be opened: the way out cannot be used, or refuses the service itself, which is
- * never the address's fault.
+ * Returns the outcome when no session could be opened: the destination cannot be used, or refuses this service. That
+ * is never the fault of the address.
  *
- * @param isRelay The server is the operator's: refusals are theirs to mend, and the message can wait.
+ * @param isRelay True: the server belongs to the operator, who has to repair refusals while the message waits.
  */
 export function outcomeOfSession(error: SessionError, isRelay: boolean): Outcome {
   const { stage, host, message: reason } = error
-  // The reply to a login is between the operator and the relay.
+  // The reply to a login is not shown to clients: it concerns the operator only.
   const reply = error.reply === null || stage === 'auth' ? null : textOfReply(error.reply)
   if (!isRelay && isForGood(error)) return { ...bounced('soft', reason, host), reply }
   const verdict = error.reply === null ? null : judgeReply(error.reply, 'session').verdict

@@ -7,24 +7,24 @@ import { openSession, type Session, SessionError, type SessionMeans, type Sessio
 import { countOne, perSecond, type Throughput } from './throughput.ts'
 import { quitTimeoutMs } from './time-limits.ts'
 
-/** Milliseconds that a connection is kept without use. */
+/** How long an idle connection is kept open. Milliseconds. */
 const idleTimeoutMs = 10_000
-/** Hosts whose pace is remembered while nothing is under way to them. */
+/** Maximum hosts whose pace is remembered without open connections. */
 const maxRemembered = 10_000
 
-/** A host to talk to. */
+/** A host to connect to. */
 export type PoolTarget = Omit<SessionTarget, 'address'> & {
-  /** Its addresses in the order to try them; asked for when a connection is to be opened. Rejects with SessionError. */
+  /** Returns the addresses in the order to try them. Called to open a connection. Rejects with SessionError. */
   addresses(): Promise<readonly string[]>
   /**
-   * Milliseconds it is left alone for after it could not be talked to, the so-manieth time on end; whoever wants
-   * it then is told so at once. 0: not.
+   * Returns the milliseconds to avoid the host after `times` consecutive failures; 0: do not avoid it. Meanwhile
+   * `hold` rejects at once.
    */
   restAfter(error: SessionError, times: number): number
 }
 
 export type PoolLimits = {
-  /** In all. */
+  /** Maximum connections in total. */
   connections: number
   connectionsPerHost: number
   messagesPerConnection: number
@@ -32,12 +32,12 @@ export type PoolLimits = {
 
 export type PoolOptions = { limits: PoolLimits; means: SessionMeans; clock: Clock; startTimer: StartTimer }
 
-/** A session that is held for one conversation. */
+/** A session borrowed from the pool for one conversation. */
 export type BorrowedSession = {
   session: Session
-  /** Whether it has served before, so that the server may have ended it meanwhile. */
+  /** True when the session was used before, so that the server may have closed it meanwhile. */
   isReused: boolean
-  /** Gives it back. `congested`: the host asked for fewer or slower messages. */
+  /** Returns the session to the pool. `congested`: the host asked for fewer or slower messages. */
   release(result: { isReusable: boolean; congested: boolean }): void
 }
 
@@ -52,21 +52,21 @@ type QueuedSession = {
 
 type Host = {
   open: number
-  /** Of the open ones, those with a session: in use or kept. */
+  /** Number of open connections with a session, in use or idle. */
   working: number
   waiting: number
   idle: Kept[]
   pace: Pace | null
   throughput: Throughput
-  /** Whether the last attempt to reach it failed. */
+  /** True when the last attempt to reach the host failed. */
   isAway: boolean
-  /** Why nobody is let through to it for now; null: they are. */
+  /** The back-off of the host, with the error that caused it; null: none. */
   rest: { error: SessionError; until: Date; times: number } | null
 }
 
 /**
- * The connections to all hosts: some for each host, fewer while it asks for less, so many messages on each,
- * closed when they are not needed. Who finds none free waits, first come, first served.
+ * A pool of SMTP connections to all hosts. It limits connections in total and per host (fewer while a host asks for
+ * less) and messages per connection, and closes idle connections. Callers wait for a free connection in FIFO order.
  */
 export class Pool {
   readonly #options: PoolOptions
@@ -83,9 +83,9 @@ export class Pool {
   }
 
   /**
-   * How many conversations with a host may be begun now, beside those that run or wait: twice as many as run
-   * at once, and for a host that is quick, and asks for nothing less, as many as it has lately done in a second.
-   * For one that rests, as for any other: none of them takes time.
+   * Returns how many more conversations with a host may begin, besides those that run or wait. The limit is twice the
+   * allowed connections. A fast host that is not slowed down may get as many as it completed in a second lately. A
+   * host in back-off counts like any other, because its conversations fail at once.
    */
   roomFor(name: string): number {
     const host = this.#hosts.get(name)
@@ -95,16 +95,15 @@ export class Pool {
     return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
   }
 
-  /** Whether a host is left alone for now, since it could not be talked to. */
+  /** Returns whether a host is in back-off after a failure. */
   isResting(name: string): boolean {
     return this.#restOf(name) !== null
   }
 
   /**
-   * A session with the first address of the target that gives one, when there is room. `fresh`: none that was
-   * used before. A host that takes no further connection while others work is waited for until one of those is
-   * free. Throws SessionError with the reason of the last address, at once while the host rests because of it;
-   * `signal` ends the wait.
+   * Returns a session with the first address of the target that accepts one, once there is room. `fresh`: only a new
+   * session. If the host refuses another connection while others work, waits until one of those is free. Throws
+   * SessionError with the error of the last address, and at once while the host is in back-off. `signal` ends the wait.
    */
   async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<BorrowedSession> {
     for (;;) {
@@ -113,7 +112,7 @@ export class Pool {
     }
   }
 
-  /** Null: the host takes no further connection, and there are others. */
+  /** Waits for a session once. Null: the host refuses another connection but has others, so the caller waits again. */
   async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<BorrowedSession | null> {
     const kept = await this.#turn(target, signal, fresh)
     if (kept !== null) return this.#held(kept)
@@ -139,8 +138,8 @@ export class Pool {
   }
 
   /**
-   * Whether a host may only have taken no further connection. It gets no more than work with it now; where others are
-   * still being opened, those tell.
+   * Returns whether an error may only mean that the host refuses another connection. If so, lowers its limit to the
+   * number of working connections. If none works, marks the host as away: those still being opened show whether it is.
    */
   #isFull(name: string, error: unknown): boolean {
     const host = this.#hostOf(name)
@@ -150,7 +149,7 @@ export class Pool {
     return true
   }
 
-  /** Takes leave of all servers; who waits is told that the service stops. */
+  /** Closes all idle sessions with QUIT. Waiting callers get an error that says that the service stopped. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
@@ -160,7 +159,7 @@ export class Pool {
     await Promise.all(this.#farewells)
   }
 
-  /** Waits for a place: one with a session that is kept, or an empty one. */
+  /** Waits for a slot, and returns its idle session or, for a new connection, null. */
   #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
     const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
     const host = this.#hostOf(target.name)
@@ -193,13 +192,13 @@ export class Pool {
     return promise
   }
 
-  /** Gives places to those who wait, in their order, as far as there are any. */
+  /** Gives free slots to the waiting callers, in their order. */
   #serve(): void {
     this.#mustServe = true
     if (this.#isServing) return
     this.#isServing = true
     while (this.#mustServe) {
-      // Making a place may free another.
+      // Closing a session to make room may free another slot.
       this.#mustServe = false
       for (const waiting of this.#queue) {
         const place = this.#placeFor(waiting)
@@ -221,7 +220,7 @@ export class Pool {
     const other = host.idle[0]
     if (host.open >= this.#allowed(target.name) && other !== undefined) this.#dismiss(other)
     else if (this.#open >= this.#options.limits.connections) this.#dismissOne()
-    // The place is free when the server has been taken leave of.
+    // A slot of a dismissed session is free only after the answer to QUIT.
     if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
     host.open += 1
     this.#open += 1
@@ -274,7 +273,7 @@ export class Pool {
   #keep(kept: Kept): void {
     const { startTimer } = this.#options
     kept.stopTimer = startTimer(() => this.#dismiss(kept), idleTimeoutMs)
-    // Whatever a server says unasked, it means to end the session.
+    // An unsolicited reply means that the server ends the session.
     kept.session.connection.onUnexpected(() => this.#dismiss(kept))
     this.#hostOf(kept.target.name).idle.push(kept)
   }
@@ -285,7 +284,7 @@ export class Pool {
     host.idle.splice(host.idle.indexOf(kept), 1)
   }
 
-  /** Ends a session that is kept. */
+  /** Ends an idle session. */
   #dismiss(kept: Kept): void {
     this.#takeIdle(this.#hostOf(kept.target.name), kept)
     this.#leave(kept, true)
@@ -300,7 +299,7 @@ export class Pool {
     }
   }
 
-  /** Ends a session; its place is free when the connection has ended. */
+  /** Ends a session. Its slot is free when the connection has closed. */
   #leave({ session, target }: Kept, politely: boolean): void {
     this.#hostOf(target.name).working -= 1
     if (!politely) session.connection.fail(brokenOff())
@@ -323,7 +322,7 @@ export class Pool {
     this.#serve()
   }
 
-  /** Leaves a host alone that there is no other connection with, also for those who wait for it. */
+  /** Puts a host without another connection into back-off, and rejects the callers that wait for it. */
   #letRest(target: PoolTarget, error: SessionError): void {
     const host = this.#hostOf(target.name)
     const times = (host.rest?.times ?? 0) + 1
@@ -340,7 +339,7 @@ export class Pool {
     return rest !== null && this.#options.clock.now() < rest.until ? rest : null
   }
 
-  /** Forgets a host that nothing is under way to, unless it is given less than others. */
+  /** Forgets a host without connections and waiting callers, unless it is slowed down or in back-off. */
   #forget(name: string): void {
     const host = this.#hosts.get(name)
     if (host === undefined || host.open > 0 || host.waiting > 0) return
@@ -348,11 +347,11 @@ export class Pool {
     if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
   }
 
-  /** How many connections a host may have now. */
+  /** Returns how many connections a host may have now. */
   #allowed(name: string): number {
     const { limits, clock } = this.#options
     const host = this.#hosts.get(name)
-    // One tells whether it is back.
+    // One connection probes whether the host is back.
     if (host?.isAway) return 1
     return allowedConnections(host?.pace ?? null, limits.connectionsPerHost, clock.now())
   }
@@ -385,13 +384,13 @@ export class Pool {
   }
 }
 
-/** Whether an error can be of one connection alone: of its line, or a refusal for now before anything was said. */
+/** Returns whether an error may concern one connection only: a network error, or a temporary refusal up to EHLO. */
 function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
   if (isPermanent || (stage !== 'connect' && stage !== 'greeting' && stage !== 'ehlo')) return false
   return reply === null || reply.code < 500
 }
 
-/** Whether a session that is kept may serve a target: to the same port, as secure as it is to be. */
+/** Returns whether an idle session may serve a target: it has the same port, and is as secure as required. */
 function suits({ session, target }: Kept, wanted: PoolTarget): boolean {
   return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.connection.isVerified)
 }

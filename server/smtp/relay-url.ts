@@ -7,9 +7,9 @@ export type RelayConfig = { host: string; port: number; tls: TlsMode; credential
 const portOf: Record<TlsMode, number> = { opportunistic: 25, verified: 587, implicit: 465 }
 
 /**
- * A relay as `SMTP_URL` tells it: `smtp://user:password@host:port`, with STARTTLS and a valid certificate
- * demanded where there is a password or `?tls=required`; `smtps://` with TLS from the first byte. Ports, where
- * none is given: 25, with a demand for STARTTLS 587, with `smtps:` 465. Null for anything else.
+ * Parses the setting `SMTP_URL`. Null: it is invalid. `smtp://user:password@host:port` requires STARTTLS with a valid
+ * certificate if it has a password or `?tls=required`; `smtps://` uses TLS from the first byte. Default ports: 25, with
+ * required STARTTLS 587, with `smtps:` 465.
  */
 export function parseRelayUrl(text: string): RelayConfig | null {
   if (!URL.canParse(text)) return null

@@ -9,11 +9,11 @@ import { type DeliverMeans, deliver } from './send-to-host.ts'
 import { SessionError } from './session.ts'
 
 export type RelayOptions = {
-  /** Asked for each message, since the port of a relay in this process is known late. */
+  /** Returns the relay. Called for each message, because the port of a relay in this process is known late. */
   relay: () => RelayConfig
-  /** Whether what the relay takes has arrived. */
+  /** True: a message that the relay accepts has been delivered. */
   isFinal: boolean
-  /** Told of each message: why the relay cannot be used, or null where it can. */
+  /** Called for each message with the error if the relay cannot be used, or with null if it can. */
   onUse?: ((error: SessionError | null) => void) | undefined
   resolve: Resolve
   means: DeliverMeans
@@ -21,7 +21,7 @@ export type RelayOptions = {
 
 const only = 'relay'
 
-/** All messages to one server. */
+/** Creates the route that sends all messages to one server. */
 export function createRelay({ relay, isFinal, onUse, resolve, means }: RelayOptions): Route {
   return {
     destinationOf: () => only,
@@ -34,7 +34,7 @@ export function createRelay({ relay, isFinal, onUse, resolve, means }: RelayOpti
         return outcomes
       } catch (error) {
         if (!(error instanceof SessionError)) throw error
-        // What was broken off by us tells nothing of the relay.
+        // An abort by this service says nothing about the relay.
         if (!signal.aborted) onUse?.(error)
         return letter.recipients.map(() => outcomeOfSession(error, true))
       }
@@ -49,7 +49,8 @@ function targetOf(relay: RelayConfig, resolve: Resolve): PoolTarget {
     port,
     tls,
     credentials,
-    // Refuses at once those that wait for a connection. Shorter than the transport waits: then one asks again.
+    // During this back-off, waiting conversations fail at once. It is shorter than the pause of the transport, so that
+    // the next probe of the transport is let through.
     restAfter: () => relayPauses.firstMs / 2,
     async addresses() {
       if (isIP(host) !== 0) return [host]

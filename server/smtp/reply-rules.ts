@@ -9,8 +9,8 @@ const notUnderstood: Judgement = {
 }
 
 /**
- * What a reply that is no success means: the first rule of the table that matches. A reply that neither
- * refuses for now nor for good, where one of these was due, counts as one that may be other next time.
+ * Classifies a reply that is not a success, by the first rule of the table that matches. A reply that is neither 4xx
+ * nor 5xx where one of them was due counts as temporary.
  */
 export function judgeReply(reply: Reply, stage: ReplyStage): Judgement {
   const text = wordsOfReply(reply)
@@ -22,14 +22,14 @@ function matches(rule: ReplyRule, { reply, text, stage }: { reply: Reply; text: 
   if (Math.trunc(reply.code / 100) !== rule.class) return false
   if (rule.codes !== undefined && !rule.codes.includes(reply.code)) return false
   if (rule.stages !== undefined && !rule.stages.includes(stage)) return false
-  // The class in the enhanced code is not believed where it is another than the code's.
+  // The class of the reply code counts, also when the enhanced code has another class.
   if (rule.enhanced !== undefined && !rule.enhanced.test(reply.enhanced?.slice(2) ?? '')) return false
   return rule.text === undefined || rule.text.test(text)
 }
 
 /**
- * Whether a recipient was refused only because there were others before it: it can be asked for again at
- * once, in another transaction. Source: RFC 5321 §4.5.3.1.10, which also tells of 552 for this.
+ * Returns whether a recipient was refused only because the transaction has too many. It can be sent at once in
+ * another transaction. Source: RFC 5321 §4.5.3.1.10, which also mentions 552 for this.
  */
 export function isTooManyRecipients(reply: Reply): boolean {
   const { code, enhanced } = reply

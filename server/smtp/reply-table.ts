@@ -1,20 +1,20 @@
-/** What was asked when the reply came. `session`: anything before MAIL. */
+/** The command that the reply answers. `session`: anything before MAIL. */
 export type ReplyStage = 'session' | 'mail' | 'rcpt' | 'data' | 'message'
 
-/** What a refusal means for a recipient. */
+/** The meaning of a refusal for a recipient. */
 export type ReplyClass =
   | { kind: 'deferred'; congested: boolean }
-  /** `hard`: the address is the reason, so that it must not be written to again. */
+  /** `hard`: the address is the reason, and must not be sent to again. */
   | { kind: 'bounced'; bounceType: 'hard' | 'soft' }
 
-/** A rule matches when all it names does. */
+/** A rule. It matches when all its conditions match. */
 export type ReplyRule = {
-  /** The class of the reply's code: 4 may be tried again, 5 not. */
+  /** The class of the reply code: 4 is temporary, 5 is permanent. */
   class: 4 | 5
   codes?: readonly number[]
   /** Subject and detail of the enhanced code (RFC 3463), such as `1.1`: the class is that of the reply's code. */
   enhanced?: RegExp
-  /** Against the whole text of the reply on one line, in any case. */
+  /** Tested against the whole text of the reply on one line. Case-insensitive. */
   text?: RegExp
   stages?: readonly ReplyStage[]
   verdict: ReplyClass
@@ -23,19 +23,19 @@ export type ReplyRule = {
 }
 
 /*
- * The table by which replies are judged, in order: the first rule that matches counts.
+ * The table that classifies replies. The first rule that matches counts:
  *
- * 1. Where a provider or a common server is known to use a code for something else than the RFC says.
+ * 1. Known cases in which a provider or a common server uses a code differently from the RFC.
  * 2. Enhanced status codes. Source: RFC 3463, and IANA's SMTP Enhanced Status Codes Registry.
- * 3. Texts, where there is no enhanced code, or one that tells nothing.
- * 4. The code alone, by what was asked.
+ * 3. Texts, if there is no enhanced code or it says nothing.
+ * 4. The code alone, by the command.
  *
- * A 4xx is never a bounce. A 5xx is `hard` only where it says that the address is no mailbox: blocks, policy
- * and full mailboxes pass, and must not cost an address its mail for good.
+ * A 4xx is never a bounce. A 5xx is `hard` only if it says that the mailbox does not exist. Blocks, policies and full
+ * mailboxes are temporary, and must not suppress an address for good.
  *
- * A host is slowed down by what it says of itself or of us: that it is busy, full or at fault, or asks for less.
- * What it says of one address tells nothing of the others, nor does a greylist, which has strangers wait
- * however few they send.
+ * A host is slowed down (`congested`) by replies about itself or about this service: it is busy, full or faulty, or
+ * asks for less. A reply about one address says nothing about the others. Neither does greylisting, which delays
+ * unknown clients however little they send.
  */
 
 const hard: ReplyClass = { kind: 'bounced', bounceType: 'hard' }
@@ -72,22 +72,22 @@ const rates =
   /too many (connections|messages|errors|sessions|concurrent)|rate[ -]?limit|throttl|too (fast|quickly|frequent)|slow down|exceeded the (rate|limit|maximum)|unusual rate|server busy|too much mail|connection limit|temporarily deferred|try again later.*(reputation|volume)|\b(RP-00[1-3]|TSS0\d|TS0[1-3])\b|(4\.16\.5\d)/i
 const greylist =
   /gr[ea]y-?list|try (again|later) in \d+|postgrey|come back later|first (time|contact)|not yet authorized to deliver mail/i
-/** Of the server, not of a mailbox. RFC 5321 §4.2.2: `insufficient system storage`; Exim: `space shortage`. */
+/** About the server, not a mailbox. RFC 5321 §4.2.2: `insufficient system storage`; Exim: `space shortage`. */
 const storage =
   /^(?!.*\b(mailbox|inbox|recipient|user|account|quota)\b).*(insufficient (system |disk |server |storage )*(storage|space|resources)|space shortage|disk (is )?full|out of (disk|memory))/i
-/** Of no mailbox, as far as it says. */
+/** Try again later, without mention of a mailbox. */
 const tryLater =
   /^(?!.*\b(mailbox|inbox|recipient|user|account)\b).*\b(re)?try( (it|this|your message))?( again)? (later|at a later time)\b/i
 const blocklists =
   /spamhaus|barracuda|spamcop|sorbs|proofpoint|black ?list|block ?list|blocked|banned|poor reputation|reputation|\bRBL\b|dnsbl|\b(S3140|S3150|AS\(?48\d\d|BL0\d|BL2\d|CS01|HM\d\d)\b/i
 const authentication =
   /\b(DMARC|SPF|DKIM)\b|unauthenticated|not (pass|authenticated)|sender policy framework|(reverse dns|PTR record|rdns)/i
-/** Exim's `Callout verification failed` is of the recipient, and not among these. */
+/** Not Exim's `Callout verification failed`, which is about the recipient. */
 const senderRefused =
   /sender('?s)? ((e-?)?mail )?((address|domain|mailbox) )?(is |was |has been )?(rejected|refused|denied|invalid|unknown|unverified|not (found|known|exist|verified|valid)|does ?n[o'’]t exist|does not exist|can ?not be verified|could not be verified|verif(y|ication) (failed|error))|(invalid|unknown|unverified|unresolvable|bad|no such) sender|(could|can) ?not verify (the )?(sender|return[ -]?path)|(^|\s)verification failed for <|postmaster verification failed|callback setup failed/i
 const spam = /\bspam\b|virus|malware|phish|content (rejected|restriction)|suspicious|unsolicited|bulk/i
 
-/** What is said in a way of their own. */
+/** Replies with a meaning that differs from the RFC. */
 const exceptions: readonly ReplyRule[] = [
   // Microsoft: blocked at the edge of a tenant, because its directory has no such address.
   {
@@ -109,7 +109,7 @@ const exceptions: readonly ReplyRule[] = [
   // Microsoft: throttled and suspended senders.
   { class: 4, enhanced: /^7\.(5\d\d|65\d)$/, verdict: slower, reason: rateLimited },
   { class: 5, enhanced: /^7\.(5\d\d|6\d\d|7\d\d)$/, verdict: soft, reason: blocked },
-  // Gmail: one address gets mail too quickly, which tells nothing of the others.
+  // Gmail: one address gets mail too quickly, which says nothing about the others.
   {
     class: 4,
     enhanced: /^2\.1$/,
@@ -124,10 +124,10 @@ const exceptions: readonly ReplyRule[] = [
     verdict: soft,
     reason: 'The mailbox gets more mail than its server takes now.',
   },
-  // The sender is looked up while the recipient is asked for: Exim's callout tells how that went, Postfix
-  // gives the codes of an unknown mailbox.
+  // Servers that verify the sender at RCPT: Exim's callout says how that went, Postfix uses the codes of an unknown
+  // mailbox.
   { class: 5, text: senderRefused, verdict: soft, reason: senderNotAccepted },
-  // Postfix, of the domain of the recipient (RFC 7505): its SMTP client with 5.1.0, its server with 5.1.10.
+  // Postfix, about the domain of the recipient (RFC 7505): its SMTP client uses 5.1.0, its server 5.1.10.
   {
     class: 5,
     stages: ['rcpt', 'message'],
@@ -135,7 +135,7 @@ const exceptions: readonly ReplyRule[] = [
     verdict: hard,
     reason: noMailDomain,
   },
-  // Exchange, where the domain of the recipient does not exist.
+  // Exchange: the domain of the recipient does not exist.
   {
     class: 5,
     enhanced: /^4\.310$/,
@@ -144,11 +144,11 @@ const exceptions: readonly ReplyRule[] = [
     verdict: hard,
     reason: noDomain,
   },
-  // Gmail: the sending network's rates.
+  // Gmail: rate limits of the sending network.
   { class: 4, enhanced: /^7\.(28|23)$/, verdict: slower, reason: rateLimited },
-  // Yahoo: "[TSS04] … temporarily deferred", also with an enhanced code that says less.
+  // Yahoo: "[TSS04] … temporarily deferred", also with a less specific enhanced code.
   { class: 4, text: /\bTS(S0\d|0[1-3])\b|temporarily deferred/i, verdict: slower, reason: rateLimited },
-  // postscreen, once to each stranger that passes its tests. Source: Postfix, POSTSCREEN_README, "after 220".
+  // postscreen, once to each new client that passes its tests. Source: Postfix, POSTSCREEN_README, "after 220".
   {
     class: 4,
     codes: [450],
@@ -158,9 +158,9 @@ const exceptions: readonly ReplyRule[] = [
     verdict: later,
     reason: greylisted,
   },
-  // Rspamd's greylist, whose message says no more than this. Source: its conf/modules.d/greylist.conf.
+  // Rspamd's greylisting has only this text. Source: its conf/modules.d/greylist.conf.
   { class: 4, enhanced: /^7\.1$/, stages: ['message'], text: /^try again later$/i, verdict: later, reason: greylisted },
-  // Exim, whatever it could not find out of a sender or a recipient. Source: its smtp_in.c, smtp_handle_acl_fail.
+  // Exim: a lookup of the sender or the recipient failed. Source: its smtp_in.c, smtp_handle_acl_fail.
   {
     class: 4,
     codes: [451],
@@ -170,7 +170,7 @@ const exceptions: readonly ReplyRule[] = [
     reason: 'The mail server cannot check the recipient or the sender now.',
   },
   { class: 4, text: /gr[ea]y-?list(ed|ing)/i, verdict: later, reason: greylisted },
-  // A 5xx where its own words say that later will do.
+  // A 5xx whose text says to try again later.
   { class: 5, text: /gr[ea]y-?list(ed|ing)/i, verdict: later, reason: greylisted },
   {
     class: 5,
@@ -180,7 +180,7 @@ const exceptions: readonly ReplyRule[] = [
     reason: 'The mail server takes fewer recipients at once.',
   },
   { class: 5, codes: [530], verdict: later, reason: tlsNeeded },
-  // Policy codes given for addresses that are not there.
+  // Policy codes that are used for mailboxes that do not exist.
   {
     class: 5,
     enhanced: /^7\.[01]$/,
@@ -207,7 +207,7 @@ const enhancedCodes: readonly ReplyRule[] = [
   { class: 5, enhanced: /^2\.2$/, verdict: soft, reason: full },
   { class: 4, enhanced: /^2\.2$/, verdict: later, reason: full },
   { class: 5, enhanced: /^(2\.3|3\.4)$/, verdict: soft, reason: tooLarge },
-  // The mail system as a whole: RFC 3463 §3.4. Of `3.3` and `3.4` the message is the reason.
+  // The mail system as a whole: RFC 3463 §3.4. For `3.3` and `3.4` the message is the reason.
   { class: 4, enhanced: /^(3\.1|3\.2|3\.5)$/, verdict: slower, reason: noCapacity },
   { class: 4, enhanced: /^3\.0$/, verdict: slower, reason: faulty },
   { class: 4, enhanced: /^4\.5$/, verdict: slower, reason: noCapacity },
@@ -224,16 +224,16 @@ const enhancedCodes: readonly ReplyRule[] = [
   { class: 4, enhanced: /^7\.0$/, codes: [421], verdict: slower, reason: rateLimited },
 ]
 
-/** What servers say in words: of the sender's fault first, so that it is never taken for the address's. */
+/** Rules for texts. Faults of the sender come first, so that they are never taken for faults of the address. */
 const texts: readonly ReplyRule[] = [
   { class: 4, text: greylist, verdict: later, reason: greylisted },
   { class: 4, text: rates, verdict: slower, reason: rateLimited },
   { class: 4, enhanced: /^(?![12]\.)/, text: storage, verdict: slower, reason: noRoom },
   { class: 4, text: fullMailbox, verdict: later, reason: full },
-  // Exchange: "Temporary server error … PRX4"; Postfix, whose filter is away: "Service unavailable - try again later".
-  // Not with a status of addresses or mailboxes: RFC 3463 §3.2, §3.3.
+  // Exchange: "Temporary server error … PRX4"; Postfix without its filter: "Service unavailable - try again later".
+  // Not with an enhanced code about addresses or mailboxes: RFC 3463 §3.2, §3.3.
   { class: 4, codes: [421, 451, 452, 454], enhanced: /^(?![12]\.)/, text: tryLater, verdict: slower, reason: faulty },
-  // A 450 is of the mailbox where no status says otherwise: RFC 5321 §4.2.2.
+  // A 450 is about the mailbox unless the enhanced code says otherwise: RFC 5321 §4.2.2.
   { class: 4, codes: [450], enhanced: /^[3-7]\./, text: tryLater, verdict: slower, reason: faulty },
   { class: 5, text: fullMailbox, verdict: soft, reason: full },
   { class: 5, text: blocklists, verdict: soft, reason: blocked },
@@ -249,7 +249,7 @@ const texts: readonly ReplyRule[] = [
   { class: 5, text: spam, verdict: soft, reason: content },
 ]
 
-/** RFC 5321 §4.2.3. */
+/** Rules for codes alone. Source: RFC 5321 §4.2.3. */
 const codes: readonly ReplyRule[] = [
   {
     class: 4,
@@ -258,7 +258,7 @@ const codes: readonly ReplyRule[] = [
     reason: 'The mail server is closing the connection, and asks to come again.',
   },
   { class: 4, codes: [450], verdict: later, reason: 'The mailbox cannot be reached now.' },
-  // Of a recipient it can be the mailbox's room, or that there are too many: RFC 5321 §4.5.3.1.10.
+  // At RCPT this means a full mailbox or too many recipients: RFC 5321 §4.5.3.1.10.
   {
     class: 4,
     codes: [452],
@@ -285,5 +285,5 @@ const codes: readonly ReplyRule[] = [
   { class: 5, verdict: soft, reason: 'The mail server refused the message.' },
 ]
 
-/** In the order they are tried. The last ones match every 4xx and every 5xx. */
+/** All rules in the order of testing. The last ones match every 4xx and every 5xx. */
 export const replyRules: readonly ReplyRule[] = [...exceptions, ...enhancedCodes, ...texts, ...codes]

@@ -1,43 +1,43 @@
 import { printable } from '../lib/printable.ts'
 
-/** An answer of an SMTP server. Source: RFC 5321 §4.2. */
+/** A reply of an SMTP server. Source: RFC 5321 §4.2. */
 export type Reply = {
   /** From 200 to 599. */
   code: number
-  /** As `5.1.1`; null where the server gives none. Source: RFC 2034 §4, RFC 3463 §2. */
+  /** The enhanced status code, such as `5.1.1`; null: none. Source: RFC 2034 §4, RFC 3463 §2. */
   enhanced: string | null
   /** The text of each line, without the codes in front of it. */
   lines: readonly string[]
 }
 
-/** What came is no reply. */
+/** The bytes from the server are not an SMTP reply. */
 export class InvalidReplyError extends Error {
   override name = 'InvalidReplyError'
 }
 
-/** Bytes. RFC 5321 §4.5.3.1.5 allows 512; servers that tell stories use more. */
+/** Maximum bytes of a reply line. RFC 5321 §4.5.3.1.5 allows 512, but some servers send longer lines. */
 const maxLineLength = 4096
-/** Far above the extensions that the longest EHLO answers list. */
+/** Maximum lines of a reply: far more than the longest replies to EHLO. */
 const maxLines = 100
-/** Characters kept of a reply, beside its codes. */
+/** Maximum characters kept of the text of a reply. */
 const maxTextLength = 1000
 
 const lineForm = /^([2-5]\d\d)(?:([ -])(.*))?$/s
 const enhancedForm = /^([245]\.\d{1,3}\.\d{1,3})(?:[\s:]+|$)/
-/** As qmail writes it, at the end of the text. */
+/** The form of qmail, at the end of the text. */
 const hashedForm = /#([245]\.\d{1,3}\.\d{1,3})\b/
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-/** Puts replies together from what arrives, in pieces of any size. */
+/** Parses replies from chunks of any size. */
 export class ReplyReader {
   #rest: Buffer = Buffer.alloc(0)
   #lines: string[] = [];
 
   /**
-   * The replies that `chunk` completes, one by one. Throws InvalidReplyError behind those before it; nothing
-   * can be read after it.
+   * Yields the replies that `chunk` completes. Throws InvalidReplyError after the valid replies before the error; the
+   * reader cannot be used after that.
    */
   *push(chunk: Buffer): Generator<Reply, void> {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
@@ -64,7 +64,7 @@ export class ReplyReader {
   }
 }
 
-/** A line without the end that it has before the line feed; some servers write more than one. */
+/** Returns a line without the carriage returns at its end; some servers write more than one. */
 function lineOf(bytes: Buffer): string {
   let end = bytes.length
   while (bytes[end - 1] === carriageReturn) end -= 1
@@ -73,16 +73,16 @@ function lineOf(bytes: Buffer): string {
 
 function replyOf(code: number, lines: readonly string[]): Reply {
   const enhanced = enhancedForm.exec(lines[0] ?? '')?.[1] ?? hashedForm.exec(lines.at(-1) ?? '')?.[1] ?? null
-  // Each line repeats it (RFC 2034 §4).
+  // Each line repeats the enhanced code (RFC 2034 §4).
   return { code, enhanced, lines: enhanced === null ? lines : lines.map((line) => line.replace(enhancedForm, '')) }
 }
 
-/** The text of a reply on one line: its beginning, so that nothing that reads it has to read for long. */
+/** Returns the text of a reply on one line, cut to a length that is safe for regular expressions. */
 export function wordsOfReply({ lines }: Reply): string {
   return lines.join(' ').slice(0, maxTextLength).replace(/\s+/g, ' ').trim()
 }
 
-/** A reply for people: one printable line of at most 1 KiB of characters, such as `550 5.1.1 No such user`. */
+/** Returns a reply as one printable line, such as `550 5.1.1 No such user`. Its text is cut to 1,000 characters. */
 export function textOfReply(reply: Reply): string {
   const text = printable(wordsOfReply(reply)).slice(0, maxTextLength)
   return [reply.code, reply.enhanced, text].filter((part) => part !== null && part !== '').join(' ')

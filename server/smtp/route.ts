@@ -1,14 +1,14 @@
 import type { Letter } from './envelope.ts'
 import type { Outcome } from './transport.ts'
 
-/** Where messages go: to a relay, or to the servers of their recipients. */
+/** A way to send messages: through a relay, or directly to the servers of the recipients. */
 export type Route = {
-  /** As `Transport` has it. */
+  /** See `Transport.destinationOf`. */
   destinationOf(domain: string): string
-  /** The one destination of all domains; null: there are many. */
+  /** The single destination of all domains; null: there are several destinations. */
   readonly only: string | null
-  /** The hosts a destination is tried at first, as far as they are known by now; none: not known. */
+  /** Returns the hosts that are tried first for a destination; empty: they are not known yet. */
   hostsOf(destination: string): readonly string[]
-  /** What became of each recipient, in their order. Rejects only for a fault of ours. */
+  /** Sends a message and returns the outcome of each recipient, in their order. Rejects only for an internal error. */
   send(destination: string, letter: Letter, signal: AbortSignal): Promise<readonly Outcome[]>
 }

@@ -9,13 +9,13 @@ export type DeliverMeans = { pool: Pool; options: ConversationOptions }
 export type MessageForHost = {
   target: PoolTarget
   letter: Letter
-  /** Whether the server is the recipients' own. */
+  /** True: the server is the recipients' own, not a relay. */
   isFinal: boolean
 }
 
 /**
- * Hands a message to one host, over a session that is kept or a new one. A session that the server had ended
- * meanwhile is replaced once. Throws SessionError when the host cannot be talked to.
+ * Sends a message to one host, over an idle session or a new one. If the server had closed the idle session, tries
+ * once more with a new one. Throws SessionError when no session can be opened.
  */
 export async function deliver(delivery: MessageForHost, means: DeliverMeans, signal: AbortSignal): Promise<Outcome[]> {
   const first = await attempt(delivery, means, { signal, fresh: false })

@@ -5,36 +5,36 @@ import type { Reply } from './reply.ts'
 import { commandTimeoutMs, connectTimeoutMs, greetingTimeoutMs, quitTimeoutMs, tlsTimeoutMs } from './time-limits.ts'
 
 /**
- * How a connection is secured. `opportunistic`: by STARTTLS where it is offered, whatever the certificate,
- * else in the clear (RFC 7435). `verified`: with a valid certificate or not at all. `implicit`: the same, from
- * the first byte.
+ * How a connection is secured. `opportunistic`: STARTTLS with any certificate if offered, else unencrypted (RFC 7435).
+ * `verified`: STARTTLS with a valid certificate, or no session. `implicit`: TLS from the first byte with a valid
+ * certificate.
  */
 export type TlsMode = 'opportunistic' | 'verified' | 'implicit'
 
-/** A server to talk to. */
+/** A server to connect to. */
 export type SessionTarget = {
-  /** Its name, or its address where it has none; as its certificate must have it. */
+  /** The host name, or the address of a host without one. The certificate must be valid for it. */
   name: string
   address: string
   port: number
   tls: TlsMode
-  /** Only ever told over TLS with a valid certificate. Null: none. */
+  /** Sent only over TLS with a valid certificate. Null: no login. */
   credentials: Credentials | null
 }
 
 export type SessionMeans = {
-  /** What the service calls itself. */
+  /** The name of this service in EHLO. */
   hostname: string
   startTimer: StartTimer
-  /** Authorities trusted beside the usual ones, PEM. */
+  /** Additional trusted certificate authorities, PEM. */
   ca: string | undefined
 }
 
-/** A server that has been greeted and is ready for messages. */
+/** An SMTP session that has been opened and is ready for messages. */
 export type Session = {
   host: string
   connection: SmtpConnection
-  /** What it offers: keywords in upper case, with their parameters. Source: RFC 5321 §4.1.1.1. */
+  /** The extensions of the server: keywords in upper case, with their parameters. Source: RFC 5321 §4.1.1.1. */
   extensions: ReadonlyMap<string, string>
 }
 
@@ -45,21 +45,21 @@ type SessionRefusal = {
   reply: Reply | null
   host: string
   message: string
-  /** Whether waiting does not help. Default: false. */
+  /** True: waiting does not help. Default: false. */
   isPermanent?: boolean
-  /** Whether the reply may be of somebody on the way. Default: false. */
+  /** True: an attacker on the network may have forged the reply. Default: false. */
   isForgeable?: boolean
 }
 
-/** A session that could not be opened: by a reply, or by the line. The message is a sentence for people. */
+/** A session could not be opened, because of a reply or the connection. The message is a sentence for people. */
 export class SessionError extends Error {
   override name = 'SessionError'
   readonly stage: SessionStage
   readonly reply: Reply | null
   readonly host: string
-  /** Whether waiting does not help, as far as it is known without a reply. */
+  /** True when waiting does not help, for a reason other than the reply. */
   readonly isPermanent: boolean
-  /** Whether the reply came in the clear where TLS is demanded: anybody on the way may have said it (RFC 8461 §5.1). */
+  /** True when the reply came unencrypted although TLS is required: it may be forged (RFC 8461 §5.1). */
   readonly isForgeable: boolean
 
   constructor(refusal: SessionRefusal, options?: ErrorOptions) {
@@ -72,7 +72,7 @@ export class SessionError extends Error {
   }
 }
 
-/** Connects, greets and secures. Throws SessionError; `signal` breaks it off. */
+/** Connects, sends EHLO, starts TLS and logs in. Throws SessionError. `signal` aborts it. */
 export async function openSession(target: SessionTarget, means: SessionMeans, signal: AbortSignal): Promise<Session> {
   const first = new Opening(target, means, signal)
   try {
@@ -80,12 +80,12 @@ export async function openSession(target: SessionTarget, means: SessionMeans, si
   } catch (error) {
     const isTlsBroken = error instanceof SessionError && error.stage === 'starttls'
     if (target.tls !== 'opportunistic' || !isTlsBroken || signal.aborted) throw error
-    // Where it may be in the clear, broken TLS is no reason not to send (RFC 7435 §3).
+    // Opportunistic TLS: if TLS fails, the message is sent unencrypted (RFC 7435 §3).
     return await new Opening(target, means, signal).open(false)
   }
 }
 
-/** One attempt to open a session; knows how far it came. */
+/** One attempt to open a session, with the stage that it has reached. */
 class Opening {
   readonly #target: SessionTarget
   readonly #means: SessionMeans
@@ -133,7 +133,7 @@ class Opening {
     let extensions = await this.#hello(connection)
     if (withTls && this.#target.tls !== 'implicit' && (await this.#startTls(connection, extensions))) {
       this.#isForgeable = false
-      // What it offers is to be asked again (RFC 3207 §4.2).
+      // The extensions must be requested again after STARTTLS (RFC 3207 §4.2).
       extensions = await this.#hello(connection)
     }
     await this.#authenticate(connection, extensions)
@@ -145,7 +145,7 @@ class Opening {
     connection.send(`EHLO ${this.#means.hostname}\r\n`)
     const answer = await connection.reply(commandTimeoutMs)
     if (answer.code === 250) return extensionsOf(answer)
-    // A server that knows no EHLO (RFC 5321 §3.2).
+    // A server without EHLO (RFC 5321 §3.2).
     if (answer.code < 500) throw this.#refused(answer, 'The mail server refused the greeting.')
     connection.send(`HELO ${this.#means.hostname}\r\n`)
     const plain = await connection.reply(commandTimeoutMs)
@@ -153,7 +153,7 @@ class Opening {
     return new Map()
   }
 
-  /** Whether the line is secured now. */
+  /** Starts TLS if possible. Returns whether the connection is encrypted now. */
   async #startTls(connection: SmtpConnection, extensions: ReadonlyMap<string, string>): Promise<boolean> {
     this.#stage = 'starttls'
     const isNeeded = this.#target.tls === 'verified'
@@ -168,7 +168,7 @@ class Opening {
       return true
     }
     if (isNeeded) throw this.#refused(answer, 'The mail server refused a secure connection, and one is demanded.')
-    // It ends the connection, and with it what could be said in the clear (RFC 5321 §3.8).
+    // The server closes the connection, so it cannot be used unencrypted either (RFC 5321 §3.8).
     if (answer.code === 421) throw this.#refused(answer, 'The mail server ended the connection instead of securing it.')
     return false
   }
@@ -196,7 +196,7 @@ class Opening {
 function extensionsOf(answer: Reply): ReadonlyMap<string, string> {
   return new Map(
     answer.lines.slice(1).map((line) => {
-      // Some write AUTH=PLAIN, as a draft of old did.
+      // Some servers write AUTH=PLAIN, the form of an early draft.
       const [, keyword = '', parameters = ''] = /^([^\s=]*)[\s=]*(.*)$/s.exec(line) ?? []
       return [keyword.toUpperCase(), parameters.trim()]
     }),

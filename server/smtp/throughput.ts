@@ -1,13 +1,13 @@
-/** How much was done in the second that runs, and in the one before it. */
+/** Counts of completed work in the current second and in the one before it. */
 export type Throughput = { second: number; count: number; before: number }
 
-/** Counts one that is done at `now`. */
+/** Counts one completion at `now`. */
 export function countOne(throughput: Throughput, now: Date): void {
   moveTo(throughput, now)
   throughput.count += 1
 }
 
-/** How much is done in a second lately: the better of the two seconds. */
+/** Returns the recent completions per second: the higher count of the two seconds. */
 export function perSecond(throughput: Throughput, now: Date): number {
   moveTo(throughput, now)
   return Math.max(throughput.count, throughput.before)

@@ -1,24 +1,24 @@
-/** One SMTP transaction to be made: one message, to recipients that share a destination. */
+/** One message to send to recipients that share a destination. */
 export type Conversation = {
-  /** What `Transport.destinationOf` answered for the recipients. */
+  /** The result of `Transport.destinationOf` for the recipients. */
   destination: string
   /** The reverse path, without angle brackets; empty: none. */
   mailFrom: string
   /** At least one. */
   recipients: readonly { position: number; address: string }[]
-  /** The whole message, CRLF line ends, signed; dots are not stuffed yet. */
+  /** The whole signed message with CRLF line ends, before dot-stuffing. */
   message: Buffer
 }
 
 /**
- * What a conversation told of one recipient.
+ * The outcome of a conversation for one recipient.
  *
- * `accepted`: the server has taken it; `final` where it is the recipient's own, not a relay.
- * `deferred`: not now, try again. `unknown` where the message was sent whole and the line broke before the
- * answer: the server may have taken it. `congested` where the server asks for fewer or slower messages. `unusable`
- * where no server could be talked to, or the DNS resolver of this service not asked, so that nothing was said of the
- * recipient: it is no attempt.
- * `bounced`: never; `hard` where the address is the reason, so that it must not be written to again.
+ * `accepted`: the server accepted the message. `final`: it is the recipient's own server, not a relay.
+ * `deferred`: refused for now, try again. `unknown`: the whole message was sent and the connection broke before the
+ * reply, so the server may have accepted it. `congested`: the server asks for fewer or slower messages. `unusable`: no
+ * session could be opened, or the DNS resolver of this service could not be asked. No server said anything about the
+ * recipient, so this is not an attempt.
+ * `bounced`: refused for good. `hard`: because of the address, which must not be sent to again.
  */
 export type Outcome =
   | { kind: 'accepted'; final: boolean; reply: string; host: string }
@@ -33,33 +33,33 @@ export type Outcome =
     }
   | { kind: 'bounced'; bounceType: 'hard' | 'soft'; reason: string; reply: string | null; host: string | null }
 
-/** Why a destination cannot be used: a sentence for people, what the server said, and which that was. */
+/** Why a destination cannot be used: a sentence for people, the reply of the server, and its host name. */
 export type TransportFailure = { reason: string; reply: string | null; host: string | null }
 
 /** A destination that could not be used the last time. */
 export type Unusable = TransportFailure & {
-  /** When it is tried again, by one conversation. */
+  /** The time of the next try, by one conversation. */
   until: Date
 }
 
-/** Where messages go: to the recipients' servers, to a relay, or into the capture of this service. */
+/** A way to send messages: to the recipients' servers, to a relay, or to the capture server of this service. */
 export type Transport = {
-  /** What recipients at `domain` (lower case, A-labels) can share a conversation by. */
+  /** Returns the destination of `domain` (lower case, A-labels). Recipients of one destination share conversations. */
   destinationOf(domain: string): string
-  /** The one destination of all messages, such as a relay; null: there are many. */
+  /** The single destination of all messages, such as a relay; null: there are several destinations. */
   readonly only: string | null
-  /** What a destination waits for that gets no conversation now; null: for room. */
+  /** Returns why a destination cannot be used now; null: it can, and may only lack room. */
   unusable(destination: string): Unusable | null
-  /** How many conversations may be begun now, wherever to; 0: none, there is nothing to claim for. */
+  /** Returns how many conversations may begin now in total; 0: there is no reason to claim emails. */
   room(): number
-  /** How many conversations with a destination may be begun now, beside those that wait or run; 0: none. */
+  /** Returns how many more conversations with a destination may begin now, besides those that wait or run. */
   roomFor(destination: string): number
   /**
-   * Holds a conversation, when its turn comes. Answers what became of each recipient, in their order.
-   * Never throws: what goes wrong is an outcome. Aborted, it ends at once, as `deferred`; what was sent whole
-   * is still waited for, for a moment.
+   * Holds a conversation when a connection is free. Returns the outcome of each recipient, in their order. Never
+   * throws: a failure is an outcome. If aborted, it ends at once as `deferred`, but still waits a moment for the reply
+   * to a message that was sent completely.
    */
   send(conversation: Conversation, signal: AbortSignal): Promise<readonly Outcome[]>
-  /** Says goodbye to all servers. */
+  /** Closes all connections with QUIT. */
   close(): Promise<void>
 }

@@ -14,28 +14,28 @@ import type { Route } from './route.ts'
 import type { DeliverMeans } from './send-to-host.ts'
 import type { Transport } from './transport.ts'
 
-/** The settings of sending. */
+/** The settings of a transport. */
 export type TransportConfig = {
-  /** What the service calls itself. */
+  /** The name of this service in EHLO. */
   hostname: string
-  /** Connections at most, in all. */
+  /** Maximum connections in total. */
   concurrency: number
   connectionsPerHost: number
   messagesPerConnection: number
 }
 
-/** Where messages go. */
+/** The kind of a transport with its parameters. */
 export type TransportKind =
   | { kind: 'relay'; relay: RelayConfig; onUse?: RelayOptions['onUse'] }
-  /** To the sink in this process, by the port it listens on at 127.0.0.1. */
+  /** To the capture server in this process, which listens on this port of 127.0.0.1. */
   | { kind: 'capture'; port: () => number }
   | { kind: 'direct'; direct: DirectMeans }
 
 export type DirectMeans = {
   resolver: MailResolver
-  /** Whether mail servers may have addresses that are not public. */
+  /** True: mail servers may have addresses that are not public. */
   allowPrivateNetworks: boolean
-  /** Of mail servers and of those of MTA-STS policies. Default: 25 and 443. */
+  /** The ports of mail servers and of MTA-STS policy servers. Default: 25 and 443. */
   ports?: { smtp: number; https: number }
 }
 
@@ -43,20 +43,20 @@ export type TransportOptions = {
   config: TransportConfig
   to: TransportKind
   clock: Clock
-  /** Whether relays are asked to tell of success, because there is somebody to listen. Default: false. */
+  /** True: relays are asked for success notifications. Only useful if this service can receive them. Default: false. */
   successNotifications?: boolean
-  /** Told how many destinations cannot be used, whenever one is found so or used again. */
+  /** Called with the number of destinations that cannot be used, after each conversation. */
   onUnusable?: (count: number) => void
-  /** Authorities trusted beside the usual ones, PEM. Default: none. */
+  /** Additional trusted certificate authorities, PEM. Default: none. */
   ca?: string
-  /** Handed in, so that a test can let time pass. */
+  /** A parameter so that tests can control time. Default: system timers. */
   startTimer?: StartTimer
 }
 
-/** Conversations begun, for each connection there may be: the rest waits where it takes no memory. */
+/** Conversations begun per allowed connection. Further emails wait in the queue, where they take no memory. */
 const begunPerConnection = 4
 
-/** The way out for messages. Nothing is connected before the first. */
+/** Creates a transport. It opens no connection before the first message. */
 export function createTransport(options: TransportOptions): Transport {
   const { config, clock, startTimer = startSystemTimer } = options
   const limits = {
@@ -68,17 +68,17 @@ export function createTransport(options: TransportOptions): Transport {
   const pool = new Pool({ limits, means: session, clock, startTimer })
   const route = routeOf(options, pool, startTimer)
   const maxBegun = config.concurrency * begunPerConnection
-  /** How many are begun to each destination, and in all. */
+  /** Conversations in progress by destination; `begun` is their total. */
   const under = new Map<string, number>()
   let begun = 0
   const rests = createBackoffs(route.only === null ? hostPauses : relayPauses, clock, options.onUnusable)
 
   function roomFor(destination: string): number {
     const rest = rests.of(destination)
-    // One tells whether it can be used again.
+    // After the back-off, one conversation probes whether the destination can be used again.
     if (rest !== null) return clock.now() < rest.until || under.has(destination) || begun >= maxBegun ? 0 : 1
     const hosts = route.hostsOf(destination)
-    // Until it is known where a destination leads to, it is given little.
+    // Until the hosts of a destination are known, it gets as many conversations as one host has connections.
     const room =
       hosts.length === 0
         ? config.connectionsPerHost - (under.get(destination) ?? 0)
@@ -98,7 +98,7 @@ export function createTransport(options: TransportOptions): Transport {
       const rest = rests.of(destination)
       if (rest === null) return null
       const soon = new Date(clock.now().getTime() + hostPauses.firstMs)
-      // It is being tried, or about to be.
+      // The back-off is over or nearly so: a probe runs, or is about to.
       return rest.until < soon ? { ...rest, until: soon } : rest
     },
     room: () => (route.only === null ? Math.max(0, maxBegun - begun) : roomFor(route.only)),
@@ -108,7 +108,7 @@ export function createTransport(options: TransportOptions): Transport {
       const before = rests.of(destination)
       try {
         const outcomes = await route.send(destination, letter, signal)
-        // What we broke off tells nothing of it.
+        // An abort by this service says nothing about the destination.
         if (!signal.aborted) rests.note(destination, before, outcomes)
         return outcomes
       } finally {
