@@ -3,24 +3,24 @@ import ipaddr from 'ipaddr.js'
 import type { Clock } from '../lib/clock.ts'
 import { addToCount } from '../lib/count-map.ts'
 
-/** Who may come in how often. */
+/** Limits on the connections of one client address. */
 export type ConnectionLimits = {
-  /** Connections one address may have open. */
+  /** Maximum open connections of one address. */
   connectionsPerAddress: number
-  /** Connections one address may open in a minute. */
+  /** Maximum new connections of one address in a minute. */
   connectionsPerMinute: number
 }
 
-/** Counts the connections of each address. */
+/** Limits the connections of each address. */
 export type ConnectionLimiter = {
-  /** Whether one more connection of `address` may come in; if so, it must `leave` later. */
+  /** Counts a new connection. Returns false if it exceeds a limit. After true, the caller must call `leave` later. */
   enter(address: string): boolean
   leave(address: string): void
 }
 
 const minuteMs = 60_000
 
-/** Keeps nothing of addresses that have no connection open and opened none in this minute. */
+/** Creates a limiter. It forgets addresses without open connections that opened none in the current minute. */
 export function createConnectionLimiter(limits: ConnectionLimits, clock: Clock): ConnectionLimiter {
   const open = new Map<string, number>()
   const opened = new Map<string, number>()
@@ -44,7 +44,7 @@ export function createConnectionLimiter(limits: ConnectionLimits, clock: Clock):
   }
 }
 
-/** The address, or the first 64 bits of an IPv6 address: one client has all the others. RFC 4291 §2.5.1. */
+/** Returns the address, or the first 64 bits of an IPv6 address: one client may own the whole /64. RFC 4291 §2.5.1. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   return ipaddr.IPv6.parse(address).parts.slice(0, 4).join(':')

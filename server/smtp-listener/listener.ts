@@ -9,12 +9,12 @@ import { OperatorError } from '../shared/errors.ts'
 import { type ConnectionLimits, createConnectionLimiter } from './admission.ts'
 import { readMessage } from './read-message.ts'
 
-/** A message as an SMTP client handed it over. */
+/** A message that an SMTP client sent. */
 export type ReceivedMessage = {
   /** The reverse path without angle brackets; empty: none. */
   mailFrom: string
   recipients: string[]
-  /** Dots are no longer stuffed. Only its beginning, where no more is kept. */
+  /** The message after removing dot-stuffing, cut to `keepBytes`. */
   content: Buffer
 }
 
@@ -22,28 +22,28 @@ export type SmtpListenerOptions = {
   host: string
   /** 0: any free port. */
   port: number
-  /** The setting the port comes from, for the error when it cannot be had. */
+  /** The name of the setting of the port, for the error when the address is not available. */
   portSetting: string
-  /** What it calls itself in the greeting. */
+  /** The host name in the greeting. */
   name: string
-  /** PEM. Null: no STARTTLS. */
+  /** Private key and certificate chain, PEM. Null: no STARTTLS. */
   tls: { key: string; cert: string } | null
-  /** What is longer is refused. */
+  /** Longer messages are refused. */
   maxMessageBytes: number
-  /** Bytes of a message that are handed over: the rest is read and forgotten. Default: all. */
+  /** Maximum bytes of a message to keep. The rest is read and discarded. Default: all. */
   keepBytes?: number
   maxRecipients: number
-  /** All together; the next are told to come again. */
+  /** Maximum connections in total. Further clients are told to try again later. */
   maxConnections: number
-  /** Milliseconds a connection may last, whatever it does. Default: without end. */
+  /** Maximum lifetime of a connection in milliseconds. Default: unlimited. */
   lifetimeMs?: number
-  /** Default: none. */
+  /** Limits per client address. Default: none. */
   door?: ConnectionLimits
-  /** Whether there is such a mailbox here. Anything else is refused: nothing is relayed. */
+  /** Returns whether the mailbox exists here. Other recipients are refused: nothing is relayed. */
   acceptsRecipient: (address: string) => boolean | Promise<boolean>
   /**
-   * Takes over a message. The client is told so when this resolves, and to try again later when it
-   * rejects, so that what resolves must be safe.
+   * Takes responsibility for a message. When it resolves, the client gets 250, so the message must be stored by then.
+   * When it rejects, the client is told to try again later.
    */
   onMessage: (message: ReceivedMessage) => Promise<void>
   clock: Clock
@@ -53,23 +53,23 @@ export type SmtpListenerOptions = {
 export type SmtpListener = {
   host: string
   port: number
-  /** Takes nothing new, lets messages under way end until the deadline, then closes all connections. */
+  /** Accepts no new connections, waits up to `deadlineMs` for messages in transfer, then closes all connections. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** For a connection on which nothing moves. RFC 5321 §4.5.3.2.7 would have 5 minutes. */
+/** Timeout of an idle connection. RFC 5321 §4.5.3.2.7 asks for 5 minutes. Milliseconds. */
 const idleTimeoutMs = 60_000
-/** Where more than this is kept of a message, it waits until one of a few places is free: memory is bounded. */
+/** To keep more bytes of a message than this takes one of a few permits, so that memory is bounded. */
 const smallMessageBytes = 1_048_576
 const largeMessagesAtOnce = 4
-/** Recipients refused before a connection is closed: whoever guesses has to start anew. */
+/** Refused recipients before a connection is closed, to slow down clients that guess addresses. */
 const maxRefusals = 10
-/** RFC 5321 §4.5.3.1.4 asks for 512; longer ones are those of SMTP extensions. */
+/** RFC 5321 §4.5.3.1.4 asks for 512. SMTP extensions make commands longer. */
 const maxCommandBytes = 2_048
-/** An SMTP server of smtp-server does more than is wanted of one that only takes. */
+/** Commands of smtp-server that a receiving server does not need. */
 const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL', 'VRFY']
 
-/** What the SMTP client is answered. */
+/** A reply to the SMTP client. */
 class SmtpReply extends Error {
   override name = 'SmtpReply'
   readonly responseCode: number
@@ -81,10 +81,10 @@ class SmtpReply extends Error {
 }
 
 /**
- * Listens for mail by SMTP and hands every message over. Memory is bounded: by the number of
- * connections, and of large messages that are read at once.
+ * Starts an SMTP server that passes every message to `onMessage`. Memory is bounded by the number of connections and
+ * the number of large messages that are read at the same time.
  *
- * Throws OperatorError when the address cannot be had.
+ * Throws OperatorError when it cannot listen on the address.
  */
 export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpListener> {
   const { host, port, tls, logger } = options
@@ -105,7 +105,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
     disableReverseLookup: true,
     logger: false,
     ...(tls === null ? {} : { ...tls, minVersion: 'TLSv1.2' as const }),
-    // The types do not know of these.
+    // Missing in the types.
     ...{ maxCommandLength: maxCommandBytes, noDelay: true, lenientAddressParsing: true },
     onConnect(session, callback) {
       if (limiter !== null && !limiter.enter(session.remoteAddress)) {
@@ -134,7 +134,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
       const known = sessions.get(session.id)
       if (known === undefined) return
       sessions.delete(session.id)
-      // It would wait for the rest for ever.
+      // Otherwise the reader would wait forever for the rest of the message.
       known.stream?.destroy(new Error('the connection was closed'))
       limiter?.leave(session.remoteAddress)
     },
@@ -180,7 +180,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
 
   function replyTo(error: unknown): SmtpReply {
     if (error instanceof SmtpReply) return error
-    logger.warn({ err: error }, 'mail could not be taken; its sender is told to try again')
+    logger.warn({ err: error }, 'a received message could not be processed; its sender is told to try again')
     return new SmtpReply(451, '4.3.0 The message cannot be taken now; try again later')
   }
 
@@ -215,12 +215,12 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
 type Connection = { _parseAddressCommand(name: string, command: string | Buffer): unknown }
 
 /**
- * Has `RCPT TO:<postmaster>`, without a domain and in any letter case, mean the postmaster of this host. Source: RFC
- * 5321 §4.5.1. smtp-server refuses every address without a domain before it asks, so this changes the command that
- * each connection parses.
+ * Accepts `RCPT TO:<postmaster>`, without a domain and in any letter case, for the postmaster of this host. Source: RFC
+ * 5321 §4.5.1. smtp-server refuses every address without a domain before it calls `onRcptTo`, so this rewrites the
+ * command before each connection parses it.
  */
 function takePostmaster(smtp: SMTPServer, hostname: string): void {
-  // The types do not know of this method. It puts the new connection last.
+  // The types lack this method. It appends the new connection to the set.
   const server: SMTPServer & { connect?(socket: Socket, options: unknown): void } = smtp
   const connect = server.connect?.bind(smtp)
   if (connect === undefined) throw new Error('smtp-server has changed: it has no method "connect"')

@@ -1,18 +1,18 @@
 import { collectBytes } from '../lib/byte-buffer.ts'
 
 export type ReadMessageOptions = {
-  /** What is longer is not taken. */
+  /** Longer messages are refused. */
   maxBytes: number
-  /** Of a message. The rest is read and forgotten. */
+  /** Maximum bytes to keep. The rest is read and discarded. */
   keepBytes: number
   smallBytes: number
-  /** Called once, before more than `smallBytes` are kept; the rest of the message waits for it. */
+  /** Called once and awaited before more than `smallBytes` are kept. */
   onLarge: () => Promise<void>
 }
 
 /**
- * The beginning of a message, or all of it. Null: it is longer than `maxBytes`; it is read to its end all the
- * same, since there is no other place for an answer.
+ * Reads a message and returns its first `keepBytes`. Null: the message is longer than `maxBytes`. It is still read to
+ * its end, because the server can reply only then.
  */
 export async function readMessage(stream: AsyncIterable<Buffer>, options: ReadMessageOptions): Promise<Buffer | null> {
   const { maxBytes, keepBytes, smallBytes, onLarge } = options

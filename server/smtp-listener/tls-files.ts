@@ -5,10 +5,10 @@ import { messageOf } from '../lib/error-codes.ts'
 import { OperatorError } from '../shared/errors.ts'
 
 /**
- * What a server needs for TLS, PEM, out of its files. Throws OperatorError, with the name of the setting, for a
- * file that cannot be read or holds something else, and for a key of another certificate.
+ * Reads the certificate chain and private key of a server from PEM files. Throws OperatorError with the name of the
+ * setting when a file cannot be read or parsed, or when the key does not match the certificate.
  *
- * @param settings What the settings of the files are called.
+ * @param settings The names of the settings of the files.
  */
 export async function readTlsFiles(
   { certFile, keyFile }: { certFile: string; keyFile: string },
