@@ -3,14 +3,14 @@ const lf = 0x0a
 const tab = 0x09
 const space = 0x20
 
-/** A header field as it stands in a message, its bytes as latin1 characters. */
+/** A raw header field of a message, with its bytes as latin1 characters. */
 export type HeaderField = { name: string; value: string }
 
-/** A message in two: its header fields in their order, and its body. */
+/** The header fields of a message in their order, and its body. */
 export type SplitMessage = { fields: HeaderField[]; body: Buffer }
 
 /**
- * Takes a message apart at the first empty line. Without one, it is all header.
+ * Splits a message at the first empty line. Without an empty line, everything is header.
  *
  * @param message With CRLF line ends.
  */
@@ -29,8 +29,8 @@ function fieldOf(line: string): HeaderField[] {
 }
 
 /**
- * A header field in its relaxed form, without a line end: the name in lower case, the value on one line,
- * one space where there was white space, none at its ends or around the colon.
+ * Returns a header field in relaxed canonical form, without a line end: the name in lower case, the value on one line,
+ * white space reduced to one space, and none at the ends or around the colon.
  *
  * Source: RFC 6376 §3.4.2.
  */
@@ -42,16 +42,16 @@ export function relaxedName(name: string): string {
   return name.replace(/[ \t]/g, '').toLowerCase()
 }
 
-/** Not `trim`, which takes U+00A0 too, half of many a character in UTF-8. */
+/** Removes a space at either end. Not `trim`: it also removes U+00A0, which is a byte of many UTF-8 characters. */
 function withoutOuterSpace(text: string): string {
   return text.slice(text.startsWith(' ') ? 1 : 0, text.length > 1 && text.endsWith(' ') ? -1 : undefined)
 }
 
 /**
- * A body in its relaxed form: one space for each run of spaces and tabs, none at the end of a line, no
- * empty lines at the end, a line end after the last line; nothing where nothing is left.
+ * Returns a body in relaxed canonical form: one space for each run of spaces and tabs, none at the end of a line, no
+ * empty lines at the end, and a line end after the last line. A body without content is empty.
  *
- * Reads every byte once, whatever stands there.
+ * Reads every byte once, so the time is linear for any input.
  *
  * Source: RFC 6376 §3.4.4.
  *
@@ -60,7 +60,7 @@ function withoutOuterSpace(text: string): string {
 export function relaxedBody(body: Buffer): Buffer {
   const relaxed = Buffer.allocUnsafe(body.length + 2)
   let length = 0
-  // Where the last line that is not empty ends.
+  // End of the last line with content.
   let contentEnd = 0
   let spacePending = false
   for (let index = 0; index < body.length; index++) {

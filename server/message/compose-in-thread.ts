@@ -5,36 +5,36 @@ import { type Composer, createComposer, isPersonal, type MessageParts } from './
 import { createMailTokens } from './tokens.ts'
 
 export type ComposingOptions = {
-  /** The encryption key, from which the keys of the tokens are derived. */
+  /** The encryption key. The keys of the tokens are derived from it. */
   key: Buffer
-  /** Where this service is reached from outside, without a slash at the end. */
+  /** Returns the public URL of this service, without a slash at the end. */
   publicUrl: () => string
-  /** Tells when a message is signed. */
+  /** Gives the time of the signature. */
   clock: Clock
 }
 
-/** What a thread is started with. */
+/** The input of a composing thread. */
 export type ComposingTask = {
   key: Uint8Array
-  /** Null: it could not be told, and the message needs none. */
+  /** Null: the message has no links to this service. */
   publicUrl: string | null
   signedAt: Date
   parts: MessageParts
   only: number | null
 }
 
-/** What a thread has made: the message, or why there is none. */
+/** The result of a composing thread: the message, or an error message. */
 export type Composed = { message: Uint8Array } | { error: string }
 
-/** Threads at once. Each takes tens of megabytes beside its message. */
+/** Maximum concurrent threads. Each takes tens of megabytes besides its message. */
 const threadsAtOnce = 2
 
-/** A composer that composes large messages in a thread, so that others have their turn meanwhile. */
+/** Creates a composer that composes large messages in a worker thread, so that they do not block the event loop. */
 export function createMailComposer({ key, publicUrl, clock }: ComposingOptions): Composer {
   const composer = createComposer({ tokens: createMailTokens(key), publicUrl, clock })
   const threads = createSemaphore(threadsAtOnce)
 
-  /** In a thread; null: there could be none, or it came to nothing. */
+  /** Composes a message in a thread. Null: the thread could not be started, or it failed. */
   async function composeAside(parts: MessageParts, only: number | null): Promise<Composed | null> {
     const giveBack = await threads.acquire()
     try {
@@ -45,7 +45,7 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
     }
   }
 
-  /** It is not asked where no link needs it. */
+  /** Returns the public URL if the message has links to this service, else null. */
   function publicUrlOf({ email }: MessageParts): string | null {
     return isPersonal(email) ? publicUrl() : null
   }
@@ -53,7 +53,7 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
   return {
     async compose(parts, only) {
       const composed = sizeOf(parts) > largeBytes ? await composeAside(parts, only) : null
-      // Better that others wait than that it is not sent.
+      // Without a thread, composing here blocks other work, but the message is sent.
       if (composed === null) return composer.compose(parts, only)
       if ('error' in composed) throw new Error(composed.error)
       const { buffer, byteOffset, byteLength } = composed.message

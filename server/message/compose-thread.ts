@@ -4,7 +4,7 @@ import { createComposer } from './compose.ts'
 import type { Composed, ComposingTask } from './compose-in-thread.ts'
 import { createMailTokens } from './tokens.ts'
 
-/* Composes the message it is started with, and sends it: see `createMailComposer`. */
+/* A worker thread that composes the message in `workerData` and posts the result: see `createMailComposer`. */
 
 const { key, publicUrl, signedAt, parts, only } = workerData as ComposingTask
 const { content } = parts
@@ -14,7 +14,7 @@ const composer = createComposer({
   publicUrl: () => publicUrl ?? '',
   clock: { now: () => signedAt },
 })
-// What arrives in a thread is a Uint8Array.
+// A Buffer arrives in a thread as a Uint8Array.
 const attachments = content.attachments.map((attachment) => ({
   ...attachment,
   content: Buffer.from(attachment.content.buffer, attachment.content.byteOffset, attachment.content.byteLength),
@@ -28,6 +28,6 @@ async function compose(): Promise<Composed> {
 }
 
 const composed = await compose()
-// Memory that is not shared with anything else can be handed over.
+// A buffer can be transferred instead of copied if the message is all of it.
 const isOwn = 'message' in composed && composed.message.length === composed.message.buffer.byteLength
 parentPort?.postMessage(composed, isOwn ? [composed.message.buffer as ArrayBuffer] : [])

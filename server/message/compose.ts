@@ -21,14 +21,14 @@ import { trackHtml } from './links.ts'
 import { renderMessage } from './render.ts'
 import type { MailTokens } from './tokens.ts'
 
-/** Everything a message is made of. */
+/** All input of a message. */
 export type MessageParts = {
   email: {
     id: string
     accountId: string
     /** With its angle brackets. */
     messageId: string
-    /** The From header, as given. */
+    /** The From header, as the client gave it. */
     sender: string
     subject: string
     createdAt: Date
@@ -44,7 +44,7 @@ export type MessageParts = {
     text: string | null
     attachments: readonly MessageAttachment[]
   }
-  /** All of the email. */
+  /** All recipients of the email. */
   recipients: readonly { position: number; kind: 'to' | 'cc' | 'bcc'; name: string | null; address: string }[]
   /** Null: not signed. */
   signer: DkimSigner | null
@@ -53,30 +53,30 @@ export type MessageParts = {
 export type MessageAttachment = {
   filename: string
   contentType: string
-  /** Not null: shown inside the HTML, where it is named by this. */
+  /** The id by which the HTML refers to the file; null: it is not shown inside the HTML. */
   contentId: string | null
   content: Buffer
 }
 
 export type Composer = {
   /**
-   * The message as it goes over the line: CRLF line ends, no Bcc, signed.
+   * Returns the message as sent over SMTP: signed, with CRLF line ends and without Bcc.
    *
-   * @param only The position of the one recipient whose copy it is; null: the copy for all of them, without
-   * anything that tells one from another.
+   * @param only The position of the recipient of a personal copy; null: one copy for all recipients, without anything
+   * that identifies one of them.
    */
   compose(parts: MessageParts, only: number | null): Promise<Buffer>
 }
 
 export type ComposerOptions = {
   tokens: MailTokens
-  /** Where this service is reached from outside, without a slash at the end. */
+  /** Returns the public URL of this service, without a slash at the end. */
   publicUrl: () => string
-  /** Tells when a message is signed. */
+  /** Gives the time of the signature. */
   clock: Clock
 }
 
-/** Whether each recipient gets a copy of their own, with links that tell who followed them. */
+/** Returns whether each recipient gets a copy of their own, with links that identify the recipient. */
 export function isPersonal(email: Pick<MessageParts['email'], 'audienceId' | 'trackOpens' | 'trackClicks'>): boolean {
   return email.audienceId !== null || email.trackOpens || email.trackClicks
 }
@@ -108,7 +108,7 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
       const url = only === null ? null : unsubscribeUrl(parts, only)
       const root = new MailComposer({
         messageId: email.messageId,
-        // Of the email, not of the attempt: every copy that arrives says the same.
+        // The date of the email, not of the attempt: every copy has the same.
         date: email.scheduledAt ?? email.createdAt,
         text: withCrlf(content.text ?? ''),
         html: withCrlf(html),
@@ -138,8 +138,8 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
 }
 
 /**
- * The recipients that the header names. The members of an audience do not know each other: each copy is to its
- * recipient alone, however the email named them.
+ * Returns the recipients to name in the header. Members of an audience must not see each other: each copy names only
+ * its own recipient, as To.
  */
 function shownRecipients({ email, recipients }: MessageParts, only: number | null): MessageParts['recipients'] {
   if (email.audienceId === null) return recipients
@@ -150,7 +150,7 @@ function mailboxes(recipients: MessageParts['recipients'], wanted: 'to' | 'cc'):
   return recipients.filter(({ kind }) => kind === wanted).map(({ name, address }) => mailbox(name ?? '', address))
 }
 
-/** The sender's own fields, without those that are not the sender's to give. */
+/** Returns the header fields of the client, without reserved ones. */
 function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: boolean): FieldLines[] {
   return Object.entries(headers)
     .filter(([name]) => isHeaderName(name) && !isReservedHeader(name))
@@ -158,7 +158,7 @@ function givenFields(headers: Readonly<Record<string, string>>, hasUnsubscribe: 
     .map(([name, value]) => givenField(name, value))
 }
 
-/** Other line ends are not for the line, where servers read them differently. Source: RFC 5321 §2.3.8. */
+/** Converts all line ends to CRLF, because servers treat other line ends differently. Source: RFC 5321 §2.3.8. */
 function withCrlf(text: string): string {
   return text.replace(/\r\n|\r|\n/g, '\r\n')
 }
@@ -173,7 +173,7 @@ function attachmentOf({ filename, contentType, contentId, content }: MessageAtta
   }
 }
 
-/** Has the parts that are files say their names, as the library would not: it puts encoded words into quotes. */
+/** Sets the file names of the parts. The library would put encoded words into quotes, which is invalid. */
 function nameFiles(node: MimeNode): void {
   const { filename } = node
   if (typeof filename === 'string') {
@@ -190,12 +190,13 @@ function nameFiles(node: MimeNode): void {
 
 const token = "[\\w!#$%&'*+.^`{|}~-]+"
 const mediaType = new RegExp(`^${token}/${token}(?:; ?${token}=${token})*$`)
-/** More than the API takes. Characters. */
+/** Longer than the API accepts. Characters. */
 const maxTypeLength = 255
 
 /**
- * What is attached is a file, byte for byte. A message or a multipart may not be encoded, and would be read
- * as a part of this one. Its name is said apart. Source: RFC 2046 §5, §5.2.1.
+ * Returns the media type of an attachment. `message/*` and `multipart/*` become `application/octet-stream`: they must
+ * not be base64-encoded, and would be read as parts of this message. Removes `name` parameters, because the file name
+ * is set separately. Source: RFC 2046 §5, §5.2.1.
  */
 function typeOfAttachment(contentType: string): string {
   const isFile = contentType.length <= maxTypeLength && mediaType.test(contentType)

@@ -4,7 +4,7 @@ import { type HeaderField, relaxedBody, relaxedHeader, relaxedName, splitMessage
 import { emailIdHeader } from './headers.ts'
 
 export type DkimKey = {
-  /** Under which the public key is published: `<selector>._domainkey.<domain>`. */
+  /** The public key is published at `<selector>._domainkey.<domain>`. */
   selector: string
   algorithm: 'rsa-sha256' | 'ed25519-sha256'
   privateKey: KeyObject
@@ -13,13 +13,13 @@ export type DkimKey = {
 export type DkimSigner = {
   /** Lower case, A-labels. */
   domain: string
-  /** One signature each, in this order. */
+  /** The keys, in the order of their signatures. */
   keys: readonly DkimKey[]
 }
 
 /**
- * What readers see or follow. The signature names each once more than it is there, also where it is not there
- * at all, so that one added on the way breaks the signature. Source: RFC 6376 §5.4.2, §8.15.
+ * Fields that readers see or follow. They are oversigned: the signature names each once more than it occurs, even if
+ * it does not occur, so that a field added on the way breaks the signature. Source: RFC 6376 §5.4.2, §8.15.
  */
 const oversignedFields: readonly string[] = [
   'from',
@@ -39,10 +39,10 @@ const oversignedFields: readonly string[] = [
   'list-archive',
 ]
 
-/** What every message has once: named once more than it is there, where it is there. Source: RFC 6376 §8.15. */
+/** Fields that every message has once. They are oversigned if they occur. Source: RFC 6376 §8.15. */
 const singleFields: readonly string[] = ['message-id', 'mime-version', 'content-type', 'content-transfer-encoding']
 
-/** In the order of the signature. Source: RFC 6376 §5.4.1, RFC 8058 §4. */
+/** All signed fields, in the order of the signature. Source: RFC 6376 §5.4.1, RFC 8058 §4. */
 const signedFields: readonly string[] = [
   ...oversignedFields,
   ...singleFields,
@@ -55,17 +55,17 @@ const signedFields: readonly string[] = [
 
 const lineLength = 76
 
-/** In the thread pool: a signature with RSA would hold up everything else for a millisecond. */
+/** Signs in the thread pool, because an RSA signature would block the event loop for a millisecond. */
 const signAside = promisify(sign)
 
 /**
- * The message with a DKIM-Signature for each key in front: relaxed/relaxed, over the whole body and all
- * that readers and mailbox providers look at in the header.
+ * Returns the message with a DKIM-Signature field for each key in front. Canonicalization is relaxed/relaxed. The
+ * signature covers the whole body and every header field that readers and mailbox providers look at.
  *
  * Source: RFC 6376, RFC 8301 (SHA-256 alone), RFC 8463 (Ed25519).
  *
  * @param message With CRLF line ends.
- * @param at When it is signed, to the second.
+ * @param at The time of the signature, with a resolution of a second.
  */
 export async function signMessage(message: Buffer, signer: DkimSigner, at: Date): Promise<Buffer> {
   const { fields, body } = splitMessage(message)
@@ -82,7 +82,7 @@ export async function signMessage(message: Buffer, signer: DkimSigner, at: Date)
   return Buffer.concat([Buffer.from(signatures.join(''), 'latin1'), message])
 }
 
-/** The names of the fields to sign, in order, each as often as it is to be looked for. */
+/** Returns the names of the fields to sign, in order. Repeated and oversigned fields occur several times. */
 export function namesToSign(fields: readonly HeaderField[]): string[] {
   const counts = new Map<string, number>()
   for (const { name } of fields) {
@@ -97,8 +97,8 @@ export function namesToSign(fields: readonly HeaderField[]): string[] {
 }
 
 /**
- * The fields that `names` name, relaxed, each with its line end. A name that is given again means the
- * field of that name above the last one taken; nothing where there is none left.
+ * Returns the fields in `names` in relaxed form, each with its line end. A repeated name selects the next field of
+ * that name, from the bottom up; nothing if none is left.
  *
  * Source: RFC 6376 §3.7, §5.4.2.
  */
@@ -117,7 +117,7 @@ export function signedHeader(fields: readonly HeaderField[], names: readonly str
 }
 
 /**
- * What a signature is made of: the signed header, then the signature's own field with `b=` left empty.
+ * Returns the data to sign: the signed header, then the DKIM-Signature field itself with an empty `b=`.
  *
  * Source: RFC 6376 §3.7.
  *
@@ -127,19 +127,19 @@ export function dataToSign(header: string, tags: string): Buffer {
   return Buffer.from(header + relaxedHeader({ name: 'DKIM-Signature', value: tags }), 'latin1')
 }
 
-/** In base64. */
+/** Returns the signature in base64. */
 async function signatureOf({ algorithm, privateKey }: DkimKey, data: Buffer): Promise<string> {
   const signature =
     algorithm === 'rsa-sha256'
       ? await signAside('sha256', data, privateKey)
-      : // Ed25519 signs the hash as it would any message. Source: RFC 8463 §3.
+      : // The message for Ed25519 is the SHA-256 hash. Source: RFC 8463 §3.
         await signAside(null, createHash('sha256').update(data).digest(), privateKey)
   return signature.toString('base64')
 }
 
 type Tags = { key: DkimKey; domain: string; names: readonly string[]; bodyHash: string; at: Date }
 
-/** The value of the field up to `b=`, in lines. */
+/** Returns the folded value of the field up to `b=`. */
 function signatureTags({ key, domain, names, bodyHash, at }: Tags): string {
   const seconds = Math.floor(at.getTime() / 1000)
   return [
@@ -152,7 +152,7 @@ function signatureTags({ key, domain, names, bodyHash, at }: Tags): string {
   ].join('\r\n')
 }
 
-/** `h=`, folded after colons. */
+/** Returns the lines of the `h=` tag, folded after colons. */
 function namesInLines(names: readonly string[]): string[] {
   const lines: string[] = []
   let line = ' h='
@@ -167,7 +167,7 @@ function namesInLines(names: readonly string[]): string[] {
   return [...lines, line]
 }
 
-/** Continues a line that is begun: as much as fits, then lines of their own. */
+/** Folds base64 text that continues an existing line. */
 function inLines(base64: string): string {
   return base64.match(/.{1,70}/g)?.join('\r\n  ') ?? ''
 }

@@ -9,7 +9,7 @@ const space = 0x20
 const equals = 0x3d
 const hexDigits = Buffer.from('0123456789ABCDEF')
 
-/** Base64 in lines of 76 characters, the last without a line end. Source: RFC 2045 §6.8. */
+/** Encodes bytes as base64 in lines of 76 characters, the last without a line end. Source: RFC 2045 §6.8. */
 export function base64Lines(content: Buffer): Buffer {
   const digits = Buffer.from(content.toString('base64'), 'latin1')
   const breaks = Math.max(0, Math.ceil(content.length / bytesInLine) - 1)
@@ -26,11 +26,11 @@ export function base64Lines(content: Buffer): Buffer {
 }
 
 /**
- * Quoted-printable in lines of at most 76 characters. CRLF stays a line end; every other byte comes back
- * as it was. Source: RFC 2045 §6.7.
+ * Encodes bytes as quoted-printable in lines of at most 76 characters. CRLF stays a line end; decoding restores every
+ * other byte. Source: RFC 2045 §6.7.
  */
 export function quotedPrintable(content: Buffer): Buffer {
-  // At most three for each byte, and a soft line break of three in each line of 75 or more.
+  // At most three characters per byte, plus a soft line break of three characters per line.
   const encoded = Buffer.allocUnsafe(Math.ceil(content.length * 3 * (1 + 3 / 72)) + 3)
   let length = 0
   let column = 0
@@ -45,7 +45,7 @@ export function quotedPrintable(content: Buffer): Buffer {
     }
     const plain = isPlain(byte) || ((byte === space || byte === tab) && !isLast(content, index))
     const width = plain ? 1 : 3
-    // The last character of a line may stand where the sign of a soft line break would.
+    // Only the last character of a line may use the column that a soft line break needs.
     if (column + width > lineLength - (isLast(content, index) ? 0 : 1)) {
       encoded[length++] = equals
       encoded[length++] = cr
@@ -72,7 +72,7 @@ function endsLine(content: Buffer, index: number): boolean {
   return content[index] === cr && content[index + 1] === lf
 }
 
-/** Whether a line or everything ends behind the byte. */
+/** Returns whether the byte is the last one of a line or of the content. */
 function isLast(content: Buffer, index: number): boolean {
   return index + 1 === content.length || endsLine(content, index + 1)
 }

@@ -1,19 +1,18 @@
 const lineLength = 76
-/** Characters of the name that programs without RFC 2231 show: it stands on one line. */
+/** Maximum characters of the fallback name for programs without RFC 2231. It must fit on one line. */
 const maxFallbackLength = 60
-/** Of a name's ending, such as `.docx`, that is kept where the name is cut. */
+/** Maximum characters of a file extension, such as `.docx`, that is kept when the name is cut. */
 const maxEndingLength = 10
 
 /**
- * The name of a file as parameters of a header field, each for a line of its own: `filename` of
- * Content-Disposition or `name` of Content-Type. What is not plain ASCII stands percent-encoded, in continuations
- * where it is long, and before a fallback in ASCII: parsers that know both forms then take the first. RFC 2047 has
- * no place here, since its words must not stand within quotes.
+ * Returns a file name as header parameters, one per line: `filename` of Content-Disposition or `name` of Content-Type.
+ * A name beyond plain ASCII is percent-encoded, split into continuations if long, and followed by an ASCII fallback:
+ * parsers that know both forms take the first. Encoded words (RFC 2047) are not allowed inside quotes.
  *
  * Source: RFC 2231 §3 and §4, RFC 2047 §5 (3), RFC 2183 §2.3.
  */
 export function fileNameParameters(parameter: 'filename' | 'name', filename: string): string[] {
-  // What looks like an encoded word would be shown as what it stands for.
+  // A name that looks like an encoded word would be shown decoded.
   if (/^[ -~]*$/.test(filename) && !filename.includes('=?')) return [`${parameter}=${quoted(filename)}`]
   return [...extended(parameter, filename), `${parameter}=${quoted(fallbackOf(filename))}`]
 }
@@ -38,7 +37,7 @@ function extended(parameter: string, filename: string): string[] {
   return [...pieces, piece]
 }
 
-/** All but the characters that RFC 2231 §7 has in an extended value and that mean nothing else anywhere. */
+/** Encodes all characters except those that RFC 2231 §7 allows and that have no special meaning elsewhere. */
 function percentEncoded(character: string): string {
   return encodeURIComponent(character).replace(
     /[!'()*~]/g,
@@ -46,7 +45,7 @@ function percentEncoded(character: string): string {
   )
 }
 
-/** Letters without their accents, and an underscore for what is not ASCII. */
+/** Returns an ASCII fallback: letters without accents, and an underscore for every other character. */
 function fallbackOf(filename: string): string {
   const plain = [...filename.normalize('NFKD').replace(/\p{M}/gu, '')]
     .map((character) => (/^[ -~]$/.test(character) ? character : '_'))

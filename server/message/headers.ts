@@ -2,12 +2,12 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 
 /**
- * The field that carries the token of the return path, so that a report which lost the address it came
- * back to still tells of which email it speaks.
+ * The field with the token of the return path. A report that no longer has the return path itself can be matched to
+ * its email by it.
  */
 export const emailIdHeader = 'X-Postern-Id'
 
-/** What this service writes itself, or what only the servers on the way may write. Lower case. */
+/** Fields that this service writes, or that only mail servers on the way may write. Lower case. */
 const reservedNames: ReadonlySet<string> = new Set([
   'from',
   'sender',
@@ -32,23 +32,23 @@ const reservedNames: ReadonlySet<string> = new Set([
 
 const reservedPrefixes: readonly string[] = ['content-', 'resent-', 'arc-']
 
-/** Whether a header field is not the sender's to give, whatever its letter case. */
+/** Returns whether clients must not set a header field. Case-insensitive. */
 export function isReservedHeader(name: string): boolean {
   const key = name.toLowerCase()
   return reservedNames.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix))
 }
 
-/** Whether `name` can be that of a header field. Source: RFC 5322 §2.2. */
+/** Returns whether `name` is a valid name of a header field. Source: RFC 5322 §2.2. */
 export function isHeaderName(name: string): boolean {
   return /^[!-9;-~]+$/.test(name)
 }
 
-/** A name and an address, as a header shows them. */
+/** A display name and an address. */
 export type HeaderAddress = { name: string; address: string }
 
 /**
- * The mailbox a text stands for: an address alone, or a name, in double quotes where it has anything special,
- * and an address in angle brackets. Not just any text of a header: the API has read it before.
+ * Parses a mailbox: an address alone, or a name (quoted if it has special characters) and an address in angle
+ * brackets. The API has validated the text before; this does not parse arbitrary headers.
  */
 export function mailboxOf(text: string): HeaderAddress {
   const [, inQuotes, plain, address] = /^(?:"((?:[^"\\]|\\.)*)"|([^"<]*)) <(.+)>$/s.exec(text) ?? []
@@ -57,17 +57,17 @@ export function mailboxOf(text: string): HeaderAddress {
 }
 
 export function mailbox(name: string, address: string): HeaderAddress {
-  // Folding a run of spaces could leave a line of nothing else.
+  // Folding a run of spaces could produce a line of spaces only.
   return { name: name.replace(/\s+/g, ' ').trim(), address }
 }
 
-/** A header field as it stands in a message, in lines, without a line end at the end. */
+/** A folded header field, without a line end after its last line. */
 export type FieldLines = string
 
-/** Beyond it, what has no space to be folded at would make a line longer than 998 characters. */
+/** Longer words are encoded: they cannot be folded, and could make a line longer than 998 characters. */
 const maxWordLength = 900
 
-/** A field of mailboxes, such as To; null: there are none. */
+/** Returns a field of mailboxes, such as To; null: there are no mailboxes. */
 export function mailboxField(key: string, mailboxes: readonly HeaderAddress[]): FieldLines | null {
   return mailboxes.length === 0 ? null : field(key, mailboxes.map(written).join(', '))
 }
@@ -75,13 +75,13 @@ export function mailboxField(key: string, mailboxes: readonly HeaderAddress[]): 
 function written({ name, address }: HeaderAddress): string {
   const spec = addressSpec(address)
   if (name !== '') return `${phrase(name)} <${spec}>`
-  // Its local part is in quotes, where a comma would be read as the end of the mailbox.
+  // Some parsers read a comma in a quoted local part as the end of the mailbox.
   return spec.includes('"') ? `<${spec}>` : spec
 }
 
 /**
- * A display name: words, or in quotes, or in encoded words, which must not stand in quotes. One that only looks
- * like an encoded word is encoded too, or it would be shown as what it stands for.
+ * Writes a display name: as plain words, quoted, or as encoded words, which must not be quoted. A name that looks like
+ * an encoded word is encoded too; else it would be shown decoded.
  *
  * Source: RFC 5322 §3.2.5, RFC 2047 §5 (3).
  */
@@ -92,8 +92,8 @@ function phrase(name: string): string {
 }
 
 /**
- * An address as a header has it: the domain in A-labels, unless what stands before it needs SMTPUTF8 anyway. Not
- * just any text: the API has read it before.
+ * Writes an address for a header: with its domain in A-labels, unless the local part needs SMTPUTF8 anyway. The API
+ * has validated the address before.
  */
 function addressSpec(address: string): string {
   const safe = address.replace(/[\p{Cc}\p{Zl}\p{Zp}<>]+/gu, ' ').trim()
@@ -104,28 +104,32 @@ function addressSpec(address: string): string {
   return `${local}@${inForm === '' ? domain : inForm}`
 }
 
-/** A field whose value is any text, such as the subject. */
+/** Returns a field with any text as its value, such as Subject. */
 export function textField(key: string, text: string): FieldLines {
-  // What looks like an encoded word would be shown as what it stands for.
+  // Text that looks like an encoded word would be shown decoded.
   const plain = /^[!-~]+(?: [!-~]+)*$/.test(text) && !text.includes('=?') && !hasLongWord(text)
   return field(key, plain ? text : encoded(text))
 }
 
 /**
- * A field that the sender gave, with a meaning this service does not know: left as it is but for the
- * spaces, which become one each, as folding may make of them what it likes.
+ * Returns a field that the client set. Its value stays as it is, except that white space is reduced to single spaces,
+ * because folding does not preserve it.
  */
 export function givenField(key: string, value: string): FieldLines {
   const line = value.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, '')
   return field(key, /^[ -~]*$/.test(line) && !hasLongWord(line) ? line : encoded(line))
 }
 
-/** How the mailbox provider offers to unsubscribe, with one click. Source: RFC 2369 §3.2, RFC 8058 §3.1. */
+/** Returns the fields for unsubscribing with one click. Source: RFC 2369 §3.2, RFC 8058 §3.1. */
 export function unsubscribeFields(url: string): FieldLines[] {
   return [field('List-Unsubscribe', `<${url}>`), field('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click')]
 }
 
-/** @param value As it is to stand; folded at spaces. */
+/**
+ * Returns a folded header field.
+ *
+ * @param value The encoded value. It is folded at spaces.
+ */
 export function field(key: string, value: string): FieldLines {
   return foldLines(`${key}: ${value}`, lineLength)
 }
@@ -136,7 +140,7 @@ function hasLongWord(text: string): boolean {
   return text.length > maxWordLength && text.split(' ').some((word) => word.length > maxWordLength)
 }
 
-/** As encoded words, of the shorter encoding. Source: RFC 2047. */
+/** Encodes text as encoded words, in the shorter of the two encodings. Source: RFC 2047. */
 function encoded(text: string): string {
   const letters = text.replace(/[^a-zA-Z]/g, '').length
   return encodeWord(text, letters * 2 > text.length ? 'Q' : 'B', 52)

@@ -1,29 +1,29 @@
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 
 /**
- * A link of an HTML text: the value of `href` in the first such attribute of an `a` or `area` element, or of a
- * shape in VML, of which Outlook makes buttons.
+ * A link in HTML: the value of the first `href` attribute of an `a` or `area` element, or of a VML shape, which
+ * Outlook uses for buttons.
  */
 export type HtmlLink = {
-  /** Where the value stands, without its quotes. */
+  /** The offset of the value, without its quotes. */
   start: number
   end: number
   quoted: boolean
-  /** What it means: its character references replaced, no white space at its ends, no line breaks. */
+  /** The decoded link: character references replaced, and no line breaks or outer white space. */
   target: string
 }
 
 export type HtmlScan = {
-  /** In their order. */
+  /** The links in document order. */
   links: HtmlLink[]
-  /** Before the end tag of the body, or else at the very end. */
+  /** The offset of the end tag of the body, or of the end of the HTML. */
   bodyEnd: number
 }
 
 /**
- * Finds the links of an HTML text and the end of its body, as a browser would: nothing in comments, in
- * scripts and the like, or in tags that are not closed. Conditional comments, `<!--[if mso]>`, hide HTML from
- * all but Outlook; their links are found too. Any text is HTML; this reads it once, and such comments twice.
+ * Finds the links of HTML and the end of its body, as a browser would: not in comments, scripts and the like, or
+ * unclosed tags. It also finds the links in conditional comments, `<!--[if mso]>`, which only Outlook shows. Accepts
+ * any text. Reads it once, and conditional comments twice.
  *
  * Source: HTML standard §13.2.5 (tokenization), by htmlparser2; RFC 3986 allows no white space in a link,
  * and HTML §2.4.1 strips it. Microsoft, "About conditional comments" (downlevel-hidden).
@@ -32,27 +32,27 @@ export function scanHtml(html: string): HtmlScan {
   const links: HtmlLink[] = []
   const bodyEnd = scan(html, links, (start, end) => {
     const condition = conditionOf(html, start, end)
-    // A comment within is not looked into: whatever a sender nests, no byte is read a third time.
+    // Nested comments are not scanned, so that no byte is read a third time.
     if (condition !== null) scan(html.slice(condition, end), links, ignore, condition)
   })
   return { links, bodyEnd: bodyEnd ?? html.length }
 }
 
-/** Where the HTML of a conditional comment begins; null: it is any other comment. */
+/** Returns the offset of the HTML in a conditional comment; null: it is a normal comment. */
 function conditionOf(html: string, start: number, end: number): number | null {
   const text = html.slice(start, Math.min(end, start + maxConditionLength))
   const [condition] = /^\[if [^\]]*\]>/i.exec(text) ?? []
   return condition === undefined ? null : start + condition.length
 }
 
-/** Of the condition of a comment, such as `[if gte mso 9]>`. Characters. */
+/** Maximum length of a condition, such as `[if gte mso 9]>`. Characters. */
 const maxConditionLength = 200
 
 /**
- * Adds the links of an HTML text to `links`, and returns where the end tag of its body stands, if it does.
+ * Adds the links of HTML to `links`. Returns the offset of the end tag of the body; null: there is none.
  *
- * @param onComment Called with the place of each comment's text.
- * @param offset Of `html` in the whole text, for the places of links.
+ * @param onComment Called with the start and end of the text of each comment.
+ * @param offset The offset of `html` in the whole text, added to the offsets of links.
  */
 function scan(
   html: string,
@@ -61,7 +61,7 @@ function scan(
   offset = 0,
 ): number | null {
   let bodyEnd: number | null = null
-  /** Whether the tag being read is a link that has no `href` yet. */
+  /** True while reading the tag of a link before its `href`. */
   let inLink = false
   let inHref = false
   let valueStart = 0
@@ -109,7 +109,7 @@ function isLinkElement(name: string): boolean {
   return name === 'a' || name === 'area' || name.startsWith('v:')
 }
 
-/** What stands between the name of an attribute and its value. */
+/** The text between the name of an attribute and its value. */
 const beforeValue = /[ \t\n\f\r]*=[ \t\n\f\r]*["']?/y
 
 const ignore = () => undefined
@@ -132,7 +132,7 @@ const ignored: TokenizerCallbacks = {
   ontextentity: ignore,
 }
 
-/** A text as it stands in an attribute between double quotes, or alone where it has nothing special. */
+/** Escapes text for an attribute value. */
 export function escapeAttribute(text: string): string {
   return text.replace(/[&"'<>]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

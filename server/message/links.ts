@@ -1,22 +1,22 @@
 import { escapeAttribute, scanHtml } from './html.ts'
 
 export type TrackingOptions = {
-  /** What to put in the place of a link; null: links stay as they are. */
+  /** Returns the replacement of a link; null: links stay as they are. */
   linkTo: ((link: string) => string) | null
-  /** Of an image that tells that the message is looked at; null: none. */
+  /** The URL of the image that tracks opens; null: none. */
   pixelUrl: string | null
-  /** Links that begin like this lead to this service already, and stay. */
+  /** The public URL of this service. Its own links are not replaced. */
   ownUrl: string
 }
 
-/** Servers and mail programs cut longer addresses; a token makes them a third longer. Characters. */
+/** Maximum characters of a tracked link. Servers and mail programs cut long URLs, and a token is a third longer. */
 export const maxLinkLength = 2_000
-/** Nobody writes more; each takes a moment for each recipient, while nothing else is done. */
+/** Maximum tracked links of an email. Each costs time for every recipient and blocks the event loop. */
 export const maxLinks = 1_000
 
 /**
- * Has the links of an HTML text lead over this service, the first 1,000, and puts the pixel at the end of its
- * body. What is no link to the web stays as it is, and everything else byte for byte.
+ * Replaces the first 1,000 web links of HTML by tracked links, and adds the pixel at the end of its body. Everything
+ * else stays the same, byte for byte.
  */
 export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: TrackingOptions): string {
   const { links, bodyEnd } = scanHtml(html)
@@ -33,7 +33,7 @@ export function trackHtml(html: string, { linkTo, pixelUrl, ownUrl }: TrackingOp
   return applied(html, edits)
 }
 
-/** Whether a link leads to the web: only there may this service forward. */
+/** Returns whether a link is an http or https URL. This service redirects to no others. */
 export function isWebLink(link: string): boolean {
   if (link.length > maxLinkLength || !/^https?:\/\//i.test(link)) return false
   const url = URL.parse(link)

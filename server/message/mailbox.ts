@@ -2,37 +2,37 @@ import { mailboxForm } from '../../contract/fields.ts'
 import { brokenRule, invalidField } from '../shared/errors.ts'
 import { asciiDomain } from './address.ts'
 
-/** Who an email is from or to. */
+/** A sender or recipient of an email. */
 export type Mailbox = {
   /** The display name, without quotes; null: none. */
   name: string | null
-  /** As given, but for quotes its local part does not need. */
+  /** The address as given, without unnecessary quotes in its local part. */
   address: string
-  /** What stands after the @: lower case, A-labels. */
+  /** The domain of the address in lower case and A-labels. */
   domain: string
 }
 
-/** A mailbox, or what is wrong with it: what "must …" or "has …" goes on with. */
+/** A mailbox, or its fault as the rest of a sentence: "must …" or "has …". */
 export type ReadMailbox = { mailbox: Mailbox; fault: null } | { mailbox: null; fault: string }
 
-/** RFC 5321 §4.5.3.1.1 and §4.5.3.1.3, less the angle brackets of a path. */
+/** RFC 5321 §4.5.3.1.1 and §4.5.3.1.3, without the angle brackets of a path. */
 const maxLocalOctets = 64
 const maxAddressOctets = 254
 
-/** RFC 5322 §3.2.3 with RFC 6532 §3.2: beyond ASCII everything but what separates or controls. */
+/** RFC 5322 §3.2.3 with RFC 6532 §3.2: beyond ASCII, every character except separators and control characters. */
 const atext = /[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\p{ASCII}\p{Cc}\p{Cs}\p{Z}]/u
 const dotAtom = new RegExp(`^(?:${atext.source})+(?:\\.(?:${atext.source})+)*$`, 'u')
-/** The obsolete form of a phrase has dots in it, and everybody writes `Dr. Ada`: RFC 5322 §4.1. */
+/** Allows dots in names, the obsolete form of a phrase, because `Dr. Ada` is common. Source: RFC 5322 §4.1. */
 const plainName = new RegExp(`^(?:${atext.source}|\\.)+(?: (?:${atext.source}|\\.)+)*$`, 'u')
 const atomAtStart = new RegExp(`^(?:${atext.source}|\\.)+`, 'u')
-/** Line breaks and other control characters, halves of characters. */
+/** Line breaks, other control characters and lone surrogates. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const quotedAtStart = /^"((?:[^"\\]|\\.)*)"/su
 const blanksAtStart = /^\p{Z}+/u
 
 /**
- * Reads one mailbox: an address, or a name and an address in angle brackets. Comments, groups, source
- * routes and address literals are refused: RFC 5322 has them, mail to people does not.
+ * Parses one mailbox: an address, or a name and an address in angle brackets. Refuses comments, groups, source routes
+ * and address literals: RFC 5322 has them, but email to people does not use them.
  *
  * Source: RFC 5322 §3.4 (name-addr, addr-spec), RFC 5321 §4.1.2 (Mailbox) and §4.5.3.1 (lengths), RFC 6531
  * §3.3 and RFC 6532 §3.2 (internationalised).
@@ -45,14 +45,14 @@ export function readMailbox(text: string): ReadMailbox {
   return fault === null ? readAddrSpec(rest.slice(1, -1), name) : refused(fault)
 }
 
-/** Whether text that is no mailbox has the form of one all the same: the published schema takes it. */
+/** Returns whether text matches the published schema of a mailbox, even if it is not valid. */
 export function hasMailboxForm(text: string): boolean {
   return mailboxForm.test(text)
 }
 
 /**
- * The address alone, of a field of a request. Throws `validation_error` when it is none, `rule_violation` when it
- * has the form of one.
+ * Returns the address in a field of a request, without its name. Throws `validation_error` when the text is not a
+ * mailbox, or `rule_violation` when it still matches the published schema.
  */
 export function readAddress(text: string, path: string): string {
   const { mailbox, fault } = readMailbox(text)
@@ -68,7 +68,7 @@ export function writeMailbox({ name, address }: Pick<Mailbox, 'name' | 'address'
 
 type ReadName = { name: string | null; rest: string; fault: null } | { name: null; rest: ''; fault: string }
 
-/** The words before the `<`, which `rest` begins with. */
+/** Parses the display name; `rest` begins with the `<` after it. */
 function readName(given: string): ReadName {
   const words: string[] = []
   let rest = given
@@ -142,7 +142,7 @@ function faultOfDomain(domain: string): string {
   return 'must have a domain name such as example.com after the @'
 }
 
-/** Quotes where they are needed: RFC 5321 §4.1.2 has both forms mean the same mailbox. */
+/** Quotes a local part only if needed. Both forms mean the same mailbox: RFC 5321 §4.1.2. */
 function canonicalLocal(local: string): string {
   return dotAtom.test(local) ? local : quoted(local)
 }

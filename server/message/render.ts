@@ -5,11 +5,11 @@ import type { FieldLines } from './headers.ts'
 const lineEnd = Buffer.from('\r\n')
 
 /**
- * The bytes of a message. The tree builds the header fields of its parts; the bodies are written here, since the
- * streams of the library take longer for a small message than all the rest.
+ * Returns the bytes of a message. The MIME tree builds the header fields of its parts. The bodies are written here,
+ * because the streams of the library take longer for a small message than everything else.
  *
- * @param fields What stands in the header above the fields of the tree.
- * @param root Its contents are strings with CRLF line ends, or buffers.
+ * @param fields The header fields above those of the tree.
+ * @param root The MIME tree. Its contents are strings with CRLF line ends, or buffers.
  */
 export function renderMessage(fields: readonly FieldLines[], root: MimeNode): Buffer {
   const chunks: Buffer[] = fields.map((lines) => Buffer.from(`${lines}\r\n`))
@@ -19,7 +19,7 @@ export function renderMessage(fields: readonly FieldLines[], root: MimeNode): Bu
 }
 
 function writeNode(node: MimeNode, chunks: Buffer[]): void {
-  // First: it is what decides on the boundary.
+  // Must come first: building the headers sets the boundary.
   chunks.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
   if (typeof node.boundary !== 'string') {
     chunks.push(bodyOf(node))

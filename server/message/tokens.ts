@@ -10,39 +10,43 @@ import { type IdKind, idPattern, idPrefixes } from '../../contract/ids.ts'
 import { deriveKey } from '../secrets/secret-box.ts'
 import { idOfUuid, uuidOf } from '../shared/ids.ts'
 
-/** One recipient of an email. */
+/** A reference to one recipient of an email. */
 export type RecipientRef = {
   emailId: string
-  /** From 0, below 65,536. */
+  /** The index of the recipient, from 0 to 65,535. */
   position: number
 }
 
-/** An email, and where each recipient has a copy of their own, whose it is. */
+/** A reference to a copy of an email. */
 export type CopyRef = {
   emailId: string
-  /** Null: one that several recipients may have. */
+  /** The recipient of a personal copy; null: several recipients may share the copy. */
   position: number | null
 }
 
-/** A link of an email, as it was written there, and whose copy it was in. */
+/** An original link of an email, and the recipient of the copy with it. */
 export type LinkRef = RecipientRef & { link: string }
 
-/** Who unsubscribes from whom, and by which email: all that is needed when the email is long deleted. */
+/** The recipient, email and account of an unsubscribe link: all that is needed, even after the email was deleted. */
 export type UnsubscribeRef = RecipientRef & { accountId: string; address: string }
 
 /**
- * Makes and reads what comes back from outside: only what was made here, with the same key and for the
- * same purpose, is read; everything else is null. Tokens hold for ever. Those in links are encrypted: neither
- * an address nor a link can be read in them.
+ * Makes and reads the tokens in return paths and links. The `read` functions return null for a token that was not made
+ * with the same key and for the same purpose. Tokens do not expire. Tokens in links are encrypted, so that neither
+ * addresses nor links can be read from them.
  */
 export type MailTokens = {
-  /** The address that notifications about a copy are to come back to. @param host Of the return path. */
+  /**
+   * Returns the return path of a copy, the address for its notifications.
+   *
+   * @param host The host of the return path.
+   */
   returnPath(copy: CopyRef, host: string): string
-  /** What an address is the return path of, whatever its host and letter case. */
+  /** Reads the copy from a return path. Ignores its host and letter case. */
   readReturnPath(address: string): CopyRef | null
-  /** What stands in the return path, alone: 42 letters and digits, 46 with a position. */
+  /** Returns only the token of a return path: 42 letters and digits, or 46 with a position. */
   copy(copy: CopyRef): string
-  /** Whatever the letter case. */
+  /** Reads the token of a return path. Case-insensitive. */
   readCopy(token: string): CopyRef | null
   pixel(recipient: RecipientRef): string
   readPixel(token: string): RecipientRef | null
@@ -52,17 +56,17 @@ export type MailTokens = {
   readUnsubscribe(token: string): UnsubscribeRef | null
 }
 
-/** In front of the token in a return path. */
+/** The prefix of the token in a return path. */
 const returnPathPrefix = 'b.'
-/** Base32 characters; ten bytes. */
+/** Base32 characters: ten bytes. */
 const shortMacLength = 16
-/** Bytes; of AES, a block. */
+/** Bytes: one AES block. */
 const tagLength = 16
 const idLength = 16
 const positionLength = 2
 const recipientLength = idLength + positionLength
 
-/** @param key The encryption key; each purpose has a key of its own, derived from it. */
+/** @param key The encryption key. Each purpose has its own key, derived from it. */
 export function createMailTokens(key: Buffer): MailTokens {
   const returnPathKey = purposeKey(key, 'return path 1')
   const pixels = createSealer(key, 'pixel')
@@ -120,27 +124,27 @@ export function createMailTokens(key: Buffer): MailTokens {
 
 const emailIdPattern = idPattern('email')
 
-/** The identifier without its prefix, and the position where there is one. */
+/** The identifier without its prefix, and an optional position. */
 const copyForm = /^(?<emailId>.{26})(?<digits>[0-9a-v]{4})?$/
-/** Of a position in a return path: it has to do without a difference of letter cases. */
+/** The radix of a position in a return path, which must be case-insensitive. */
 const positionRadix = 32
 
 function digitsOf(position: number): string {
   return position.toString(positionRadix).padStart(4, '0')
 }
 
-/** The lower-case alphabet of the identifiers: no two of its characters differ in letter case alone. */
+/** The lower-case alphabet of the identifiers. It is case-insensitive. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 function shortMac(key: KeyObject, text: string): string {
   const digest = createHmac('sha256', key).update(text).digest()
-  // Five bits a character, of which a byte gives them without a remainder.
+  // Five bits per character. The low five bits of a byte are uniform, because 32 divides 256.
   return Array.from(digest.subarray(0, shortMacLength), (byte) => alphabet[byte & 0x1f]).join('')
 }
 
 type Sealer = {
   seal(payload: Buffer): string
-  /** At least a recipient long. */
+  /** Returns the payload, which is at least `recipientLength` bytes; null: the token is not valid. */
   open(token: string): Buffer | null
 }
 
@@ -149,11 +153,11 @@ function purposeKey(key: Buffer, purpose: string): KeyObject {
 }
 
 /**
- * Base64url of a payload that is encrypted and authenticated: AES-256-CTR, whose first counter is the
- * HMAC-SHA-256 of the payload, cut to 128 bits. The counter is also the tag, so a token is 16 bytes longer than
+ * Creates a sealer. It encrypts and authenticates payloads as base64url: AES-256-CTR with the HMAC-SHA-256 of the
+ * payload, cut to 128 bits, as the initial counter. The counter is also the tag, so a token is 16 bytes longer than
  * its payload, and the same payload always gives the same token.
  *
- * Tokens of earlier versions have an HMAC in front of a payload in the clear. They are read, but not made.
+ * Tokens of earlier versions have an HMAC before an unencrypted payload. They can still be read.
  *
  * Source: Rogaway and Shrimpton, "Deterministic Authenticated-Encryption" (2006) §4, as in RFC 5297.
  */
@@ -170,7 +174,7 @@ function createSealer(key: Buffer, purpose: string): Sealer {
     },
     open(token) {
       const bytes = Buffer.from(token, 'base64url')
-      // Characters that mean nothing are passed over in reading: a token has one form alone.
+      // The decoder ignores invalid characters. Comparing with the input ensures that a token has one form only.
       if (bytes.length < tagLength + recipientLength || bytes.toString('base64url') !== token) return null
       const tag = bytes.subarray(0, tagLength)
       const rest = bytes.subarray(tagLength)
@@ -202,7 +206,7 @@ function packId(id: string): Buffer {
   return Buffer.from(uuidOf(id).replaceAll('-', ''), 'hex')
 }
 
-/** @param bytes Begin with the identifier. */
+/** @param bytes The bytes, which begin with the identifier. */
 function unpackId(kind: IdKind, bytes: Buffer): string {
   const hex = bytes.toString('hex', 0, idLength)
   return idOfUuid(kind, hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))
