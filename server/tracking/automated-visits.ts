@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js'
 
-/** What is known of a request for a pixel or a link. */
+/** A request for a pixel or a tracked link. */
 export type Fetch = {
   kind: 'opened' | 'clicked'
   userAgent: string | null
   ipAddress: string | null
-  /** Whether it says of itself that it fetches ahead. */
+  /** True when the request has a header that declares it a prefetch. */
   prefetch: boolean
 }
 
@@ -17,15 +17,15 @@ type AgentRule = {
 }
 
 /**
- * What machines call themselves. Those that fetch for a person who is looking, such as the image proxies of
- * Gmail (`GoogleImageProxy`) and Yahoo (`YahooMailProxy`), are not among them: that is an open.
+ * User agents of automated clients. Proxies that fetch images for a person who is looking, such as those of Gmail
+ * (`GoogleImageProxy`) and Yahoo (`YahooMailProxy`), are not listed: their requests are opens.
  */
 export const agentRules: readonly AgentRule[] = [
   { name: 'Apple Mail Privacy Protection, which fetches all images on arrival', agent: /^Mozilla\/5\.0$/ },
   { name: 'Gmail, which fetches ahead while its user is signed in', agent: /Edge\/12\.246 Mozilla\/5\.0$/ },
   { name: 'Microsoft, previews', agent: /BingPreview|SkypeUriPreview|Microsoft Preview/i },
   { name: 'Microsoft Defender and Safe Links', agent: /SafeLinks|Microsoft Defender|MSDefender/i },
-  // Outlook shows images itself, but leaves links to the browser.
+  // Outlook fetches images itself for a person, but opens links in the browser.
   { name: 'Microsoft Office, which probes links', agent: /ms-?office|Microsoft Office/i, only: 'clicked' },
   { name: 'Barracuda', agent: /Barracuda/i },
   { name: 'Proofpoint', agent: /Proofpoint|urldefense/i },
@@ -41,7 +41,7 @@ export const agentRules: readonly AgentRule[] = [
     name: 'previews of links in chats',
     agent: /Slackbot|WhatsApp|TelegramBot|facebookexternalhit|Discordbot|SkypeShell/i,
   },
-  // The telephones of one maker are called CUBOT.
+  // CUBOT is a brand of phones.
   { name: 'robots by their name', agent: /(?<!cu)bot\b|crawl|spider|slurp|scanner|prefetch|link-?check/i },
   { name: 'browsers without a screen', agent: /HeadlessChrome|PhantomJS|Puppeteer|Playwright/i },
   {
@@ -52,8 +52,8 @@ export const agentRules: readonly AgentRule[] = [
 ]
 
 /**
- * Networks of filters that look like anybody's browser. As their owners publish them, and so to be looked at
- * now and then: one that is missing makes a machine a person, none makes a person a machine.
+ * Networks of mail filters that use the user agent of a normal browser, as their owners publish them. Review the list
+ * from time to time: visits from a missing network are counted as a person's.
  */
 export const scannerNetworks: Readonly<Record<string, readonly string[]>> = {
   'Microsoft Exchange Online Protection': [
@@ -79,18 +79,18 @@ export const scannerNetworks: Readonly<Record<string, readonly string[]>> = {
 
 const networks = Object.values(scannerNetworks).flat().map(ipaddr.parseCIDR)
 
-/** Nobody reads a message and follows a link in it faster. Milliseconds. */
+/** Minimum time in which a person can read a message and follow a link. Milliseconds. */
 export const minReadingMs = 3_000
 
-/** Whether a request looks like a machine's doing, by what it says of itself and where it comes from. */
+/** Returns whether a request looks automated, by its headers and its IP address. */
 export function isAutomated({ kind, userAgent, ipAddress, prefetch }: Fetch): boolean {
-  // Every browser and every mail program says what it is.
+  // Every browser and every mail program sends a user agent.
   if (prefetch || userAgent === null || userAgent.trim() === '') return true
   if (agentRules.some(({ agent, only }) => (only ?? kind) === kind && agent.test(userAgent))) return true
   return ipAddress !== null && isScanner(ipAddress)
 }
 
-/** Whether a link was followed sooner after the message was handed over than a person can. */
+/** Returns whether a link was followed sooner after the message was accepted than a person can. */
 export function isTooSoon(clickedAt: Date, acceptedAt: Date | null): boolean {
   return acceptedAt !== null && clickedAt.getTime() - acceptedAt.getTime() < minReadingMs
 }

@@ -15,7 +15,7 @@ export type TrackingOptions = {
   logger: Logger
   tokens: MailTokens
   unsubscribe: MailLinksOptions['unsubscribe']
-  /** Told of every open and click that was written down. */
+  /** Called with every stored open and click. */
   onFact: (fact: RecipientFact) => void
   /** Milliseconds between batches of opens and clicks. Default 1,000. */
   pollIntervalMs?: number
@@ -23,11 +23,11 @@ export type TrackingOptions = {
 
 export type TrackingService = {
   links: MailLinks
-  /** Writes down the opens and clicks that wait. */
+  /** Stores the waiting opens and clicks, then stops. */
   stop(): Promise<void>
 }
 
-/** Has the links of emails work in this process. */
+/** Starts serving the pixels and links of emails in this process. */
 export function startTracking(options: TrackingOptions): TrackingService {
   const { db, clock, outbox, logger, tokens, unsubscribe, onFact, pollIntervalMs } = options
   const visits = startVisitRecorder({
@@ -36,8 +36,8 @@ export function startTracking(options: TrackingOptions): TrackingService {
       await recordFacts(db, { outbox }, facts)
       facts.forEach(onFact)
     },
-    onError: (error) => logger.error({ err: error }, 'the recording of opens and clicks failed'),
-    onDropped: (count) => logger.warn({ count }, 'opens and clicks were not recorded: more came than can be written'),
+    onError: (error) => logger.error({ err: error }, 'storing opens and clicks failed'),
+    onDropped: (count) => logger.warn({ count }, 'opens and clicks were dropped: more arrive than can be stored'),
     ...(pollIntervalMs === undefined ? {} : { intervalMs: pollIntervalMs }),
   })
   return {

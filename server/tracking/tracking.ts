@@ -4,38 +4,41 @@ import { isWebLink } from '../message/links.ts'
 import type { MailTokens, UnsubscribeRef } from '../message/tokens.ts'
 import { type Fetch, isAutomated } from './automated-visits.ts'
 
-/** That somebody looked at an email or followed a link in it. */
+/** An open of an email or a click on a link in it. */
 export type Visit = Extract<RecipientFact, { kind: 'opened' | 'clicked' }>
 
-/** Who asks for a pixel or a link. Null: it is a request that only looks, such as HEAD. */
+/** The client of a request for a pixel or a link. Null: the request is not counted, such as HEAD. */
 export type Asking = Omit<Fetch, 'kind'> | null
 
-/** What the links in emails do. */
+/** The actions of the pixels and links in emails. */
 export type MailLinks = {
-  /** The pixel was asked for. Nothing with a token that is not ours. */
+  /** Records an open. Does nothing for an invalid token. */
   opened(token: string, asking: Asking): void
-  /** Where a link leads; null: the token is not ours. */
+  /** Records a click and returns the target of the link; null: the token is invalid. */
   clicked(token: string, asking: Asking): string | null
-  /** Whether an unsubscribe link is ours. Changes nothing. */
+  /** Returns whether the token of an unsubscribe link is valid. Changes nothing. */
   isUnsubscribe(token: string): boolean
-  /** Unsubscribes whom the link was made for, once. False: the token is not ours, or its account is gone. */
+  /**
+   * Unsubscribes the recipient of the link. Concurrent calls are coalesced. False: the token is invalid, or the account
+   * was deleted.
+   */
   unsubscribe(token: string): Promise<boolean>
 }
 
 export type MailLinksOptions = {
   tokens: MailTokens
   clock: Clock
-  /** Takes a visit to be recorded later, and returns at once. */
+  /** Queues a visit to be stored later, and returns at once. */
   record: (visit: Visit) => void
-  /** Unsubscribes a person; nothing for one who is. False: there is no such account any more. */
+  /** Unsubscribes a person. Does nothing if they are unsubscribed already. False: the account was deleted. */
   unsubscribe: (from: UnsubscribeRef) => Promise<boolean>
 }
 
-/** Of what a browser says of itself. Characters. */
+/** Maximum characters of a stored user agent. */
 const maxUserAgentLength = 500
 
 export function createMailLinks({ tokens, clock, record, unsubscribe }: MailLinksOptions): MailLinks {
-  /** By token. Asked for a thousand times at once, a link has one of them done, and all hear of it. */
+  /** Running unsubscribe calls by token: concurrent requests for one link share one call. */
   const underWay = new Map<string, Promise<boolean>>()
 
   return {
@@ -46,7 +49,7 @@ export function createMailLinks({ tokens, clock, record, unsubscribe }: MailLink
     },
     clicked(token, asking) {
       const click = tokens.readClick(token)
-      // Only such links are signed. Looked at again all the same: this is where a redirect is made.
+      // Only web links get tokens. This is checked again, because the caller redirects to the link.
       if (click === null || !isWebLink(click.link)) return null
       if (asking !== null) record({ kind: 'clicked', ...click, at: clock.now(), ...visitorOf('clicked', asking) })
       return click.link

@@ -4,33 +4,33 @@ import { startLoop } from '../lib/loop.ts'
 import { isTooSoon } from './automated-visits.ts'
 import type { Visit } from './tracking.ts'
 
-/** Opens and clicks on their way into the database, off the path of the requests that brought them. */
+/** Stores opens and clicks in the background, so that requests do not wait for the database. */
 export type VisitRecorder = {
-  /** Never blocks and never throws. */
+  /** Queues a visit. Never blocks and never throws. */
   add(visit: Visit): void
-  /** Writes what waits, and ends. What cannot be written is dropped. */
+  /** Stores the waiting visits, then stops. Visits that cannot be stored are dropped. */
   stop(): Promise<void>
 }
 
 export type VisitRecorderOptions = {
   db: Db
-  /** Writes visits down, all or none. */
+  /** Stores visits atomically. */
   record: (visits: readonly Visit[]) => Promise<unknown>
   onError: (error: unknown) => void
-  /** Told how many were not recorded, since more came than can be written. */
+  /** Called with the number of visits that were dropped because too many were waiting. */
   onDropped: (count: number) => void
   /** Milliseconds between batches. Default 1,000. */
   intervalMs?: number
 }
 
-/** Visits in one transaction. */
+/** Maximum visits in one transaction. */
 const batchSize = 500
-/** Visits that wait; what comes beyond is dropped. */
+/** Maximum waiting visits. Further visits are dropped. */
 export const maxWaiting = 10_000
 
 /**
- * Writes visits down in batches. The same visit again before it is written counts once: whoever fetches a
- * pixel a thousand times a second makes no thousand events of it.
+ * Starts storing visits in batches. A visit that repeats before it is stored counts once, so that fetching a pixel a
+ * thousand times a second does not create a thousand events.
  */
 export function startVisitRecorder(options: VisitRecorderOptions): VisitRecorder {
   const { db, record, onError, onDropped, intervalMs = 1_000 } = options
@@ -82,7 +82,7 @@ function keyOf(visit: Visit): string {
   return `${emailId} ${position} ${automated} ${kind === 'clicked' ? visit.link : ''}`
 }
 
-/** The visits with those marked automated that came too soon to be a person's. */
+/** Returns the visits, with clicks marked as automated if they came too soon for a person. */
 async function judged(db: Db, visits: readonly Visit[]): Promise<Visit[]> {
   const clicks = visits.filter(({ kind, automated }) => kind === 'clicked' && !automated)
   if (clicks.length === 0) return [...visits]
