@@ -4,7 +4,7 @@ import { judgeReply } from '../smtp/reply-rules.ts'
 import { noDomain } from '../smtp/reply-table.ts'
 import type { RecipientReport } from './delivery-status.ts'
 
-/** What a report says of a failure, in the words of an SMTP conversation. */
+/** A reported failure, in the form of the outcome of an SMTP conversation. */
 export type ReportedFailure = { bounceType: 'hard' | 'soft'; reason: string; reply: string | null }
 
 const code = /(?<![\d.])([45]\d\d)(?:[ -]|$)/
@@ -12,9 +12,8 @@ const enhancedCode = /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?|^2\d\d[ -](?:2\.\d{1,3}\.\d{1,3}\s*)?/g
 
 /**
- * What a report of a failure means: judged by the rules for replies, as if its server had refused the
- * recipient itself. What would have been tried again there was given up elsewhere, which is nothing to
- * hold against the address.
+ * Classifies the report of a failure by the rules for SMTP replies, as if the server had refused RCPT itself. A
+ * temporary failure becomes a soft bounce: another server gave up, which says nothing about the address.
  */
 export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnostic' | 'addresses'>): ReportedFailure {
   const reply = replyOf(report)
@@ -26,15 +25,15 @@ export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnosti
 }
 
 /**
- * What Postfix says where the DNS has no such name (NXDOMAIN), or neither MX nor address records of it. Its status,
- * 5.4.4, is also that of other faults of routing. Source: Postfix, smtp_addr.c, dns_strerror.c.
+ * The text of Postfix for a name that does not exist (NXDOMAIN), or that has neither MX nor address records. Its
+ * status, 5.4.4, is also used for other routing faults. Source: Postfix, smtp_addr.c, dns_strerror.c.
  */
 const nameNotFound =
   /Host or domain name not found\. Name service error for name=(\S+) type=\w+: Host (?:not found(?!, try again)|found but no data record of requested type)/i
 
 /**
- * Whether the domain of the recipient itself was not found. Postfix says the same of a mail server that the MX
- * records name: that is a fault of the domain which can be mended, and tells nothing of the address.
+ * Returns whether the domain of the recipient itself was not found. Postfix uses the same text for a mail server in
+ * the MX records. That is a fault which the owner of the domain can repair, and it says nothing about the address.
  */
 function isDomainNotFound({ status, diagnostic, addresses }: Parameters<typeof judgeFailure>[0]): boolean {
   const name = nameNotFound.exec((diagnostic ?? '').replace(/\s+/g, ' '))?.[1]
@@ -47,7 +46,7 @@ function asciiName(name: string): string {
   return domainToASCII(name.replace(/\.$/, ''))
 }
 
-/** The text of the reply a report tells of; null: it tells of none. */
+/** Returns the text of the SMTP reply in a report; null: it has none. */
 export function replyTextOf(report: Pick<RecipientReport, 'status' | 'diagnostic'>): string | null {
   return report.status === null && report.diagnostic === null ? null : textOfReply(replyOf(report))
 }
@@ -60,7 +59,7 @@ function replyOf({ status, diagnostic }: Pick<RecipientReport, 'status' | 'diagn
   return { code: given === undefined ? codeOf(enhanced ?? status) : Number(given), enhanced, lines: [text] }
 }
 
-/** `5.0.0` says nothing that the class does not. */
+/** Returns whether a status says more than its class; `5.0.0` does not. */
 function isTelling(status: string | null): boolean {
   return status !== null && !status.endsWith('.0.0')
 }

@@ -1,18 +1,18 @@
 import { readFields } from './headers.ts'
 
-/** What a notification says became of the message for a recipient. Source: RFC 3464 §2.3.3. */
+/** The Action field of a notification: the result for a recipient. Source: RFC 3464 §2.3.3. */
 export type Action = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
-/** What a notification tells of one recipient. */
+/** The report of a notification about one recipient. */
 export type RecipientReport = {
-  /** Whom it may be: as the sender wrote the address, and as the server that reports knew it. */
+  /** Possible addresses of the recipient: the one the sender used, and the one the reporting server used. */
   addresses: readonly string[]
   action: Action
-  /** As `5.1.1`; null where none is given. Source: RFC 3463. */
+  /** The enhanced status code, such as `5.1.1`; null: none. Source: RFC 3463. */
   status: string | null
-  /** What a server said. */
+  /** The reply of the server that refused or delayed the message; null: none. */
   diagnostic: string | null
-  /** Which server that was. */
+  /** The host name of that server; null: not known. */
   host: string | null
 }
 
@@ -30,16 +30,16 @@ const recipientFields: readonly string[] = [
   'will-retry-until',
 ]
 
-/** Of one notification. */
+/** Maximum recipients of one notification. */
 const maxRecipients = 200
-/** Of an address with its type and a comment. */
+/** Maximum length of an address with its type and a comment. */
 const maxAddressLength = 500
 
 type Block = { fields: Map<string, string>; isClosed: boolean }
 
 /**
- * The recipients in the text of a delivery status. Blocks are told apart by empty lines, and by fields that
- * come again, since either may be missing. Source: RFC 3464 §2.1, §2.3; RFC 6533 §3.
+ * Parses the recipients in the text of a delivery status. A new block begins after an empty line or when a field
+ * repeats, because empty lines may be missing. Source: RFC 3464 §2.1, §2.3; RFC 6533 §3.
  */
 export function readDeliveryStatus(text: string): RecipientReport[] {
   const blocks: Block[] = []
@@ -57,7 +57,7 @@ export function readDeliveryStatus(text: string): RecipientReport[] {
   return blocks.flatMap(({ fields }) => reportOf(fields))
 }
 
-/** Whether the next address is another recipient's. */
+/** Returns whether the next address field belongs to another recipient. */
 function isDone({ fields, isClosed }: Block): boolean {
   return isClosed && addressFields.some((name) => fields.has(name)) && (fields.has('action') || fields.has('status'))
 }
@@ -88,12 +88,12 @@ function actionOf(value: string, status: string | null): Action | null {
   return ({ 2: 'delivered', 4: 'delayed', 5: 'failed' } as const)[status[0] as '2' | '4' | '5']
 }
 
-/** `smtp; 550 …` without its type. */
+/** Removes the type, such as `smtp;` in `smtp; 550 …`. */
 function withoutType(value: string): string {
   return value.replace(/^\s*[\w.-]{1,50}\s*;\s*/, '').trim()
 }
 
-/** `rfc822; ada@example.org`: the address, also as it is where somebody left it in the encoding of SMTP. */
+/** Reads the address in `rfc822; ada@example.org`. Returns also its decoded forms, in case it is still encoded. */
 export function readTypedAddress(value: string): string[] {
   const address = withoutType(value.slice(0, maxAddressLength))
     .replace(/\s*\([^()]{0,500}\)\s*$/, '')
@@ -103,12 +103,12 @@ export function readTypedAddress(value: string): string[] {
   return [...new Set([address, decodeXtext(address), decodeUnitext(address)])]
 }
 
-/** Source: RFC 3461 §4. */
+/** Decodes xtext. Source: RFC 3461 §4. */
 function decodeXtext(text: string): string {
   return text.replace(/\+([0-9A-F]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 }
 
-/** Source: RFC 6533 §3. */
+/** Decodes unitext. Source: RFC 6533 §3. */
 function decodeUnitext(text: string): string {
   return text.replace(/\\x\{([0-9A-F]{2,6})\}/g, (whole, digits: string) => {
     const point = Number.parseInt(digits, 16)

@@ -1,15 +1,15 @@
 import { readTypedAddress } from './delivery-status.ts'
 import { headerOf, readFields } from './headers.ts'
 
-/** What a feedback report says: somebody has marked a message, mostly as spam. */
+/** A feedback report: somebody marked a message, mostly as spam. */
 export type Feedback = {
   /** Lower case, such as `abuse`. */
   feedbackType: string
-  /** Who may have done so, as far as it is told. */
+  /** Possible addresses of the person, if the report has any. */
   recipients: readonly string[]
 }
 
-/** The text of a feedback report. Null: it is none. Source: RFC 5965 §3. */
+/** Parses a feedback report. Null: the text is not one. Source: RFC 5965 §3. */
 export function readFeedback(text: string): Feedback | null {
   const fields = readFields(text)
   const feedbackType = /^[\w-]{1,50}/.exec(headerOf(fields, 'feedback-type') ?? '')?.[0].toLowerCase()

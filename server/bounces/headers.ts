@@ -1,34 +1,34 @@
-/** A header field, or one of a report: both are written in the same way. */
+/** A header field of a message, or a field of a report, which has the same syntax. */
 export type Header = {
   /** Lower case. */
   name: string
-  /** In one line, however it was folded. */
+  /** The unfolded value, on one line. */
   value: string
-  /** Whether an empty line stands in front of it. */
+  /** True when an empty line precedes the field. */
   isAfterBlank: boolean
 }
 
-/** Of one list. More than any message needs. */
+/** Maximum fields of one list. More than any message needs. */
 const maxFields = 1_000
 const maxValueLength = 10_000
 
 const field = /^([!-9;-~]{1,100})[ \t]{0,20}:[ \t]*(.*)$/s
 
-/** The value of the first field with this name. */
+/** Returns the value of the first field with this name; null: there is none. */
 export function headerOf(headers: readonly Header[], name: string): string | null {
   return headers.find((header) => header.name === name)?.value ?? null
 }
 
 /**
- * The headers of a message, and what stands behind them. A line that is no header ends them too, where the
- * empty line is missing.
+ * Splits a message into its headers and its body. If the empty line is missing, the first line that is not a header
+ * begins the body.
  */
 export function splitHeaders(text: string): { headers: Header[]; body: string } {
   const headers: Header[] = []
   let at = 0
   for (const { line, next } of lines(text)) {
     if (line === '') return { headers, body: text.slice(next) }
-    // What a mailbox file puts in front of a message.
+    // The separator line of a message in an mbox file.
     const isEnvelope = at === 0 && /^>?From /.test(line)
     if (!isEnvelope && !addLine(headers, line, false)) return { headers, body: text.slice(at) }
     at = next
@@ -36,7 +36,7 @@ export function splitHeaders(text: string): { headers: Header[]; body: string } 
   return { headers, body: '' }
 }
 
-/** All fields in a text of fields, such as a report. What is none is passed over. */
+/** Parses all fields in a text such as a report. Other lines are ignored. */
 export function readFields(text: string): Header[] {
   const fields: Header[] = []
   let isAfterBlank = false
@@ -48,7 +48,7 @@ export function readFields(text: string): Header[] {
   return fields
 }
 
-/** Answers whether the line was one of a field. */
+/** Adds a line to the fields. Returns false if it is not part of a field. */
 function addLine(fields: Header[], line: string, isAfterBlank: boolean): boolean {
   const last = fields.at(-1)
   if (/^[ \t]/.test(line) && last !== undefined && !isAfterBlank) {
@@ -63,7 +63,7 @@ function addLine(fields: Header[], line: string, isAfterBlank: boolean): boolean
   return true
 }
 
-/** Lines without their ends, and where the next one begins. */
+/** Yields the lines without their line ends, each with the offset of the next one. */
 function* lines(text: string): Generator<{ line: string; next: number }> {
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf('\n', at)
@@ -73,7 +73,7 @@ function* lines(text: string): Generator<{ line: string; next: number }> {
   }
 }
 
-/** Where a line ends without the carriage returns behind it. */
+/** Returns the end of a line without the carriage returns before its line feed. */
 function endOfLine(text: string, start: number, lineFeed: number): number {
   let end = lineFeed
   while (end > start && text[end - 1] === '\r') end -= 1

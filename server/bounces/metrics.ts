@@ -1,9 +1,9 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** What came of a message to the return path. `unmatched`: understood, but of no recipient. `gone`: its email is. */
+/** The result of a message to the return path. `unmatched`: it matches no recipient. `gone`: its email was deleted. */
 export type InboundKind = 'dsn' | 'arf' | 'auto-reply' | 'unreadable' | 'unmatched' | 'gone'
 
-/** Answers a function that counts one message. */
+/** Registers the counter and returns a function that counts one message. */
 export function createInboundMetrics(registry: Registry): (kind: InboundKind) => void {
   const messages = new Counter({
     name: 'postern_inbound_messages_total',

@@ -1,29 +1,29 @@
 import { type Header, headerOf, splitHeaders } from './headers.ts'
 
 /*
- * Reads the structure of messages that may be broken in any way, and never throws. What is read is
- * bounded: notifications say what they have to say at their beginning.
+ * A MIME parser for messages that may be broken in any way. It never throws, and reads a bounded part of a message:
+ * the content of a notification is at its beginning.
  *
  * Source: RFC 5322 §2, RFC 2045, RFC 2046 §5.1.
  */
 
-/** A node of the tree that a message is. */
+/** A node in the MIME tree of a message. */
 export type Part = {
   headers: readonly Header[]
   /** Lower case, such as `text/plain`. */
   type: string
-  /** Of the Content-Type, by their names in lower case. */
+  /** The parameters of the Content-Type by name in lower case. */
   parameters: Readonly<Record<string, string>>
-  /** What stands after the headers as it stands there, one character a byte. */
+  /** The raw body, one character per byte. */
   body: string
-  /** Of a multipart its parts; of a message inside a message that one. */
+  /** The parts of a multipart, or the message inside a message part. */
   parts: readonly Part[]
 }
 
-/** Bytes of a message that are looked at. */
+/** Maximum bytes of a message to parse. */
 const maxBytes = 1_048_576
 const maxDepth = 8
-/** Of a message, at all depths. */
+/** Maximum parts of a message, at all depths. */
 const maxParts = 100
 
 const messageTypes: readonly string[] = [
@@ -33,24 +33,24 @@ const messageTypes: readonly string[] = [
   'message/global-headers',
 ]
 
-/** The tree of a message. */
+/** Parses a message into its MIME tree. */
 export function parseMime(message: Buffer): Part {
   return parsePart(message.toString('latin1', 0, maxBytes), { depth: 0, budget: { parts: maxParts } })
 }
 
-/** All nodes, those that are less deep first. */
+/** Returns all nodes in breadth-first order. */
 export function allParts(root: Part): Part[] {
   const found = [root]
   for (const part of found) found.push(...part.parts)
   return found
 }
 
-/** All nodes as they stand in the message. */
+/** Returns all nodes in document order. */
 export function inOrder(root: Part): Part[] {
   return [root, ...root.parts.flatMap(inOrder)]
 }
 
-/** What a part without parts says: decoded from its transfer encoding and its charset. */
+/** Returns the text of a leaf part, decoded from its transfer encoding and charset. */
 export function textOf({ headers, parameters, body }: Part): string {
   const bytes = decodeTransfer(body, headerOf(headers, 'content-transfer-encoding') ?? '')
   return decodeCharset(bytes, parameters.charset ?? 'utf-8')
@@ -81,7 +81,7 @@ function partsOf(part: Part, place: PartPlace): Part[] {
   return [parsePart(decodeTransfer(part.body, encoding).toString('latin1').trimStart(), place)]
 }
 
-/** What stands between the lines of a boundary. A last one that is missing is the end. */
+/** Yields the text between the boundary lines. A missing last boundary is treated as the end of the body. */
 function* splitAtBoundary(body: string, boundary: string): Generator<string> {
   if (boundary === '') return
   const delimiter = `--${boundary}`
@@ -90,7 +90,7 @@ function* splitAtBoundary(body: string, boundary: string): Generator<string> {
     if (at > 0 && body[at - 1] !== '\n') continue
     const lineEnd = body.indexOf('\n', at)
     const rest = body.slice(at + delimiter.length, lineEnd === -1 ? undefined : lineEnd).trim()
-    // A longer boundary that begins with this one.
+    // This is another, longer boundary that begins with this one.
     if (rest !== '' && rest !== '--') continue
     if (start !== -1) yield body.slice(start, at)
     if (rest === '--' || lineEnd === -1) return

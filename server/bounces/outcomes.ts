@@ -11,21 +11,21 @@ export type NotifiedEmail = {
 
 export type FactOptions = {
   at: Date
-  /** What makes two addresses the same. */
+  /** Returns the key by which addresses are compared. */
   keyOf: (address: string) => string
-  /** Whose copy came back, where that is known for sure: then nothing is believed of the others. */
+  /** The recipient whose copy came back, if that is certain: reports about others are ignored then. */
   position: number | null
 }
 
-/** Reports that are no complaint: that it is no spam after all, or of how it was signed. RFC 6650 §5, RFC 6591. */
+/** Feedback types that are not complaints: not spam after all, or a failed authentication. RFC 6650 §5, RFC 6591. */
 const noComplaints: readonly string[] = ['not-spam', 'auth-failure']
 
 /**
- * What a notification tells of the recipients of an email. What it says of others is left out; a copy
- * of one recipient has nobody else to speak of.
+ * Returns the facts in a notification about the recipients of an email. Reports about unknown addresses are ignored,
+ * unless the copy or the email has only one recipient: then they are about that recipient.
  *
- * Several recipients know a return path that they share, and each can send to it what looks like a report about
- * another. Such a report suppresses nobody: a bounce is soft, and a complaint is doubtful.
+ * If several recipients share a return path, each of them can forge a report about another. Such a report does not
+ * suppress an address: its bounce is soft, and its complaint is doubtful.
  */
 export function factsOf(notification: Notification, email: NotifiedEmail, options: FactOptions): RecipientFact[] {
   const { at, keyOf } = options
@@ -55,7 +55,7 @@ export function factsOf(notification: Notification, email: NotifiedEmail, option
   }
 }
 
-/** Whether nothing has to be done for a notification, though it was understood. */
+/** Returns whether a notification was understood and requires no action. */
 export function saysNothing(notification: Notification): boolean {
   return (
     notification.kind === 'auto-reply' ||

@@ -2,7 +2,7 @@ import type { Db } from '../database/connection.ts'
 import type { Scope } from '../shared/scope.ts'
 import type { NotifiedEmail } from './outcomes.ts'
 
-/** An email with what its notifications are compared with. Undefined: it is gone. */
+/** Finds an email with the fields that match notifications to its recipients. Undefined: it was deleted. */
 export async function findNotifiedEmail(db: Db, id: string): Promise<(NotifiedEmail & Scope) | undefined> {
   const rows = await db
     .selectFrom('emails')
@@ -20,7 +20,7 @@ export async function findNotifiedEmail(db: Db, id: string): Promise<(NotifiedEm
   return first === undefined ? undefined : { id, accountId: first.accountId, mode: first.mode, recipients: rows }
 }
 
-/** Whether notifications about the emails of some domain come back to `host`. */
+/** Returns whether `host` is the return path of a sending domain. */
 export async function isReturnPathHost(db: Db, host: string): Promise<boolean> {
   const row = await db.selectFrom('domains').select('id').where('return_path', '=', host).limit(1).executeTakeFirst()
   return row !== undefined

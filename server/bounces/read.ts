@@ -5,30 +5,30 @@ import { allParts, inOrder, type Part, parseMime, textOf } from './mime.ts'
 import { isAutomaticAnswer, isFromDaemon, isFromMailer } from './report-author.ts'
 import { isBounce, isQmailText, readBounceText, tellsOfFailure, textOfHtml } from './text-bounce.ts'
 
-/** What a message that came back says. */
+/** The content of a message that came back. */
 export type Notification =
   | { kind: 'dsn'; recipients: readonly RecipientReport[]; original: OriginalMessage }
   | ({ kind: 'arf'; original: OriginalMessage } & Feedback)
-  /** Of somebody on holiday, or that has been read: nothing follows from it. */
+  /** An out-of-office reply or a read receipt. It requires no action. */
   | { kind: 'auto-reply' }
   | { kind: 'unreadable'; reason: string }
 
-/** What the message that came back carries of what this service wrote into it; not verified yet. */
+/** The tokens of this service in the returned message. They are not verified yet. */
 export type OriginalMessage = {
   /** See `emailIdHeader`. */
   copyToken: string | null
-  /** The return path it was sent from. */
+  /** The return path of the message. */
   returnPath: string | null
-  /** Of its unsubscribe link, which names the recipient too. */
+  /** The token of the unsubscribe link, which also identifies the recipient. */
   unsubscribeToken: string | null
 }
 
 const copyTokenForm = /^x-postern-id[ \t]*:[ \t]*([\w-]{1,100})/im
-/** As the receiving server wrote it down, and as a feedback report tells of it. Source: RFC 5965 §3.2. */
+/** The form of the receiving server, and that of a feedback report. Source: RFC 5965 §3.2. */
 const returnPathForm = /^(?:return-path|original-mail-from)[ \t]*:[ \t]*<?(b\.\w{1,100}@[\w.-]{1,255})/im
 const unsubscribeForm = /^list-unsubscribe[ \t]*:\s*<[^<>\s]{1,500}\/u\/([\w-]{1,1000})>/im
 
-/** How what came back is tried to be read, in order: the more it says of itself, the sooner. */
+/** The readers in the order to try them: the most specific format first. */
 const readers: readonly ((message: Message) => Notification | null)[] = [
   readDsn,
   readArf,
@@ -43,9 +43,9 @@ const readers: readonly ((message: Message) => Notification | null)[] = [
 type Message = { root: Part; parts: readonly Part[] }
 
 /**
- * Reads a delivery status notification (RFC 3464, RFC 6533), a feedback report (RFC 5965), an automatic reply
- * (RFC 3834) or what else mail servers send back: also where it was forwarded, or broken on its way. Takes
- * any bytes and never throws. Nothing of it is to be believed but for whom it can harm.
+ * Parses a delivery status notification (RFC 3464, RFC 6533), a feedback report (RFC 5965), an automatic reply
+ * (RFC 3834) or another message that mail servers send back, also if it was forwarded or damaged. Accepts any bytes and
+ * never throws. The result is untrusted: `factsOf` limits what it can change.
  */
 export function readNotification(bytes: Buffer): Notification {
   const root = parseMime(bytes)
@@ -61,7 +61,7 @@ function readDsn({ parts }: Message): Notification | null {
   const part = parts.find(({ type }) => type === 'message/delivery-status' || type === 'message/global-delivery-status')
   if (part === undefined) return null
   const recipients = readDeliveryStatus(textOf(part))
-  // Without the empty line in front of it, the report reads like headers.
+  // If the empty line before the report is missing, its fields were parsed as headers.
   return dsnOf(recipients.length > 0 ? recipients : readDeliveryStatus(textOfHeaders(part)), parts)
 }
 
@@ -70,7 +70,7 @@ function readArf({ parts }: Message): Notification | null {
   return part === undefined ? null : arfOf(readFeedback(textOf(part)), parts)
 }
 
-/** That it has been read, or deleted. Source: RFC 8098. */
+/** Reads a notification that the message was read or deleted. Source: RFC 8098. */
 function readReceipt({ parts }: Message): Notification | null {
   return parts.some(
     ({ type }) => type.endsWith('/disposition-notification') || type.endsWith('-disposition-notification'),
@@ -79,7 +79,7 @@ function readReceipt({ parts }: Message): Notification | null {
     : null
 }
 
-/** Exim's, and of servers that do as it does. */
+/** Reads the `X-Failed-Recipients` header of Exim and compatible servers. */
 function readFailedRecipients(message: Message): Notification | null {
   const failed = message.root.headers
     .filter(({ name }) => name === 'x-failed-recipients')
@@ -93,7 +93,7 @@ function readQmail(message: Message): Notification | null {
   return isQmailText(letter) ? dsnOf(readBounceText(letter), message.parts) : null
 }
 
-/** The fields of a report in a part that does not say it is one. */
+/** Reads the fields of a report in a part with another media type. */
 function readMangled({ parts }: Message): Notification | null {
   for (const part of parts) {
     if (part.parts.length > 0) continue
@@ -110,8 +110,9 @@ function readMangled({ parts }: Message): Notification | null {
 }
 
 /**
- * What a program has answered that is no mail server: nothing, if it plainly is somebody's note. One that tells of
- * a failure may be a bounce, or a note that quotes one; believed, it could cost the address that is written to.
+ * Reads an automatic reply that is not from a mail server. It requires no action, unless it mentions a failure: then
+ * it may be a bounce or a reply that quotes one, and is left for a person. Treating it as a bounce could suppress a
+ * working address.
  */
 function readAnswer(message: Message): Notification | null {
   const { headers } = message.root
@@ -127,7 +128,7 @@ function readAnswer(message: Message): Notification | null {
 function readLetter(message: Message): Notification | null {
   const { headers } = message.root
   const letter = letterOf(message)
-  // A person who writes back about undelivered parcels is none.
+  // A reply of a person, for example about undelivered parcels, is not a bounce.
   if (!isFromMailer(headers) || !isBounce(headerOf(headers, 'subject') ?? '', letter)) return null
   return dsnOf(readBounceText(letter), message.parts)
 }
@@ -138,14 +139,14 @@ function dsnOf(recipients: readonly RecipientReport[], parts: readonly Part[]): 
 
 function arfOf(feedback: Feedback | null, parts: readonly Part[]): Notification | null {
   if (feedback === null) return null
-  // Microsoft tells it inside the message it reports.
+  // Microsoft has the recipient in a header of the reported message.
   const inside = parts.flatMap(({ headers }) => readTypedAddress(headerOf(headers, 'x-hmxmroriginalrecipient') ?? ''))
   return { kind: 'arf', ...feedback, recipients: [...feedback.recipients, ...inside], original: originalIn(parts) }
 }
 
 /**
- * Wherever its headers are: those of a part, or in a text, which can quote anything. The headers of the whole
- * are of the message that tells of it, unless there is nothing but them and a text.
+ * Finds the tokens of the returned message: in the headers of parts, then in texts, which may quote anything. The
+ * headers of the whole message belong to the notification. They are searched only if it has no parts.
  */
 function originalIn(parts: readonly Part[]): OriginalMessage {
   const texts = [
@@ -165,7 +166,7 @@ function textOfHeaders({ headers }: Part): string {
   return headers.map(({ name, value }) => `${name}: ${value}`).join('\n')
 }
 
-/** What it says to people, at its beginning: what stands further behind may be the message that came back. */
+/** Returns the first text for people. Later parts may belong to the returned message. */
 function letterOf({ root }: Message): string {
   const parts = inOrder(root)
   const plain = parts.find(({ type, parts: inside }) => type === 'text/plain' && inside.length === 0)

@@ -14,23 +14,23 @@ export type ReceiveOptions = {
   db: Db
   clock: Clock
   tokens: Pick<MailTokens, 'copy' | 'readReturnPath' | 'readCopy' | 'readUnsubscribe'>
-  /** What makes two addresses the same. */
+  /** Returns the key by which addresses are compared. */
   keyOf: (address: string) => string
-  /** Writes down what was learned; resolves when it is committed. */
+  /** Stores facts. Resolves when they are committed. */
   record: (facts: readonly RecipientFact[]) => Promise<void>
   onMessage: (kind: InboundKind) => void
 }
 
-/** Messages that were not understood, kept of each account. */
+/** Messages that were not understood, kept for each account. */
 export const keptPerAccount = 1_000
-/** Of those that are of no account. */
+/** Messages kept that belong to no account. */
 export const keptForOperator = 100
-/** What is kept of one. */
+/** Maximum bytes kept of a message. */
 export const keptBytes = 2 ** 20
 
 /**
- * Answers a function that takes a message to a return path, or to a mailbox that is of no email, and resolves
- * when all that follows from it is committed. Nothing comes twice of a message that comes twice.
+ * Returns a function that processes a message to a return path or a role address. It resolves when all changes are
+ * committed. A notification that arrives twice changes its recipients only once.
  */
 export function createReceiver(options: ReceiveOptions): (message: ReceivedMessage) => Promise<void> {
   const { db, clock, tokens, onMessage } = options
@@ -44,7 +44,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
     for (const copy of copies) await take(message, notification, copy)
   }
 
-  /** What the message that came back says is more than where it came back to: it can have been forwarded. */
+  /** Returns the copies that a message is about. Tokens inside it come before its recipient: it may be forwarded. */
   function copiesOf({ recipients }: ReceivedMessage, { copyToken, returnPath }: OriginalMessage): CopyRef[] {
     const inside =
       (copyToken === null ? null : tokens.readCopy(copyToken)) ??
@@ -87,7 +87,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
     await deleteOlderInbound(db, owner.accountId, number)
   }
 
-  /** Whose copy came back, by the link in it. */
+  /** Returns the recipient whose copy came back, by its unsubscribe link; null: not known. */
   function positionIn(notification: Notification, emailId: string): number | null {
     if (!('original' in notification) || notification.original.unsubscribeToken === null) return null
     const recipient = tokens.readUnsubscribe(notification.original.unsubscribeToken)
@@ -95,7 +95,7 @@ export function createReceiver(options: ReceiveOptions): (message: ReceivedMessa
   }
 }
 
-/** Whose a message is that is kept; without an account, the operator's. */
+/** The owner of a kept message. Without an account, it is kept for the operator. */
 type Owner = { emailId: string | null; accountId: string | null; mode: Mode }
 
 const noOriginal: OriginalMessage = { copyToken: null, returnPath: null, unsubscribeToken: null }

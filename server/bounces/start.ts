@@ -14,33 +14,33 @@ export type InboundListenerOptions = Omit<ReceiveOptions, 'record' | 'onMessage'
   host: string
   /** 0: any free port. */
   port: number
-  /** Files, PEM; null: no STARTTLS. */
+  /** PEM files; null: no STARTTLS. */
   tls: { readonly certFile: string; readonly keyFile: string } | null
-  /** What it calls itself, and where its own mailboxes are. */
+  /** The host name in the greeting, and the domain of its own role addresses. */
   hostname: string
   outbox: Outbox
   registry: Registry
-  /** Told of everything that a notification said and was written down. */
+  /** Called with every stored fact of a notification. */
   onFact: (fact: RecipientFact) => void
   logger: Logger
 }
 
-/** Notifications say what they have to say at their beginning; some carry the message back whole behind it. */
+/** Some notifications contain the whole returned message after their content. */
 export const maxInboundBytes = 64 * 2 ** 20
 const maxRecipients = 10
-/** Each can hold `keptBytes`. */
+/** Maximum connections. Each can hold `keptBytes` in memory. */
 const maxConnections = 100
-/** Large providers send from few addresses. */
+/** Limits per client address. Large providers send from few addresses. */
 const door = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
 const tlsSettings = { cert: 'INBOUND_SMTP_TLS_CERT', key: 'INBOUND_SMTP_TLS_KEY' }
 const lifetimeMs = 10 * 60_000
 
 /**
- * Listens for what comes back to the return path of emails: it takes messages to the signed addresses that
- * this service made and to the few every host has, at its own name and at that of return paths, and nothing
- * else. A message is answered 250 once what it says is committed.
+ * Starts the SMTP server for bounces and complaints. It accepts only signed return paths of this service and role
+ * addresses, at its own host name and at the hosts of return paths. It replies 250 to a message when its facts are
+ * committed.
  *
- * Throws OperatorError when the address cannot be had, or a file is not what it is to be.
+ * Throws OperatorError when it cannot listen on the address, or when a TLS file is not valid.
  */
 export async function startInboundListener(options: InboundListenerOptions): Promise<SmtpListener> {
   const { db, host, port, hostname, clock, logger, tokens, outbox, onFact } = options

@@ -1,44 +1,44 @@
 import type { RecipientReport } from './delivery-status.ts'
 
 /*
- * Notifications that are a letter to a person and nothing else, as qmail and old servers write them. What
- * they say is found by its looks; which of the addresses was meant is for whoever knows the recipients.
+ * Reads notifications that are only text for a person, as qmail and old servers write them. Heuristics find the
+ * addresses and replies in them. The caller, who knows the recipients, selects the address that is meant.
  */
 
-/** Characters of a text that are looked at. */
+/** Maximum characters of a text to read. */
 const maxLength = 65_536
-/** Addresses in a text that are looked at. */
+/** Maximum addresses of a text to read. */
 const maxAddresses = 100
 const maxDiagnosticLength = 1_000
 
-/** Where what follows is the message that came back. */
+/** The line before the returned message. */
 const original =
   /^(-{2,} ?(below this line is|this is a copy of|original message|returned message|the following is|undelivered message)|received: (from|by) |return-path: |original message headers|reporting-mta: )/im
 
-/** What a notification says of itself, in its subject or its text. */
+/** Phrases of bounces, in the subject or the text. */
 const looksLikeBounce =
   /undeliver(ed|able)|could not be delivered|cannot be delivered|can'?t be delivered|couldn'?t be delivered|delivery (to the following|has failed|failed|failure|status notification|notification)|failure notice|returned mail|returned to sender|unable to deliver|not able to deliver|wasn'?t able to deliver|did not reach|not (yet )?been delivered|mail delivery (failed|system)|nicht zugestellt|unzustellbar|non remis|no se (ha )?pud?o entregar/i
 
-/** What nobody says who has given up. */
+/** Phrases of servers that still try. */
 const stillTries =
   /(will|is going to) (be retried|retry|keep trying|continue to (try|be tried))|attempts will continue|still being retried|only a warning|warning only/i
 const looksDelayed =
   /(has|have) not (yet )?been delivered|delivery (is |was |has been )?delayed|delayed \d+ hours|no action is required|warning: message/i
 const looksFinal = /permanent|gave up|given up|giving up|fatal|failed/i
 
-/** What a notification of success says of itself. */
+/** Phrases of notifications of success. */
 const looksDelivered =
   /\b(was|were|has been|have been) (successfully )?(delivered|relayed)\b|^successful\b|^(delivered|relayed|expanded):|\((success|relayed?|expanded)\)|\bis complete\b/im
 
 const address = /[^\s<>"'(),:;@[\]\\]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]{0,251}[\p{L}\p{N}])?/gu
 
-/** What a server said, the more certain form first: `550 5.1.1 …`, then `550 …`. */
+/** Replies of a server, the more certain form first: `550 5.1.1 …`, then `550 …`. */
 const certainReply = /(?<![\d.])[45]\d\d[ -]#?[245]\.\d{1,3}\.\d{1,3}(?![\d.])/
 const replyForms: readonly RegExp[] = [certainReply, /(?<![\d.])[45]\d\d(?:[ -](?!\d)|: )/]
-/** A status somewhere in the words of whoever reports: `(#5.1.1)`. */
+/** An enhanced status code anywhere in the text, such as `(#5.1.1)`. */
 const statusForm = /(?<![\d.])[45]\.\d{1,3}\.\d{1,3}(?![\d.])/
 
-/** Whether a letter says that a message did not arrive; only the reply of a server outweighs that it says it did. */
+/** Returns whether a text reports a failure. If it also reports success, it must contain an error reply of a server. */
 export function isBounce(subject: string, letter: string): boolean {
   const text = beginningOf(letter)
   if (!looksLikeBounce.test(subject) && !looksLikeBounce.test(text)) return false
@@ -46,8 +46,8 @@ export function isBounce(subject: string, letter: string): boolean {
 }
 
 /**
- * Whether a letter may tell whom a message did not reach, and why, whoever has written it: its subject begins as
- * that of a bounce, or it has an address and what a server said.
+ * Returns whether a text of any author may report a failure: its subject begins like that of a bounce, or it has an
+ * address and a reply of a server.
  */
 export function tellsOfFailure(subject: string, letter: string): boolean {
   if (subject.search(looksLikeBounce) === 0) return true
@@ -56,15 +56,15 @@ export function tellsOfFailure(subject: string, letter: string): boolean {
   return text.search(certainReply) !== -1 || (looksLikeBounce.test(text) && diagnosticIn(text) !== null)
 }
 
-/** `Hi. This is the qmail-send program at example.org.`, and what Yahoo once made of it. */
+/** Detects `Hi. This is the qmail-send program at example.org.`, and the old variant of Yahoo. */
 export function isQmailText(text: string): boolean {
   return /^\s*(hi\. this is the |message from \s*\S+\.\s*\n\s*unable to deliver)/i.test(text.slice(0, 1_000))
 }
 
 /**
- * What a letter says of each address in it, the message that came back with it left out.
+ * Returns a report for each address in a text, without the returned message in it.
  *
- * @param known Addresses it is about in any case.
+ * @param known Addresses to report in any case.
  */
 export function readBounceText(letter: string, known: readonly string[] = []): RecipientReport[] {
   const text = beginningOf(letter)
@@ -81,14 +81,14 @@ export function readBounceText(letter: string, known: readonly string[] = []): R
   }))
 }
 
-/** What a letter says of itself, in front of the message that came back. */
+/** Returns the text before the returned message. */
 function beginningOf(letter: string): string {
   const text = letter.slice(0, maxLength).replaceAll('\r\n', '\n')
   const at = text.search(original)
   return at > 0 ? text.slice(0, at) : text
 }
 
-/** What follows each address, until the next other one. */
+/** Returns the text after each address, up to the next different address. */
 function segmentsOf(text: string): Map<string, string> {
   const segments = new Map<string, string>()
   const found = [...text.matchAll(address)].slice(0, maxAddresses)
@@ -107,7 +107,7 @@ function diagnosticIn(text: string): string | null {
   return statusForm.test(text) ? paragraphOf(text) : null
 }
 
-/** The beginning, in one line. */
+/** Returns the first paragraph on one line. */
 function paragraphOf(text: string): string | null {
   const [paragraph = ''] = text
     .replace(/^[>:\s]+/, '')
@@ -116,7 +116,7 @@ function paragraphOf(text: string): string | null {
   return paragraph.replace(/\s+/g, ' ').trim() || null
 }
 
-/** HTML as text, near enough to find what a server said. */
+/** Converts HTML to text, well enough to find the reply of a server. */
 export function textOfHtml(html: string): string {
   return html
     .slice(0, 4 * maxLength)
