@@ -7,32 +7,32 @@ import type { ReceivedMessage } from '../smtp-listener/listener.ts'
 import { insertCaptured, type NewCapturedMessage } from './captured-queries.ts'
 import { deleteOlderMessages } from './queries.ts'
 
-/** Captured messages that are kept of each account; older ones go, in the background. */
+/** Captured messages kept for each account. Older ones are deleted in the background. */
 export const keptPerAccount = 1_000
 
-/** Where captured messages are kept. */
+/** Stores captured messages. */
 export type CaptureStore = {
-  /** Resolves when the message is committed. What comes while others are written is written with one statement. */
+  /** Stores a message. Resolves when it is committed. Messages that arrive during a write share the next statement. */
   add(message: ReceivedMessage): Promise<void>
-  /** Ends the deleting. Whatever is added must have been awaited. */
+  /** Stops deleting old messages. All calls of `add` must have resolved before. */
   close(): Promise<void>
 }
 
 export type CaptureStoreOptions = {
   db: Db
   clock: Clock
-  /** Reads the identifier of an email out of a return path of ours. */
+  /** Reads the id of an email from a return path of this service; null: it is not one. */
   readReturnPath: (address: string) => string | null
-  /** Told when the deleting failed; it is tried again. */
+  /** Called when deleting old messages failed. It is tried again. */
   onError: (error: unknown) => void
-  /** Default: `keptPerAccount`. */
+  /** Messages to keep for each account. Default: `keptPerAccount`. */
   keep?: number
 }
 
-/** Of one statement. A single message may be larger. */
+/** Maximum bytes of one statement. A single message may be larger. */
 const batchBytes = 8 * 1_048_576
 const batchMessages = 500
-/** How many messages more than it keeps an account may have before they are deleted. */
+/** Number of new messages of an account that triggers the deletion of its old ones. */
 const slack = 100
 const pruneIntervalMs = 60_000
 
@@ -42,7 +42,7 @@ export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
   const { db, clock, keep = keptPerAccount } = options
   const waiting: QueuedMessage[] = []
   let isWriting = false
-  /** What was added for each account since its older messages were deleted. */
+  /** Messages added for each account since its older messages were deleted. */
   const added = new Map<string | null, number>()
 
   const prune = startLoop({
@@ -82,7 +82,7 @@ export function createCaptureStore(options: CaptureStoreOptions): CaptureStore {
     if (isWriting) return
     isWriting = true
     while (waiting.length > 0) {
-      // So that what comes in at the same moment is written together.
+      // Messages that arrive in the same moment are written together.
       await nextTurn()
       await write(waiting.splice(0, lengthOfBatch(waiting)))
     }

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { listenSmtp, type SmtpListener } from '../smtp-listener/listener.ts'
 import { createCaptureStore } from './capture-store.ts'
 
-/** The SMTP server inside the service that keeps what is sent to it, instead of sending it on. */
+/** The SMTP server of this service that stores messages instead of sending them on. */
 export type CaptureSink = SmtpListener
 
 export type CaptureSinkOptions = {
@@ -13,20 +13,20 @@ export type CaptureSinkOptions = {
   port: number
   clock: Clock
   logger: Logger
-  /** Reads the identifier of an email out of a return path of ours. */
+  /** Reads the id of an email from a return path of this service; null: it is not one. */
   readReturnPath: (address: string) => string | null
 }
 
-/** Nobody else may reach it: it takes whatever it is given. */
+/** Only reachable from this machine, because it accepts every message. */
 const host = '127.0.0.1'
 export const maxCapturedBytes = 64 * 2 ** 20
-/** The worker's connections, and some for the programs of whoever develops. */
+/** Maximum connections: those of the worker, and some for other programs on a developer's machine. */
 const maxConnections = 500
 const maxRecipients = 1_000
 
 /**
- * Starts the sink of the capture transport. A message is answered 250 once it is committed to
- * `captured_messages`. Throws OperatorError when the port cannot be had.
+ * Starts the SMTP server of the capture transport. It replies 250 to a message once it is committed to
+ * `captured_messages`. Throws OperatorError when it cannot listen on the port.
  */
 export async function startCaptureSink({
   db,
@@ -35,7 +35,8 @@ export async function startCaptureSink({
   logger,
   readReturnPath,
 }: CaptureSinkOptions): Promise<CaptureSink> {
-  const onError = (error: unknown) => logger.error({ err: error }, 'old captured messages could not be deleted')
+  const onError = (error: unknown) =>
+    logger.error({ err: error }, 'deleting old captured messages failed; trying again')
   const store = createCaptureStore({ db, clock, readReturnPath, onError })
   try {
     const listener = await listenSmtp({

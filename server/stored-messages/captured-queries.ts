@@ -3,7 +3,7 @@ import type { Db } from '../database/connection.ts'
 
 export type NewCapturedMessage = {
   id: string
-  /** What its return path says. */
+  /** The email in the return path of the message; null: the message is from another program. */
   emailId: string | null
   mailFrom: string
   recipients: readonly string[]
@@ -12,10 +12,10 @@ export type NewCapturedMessage = {
 }
 
 /**
- * Keeps messages with one statement, each for the account and the mode of its email. What another program sends
- * is live, and of the first account, which is the operator's. Returns whose they are.
+ * Stores messages with one statement, each with the account and mode of its email. Messages of other programs get the
+ * mode `live` and the first account, which is the operator's. Returns the accounts.
  *
- * All contents are one parameter, since one of bytes is sent as it is, but an array of them as text.
+ * All contents are one parameter, because the driver sends a single Buffer as binary, but an array of them as text.
  */
 export async function insertCaptured(
   db: Db,
@@ -46,7 +46,7 @@ export async function insertCaptured(
       ${sizes}::integer[],
       ${messages.map(({ at }) => at)}::timestamptz[]
     ) AS m (id, email_id, mail_from, recipients, start, size, at)
-    -- One by one along the key, whatever the statistics say.
+    -- OFFSET 0 forces a nested loop over the primary key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT account_id, mode FROM emails WHERE id = m.email_id OFFSET 0) e ON true
     RETURNING account_id AS "accountId"
   `.execute(db)

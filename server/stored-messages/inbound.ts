@@ -5,10 +5,10 @@ import { newId } from '../shared/ids.ts'
 import type { ReceivedMessage } from '../smtp-listener/listener.ts'
 import { deleteOlderMessages } from './queries.ts'
 
-/** Without an account: for the operator to see. */
+/** An inbound message to keep. Without an account, only the operator can see it. */
 export type KeptMessage = {
   accountId: string | null
-  /** That of its email; live where it is of none. */
+  /** The mode of its email; `live` without an email. */
   mode: Mode
   emailId: string | null
   reason: string
@@ -16,7 +16,7 @@ export type KeptMessage = {
   at: Date
 }
 
-/** Keeps a message for a person to see, but for what is beyond `maxBytes`. */
+/** Stores a message for a person to read, cut to `maxBytes`. */
 export async function insertInbound(db: Db, kept: KeptMessage, maxBytes: number): Promise<void> {
   const { accountId, mode, emailId, reason, message, at } = kept
   await db
@@ -35,7 +35,7 @@ export async function insertInbound(db: Db, kept: KeptMessage, maxBytes: number)
     .execute()
 }
 
-/** Deletes all but the newest `keep` messages of an account; null: those of no account. Returns how many. */
+/** Deletes all but the newest `keep` messages of an account; null: those without an account. Returns the number. */
 export function deleteOlderInbound(db: Db, accountId: string | null, keep: number): Promise<number> {
   return deleteOlderMessages(db, 'inbound_messages', accountId, keep)
 }

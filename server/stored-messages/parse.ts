@@ -13,7 +13,7 @@ type Content = Omit<Pick<CapturedMessageWithContent, 'headers' | 'text' | 'html'
 type Heading = Pick<CapturedMessageWithContent, 'from' | 'subject'>
 export type ReadMessage = Content & Heading
 
-/** Shown as it was written: nothing is made of anything else. */
+/** Options that turn all conversions off: a message is shown as it was written. */
 const options = {
   skipHtmlToText: true,
   skipTextToHtml: true,
@@ -22,18 +22,18 @@ const options = {
   keepCidLinks: true,
 }
 
-/** How many bytes of a message are read for its heading. */
+/** Bytes of a message to read for its sender and subject. */
 export const headBytes = 32_768
 
-/** Who a message is from and what about, by its first `headBytes`. Null where that cannot be read. */
+/** Reads the sender and subject from the first `headBytes` of a message. A field that cannot be read is null. */
 export async function readHeading(head: Buffer): Promise<Heading> {
   const { from, subject } = await readContent(onlyHeaders(head))
   return { from, subject }
 }
 
 /**
- * What is in a message. Empty where it cannot be read: its source is there all the same. The content of files is not
- * kept in memory.
+ * Parses a message. Returns an empty content if it cannot be parsed; its source is still available. The content of
+ * attachments is not kept in memory.
  */
 export async function readContent(message: Buffer): Promise<ReadMessage> {
   const parser = new MailParser(options)
@@ -61,7 +61,7 @@ export async function readContent(message: Buffer): Promise<ReadMessage> {
   }
 }
 
-/** A message of which nothing can be told. */
+/** The result for a message that cannot be parsed. */
 export const unparsableMessage: ReadMessage = {
   from: null,
   subject: null,
@@ -77,14 +77,14 @@ async function take(part: AttachmentStream | MessageText, read: ReadMessage): Pr
     read.html = typeof part.html === 'string' ? part.html : read.html
     return
   }
-  // Its size is known when it was read.
+  // The size is known only after reading all of it.
   for await (const _ of part.content as Readable);
   const { filename = null, contentType, cid: contentId = null, size } = part
   read.attachments.push({ filename, contentType, contentId, size })
   part.release()
 }
 
-/** Given at once, all of it would be copied. Bytes. */
+/** Bytes per write to the parser. It would copy a message that is written at once. */
 const sliceBytes = 65_536
 
 function* slicesOf(message: Buffer): Generator<Buffer> {
@@ -97,7 +97,7 @@ function headerOf(line: string): { name: string; value: string } {
   return { name: line.slice(0, Math.max(0, colon)).trim(), value: unfolded(line.slice(colon + 1)) }
 }
 
-/** Without the body, so that nothing of it is looked at. */
+/** Returns the header without the body, so that the body is not parsed. */
 function onlyHeaders(head: Buffer): Buffer {
   const end = /\r?\n\r?\n/.exec(head.toString('latin1'))
   return end === null ? head : head.subarray(0, end.index + end[0].length)

@@ -5,7 +5,7 @@ import { readWhole, sliceBytes } from '../database/slices.ts'
 import type { Scope } from '../shared/scope.ts'
 import { headBytes } from './parse.ts'
 
-/** The tables that messages are kept in. */
+/** The tables of stored messages. */
 export type MessageTable = 'captured_messages' | 'inbound_messages'
 
 export type MessageRow = {
@@ -16,13 +16,17 @@ export type MessageRow = {
   recipients: string[]
   size: number
   createdAt: Date
-  /** Why it was kept; null where all are. */
+  /** The reason why an inbound message was kept; null for captured messages, which are all kept. */
   reason: string | null
-  /** Its beginning, or all of it. */
+  /** The beginning of the message, or all of it. */
   content: Buffer
 }
 
-/** @param page.after The row the page begins behind, newest first. Answers the beginning of each message. */
+/**
+ * Returns a page of messages, newest first, with the beginning of each.
+ *
+ * @param page.after The id of the last message of the previous page.
+ */
 export async function selectMessages(
   handle: Handle,
   table: MessageTable,
@@ -39,10 +43,10 @@ export async function selectMessages(
   return rows
 }
 
-/** Bytes. The content of longer messages is read later, and in slices. */
+/** The content of messages above this size is read later and in slices. Bytes. */
 export const largeMessage = 262_144
 
-/** Finds a message. Its content is empty where it is large: see `readRest`. */
+/** Finds a message. The content of a large one is empty: see `readRest`. */
 export async function findMessage(
   handle: Handle,
   table: MessageTable,
@@ -56,13 +60,13 @@ export async function findMessage(
   return rows[0]
 }
 
-/** All of the content of a message that was found; undefined: it is gone. PostgreSQL reads no more than each slice. */
+/** Reads the whole content of a message in slices, to bound the memory of PostgreSQL. Undefined: it was deleted. */
 export function readRest(handle: Handle, table: MessageTable, found: MessageRow): Promise<Buffer | undefined> {
   const { id, size, content: first } = found
   return readWhole(first, size, (from) => readSlice(handle, table, { id, from }))
 }
 
-/** The content of a message, slice by slice. Throws when it is gone before its end. */
+/** Yields the content of a message in slices. Throws when the message is deleted meanwhile. */
 export async function* readSlices(
   handle: Handle,
   table: MessageTable,
@@ -89,7 +93,7 @@ async function readSlice(
   return slice === undefined || slice.length === 0 ? undefined : slice
 }
 
-/** Deletes all but the newest `keep` messages of an account; of nobody, where it is null. Answers how many. */
+/** Deletes all but the newest `keep` messages of an account; null: those without an account. Returns the number. */
 export async function deleteOlderMessages(
   handle: Handle,
   table: MessageTable,

@@ -1,18 +1,18 @@
 import { largeBytes, runInThread } from '../lib/worker-thread.ts'
 import { type ReadMessage, readContent, unparsableMessage } from './parse.ts'
 
-/** MiB. */
+/** Default heap limit of the thread in MiB. */
 const defaultHeap = 512
 
 /**
- * As `readContent`, with others having their turn meanwhile: the library decodes a text at once, a second for 10 MB.
- * `message` is empty afterwards where it is large.
+ * Like `readContent`, but parses large messages in a worker thread, because the library decodes 10 MB of text in one
+ * second and blocks the event loop meanwhile. A large `message` may be empty afterwards: its memory is transferred.
  *
- * @param heapMebibytes What the thread may take beside the message; what takes more cannot be read. Default: 512.
+ * @param heapMebibytes The heap limit of the thread in MiB. A message that needs more cannot be parsed. Default: 512.
  */
 export async function readAside(message: Buffer, heapMebibytes = defaultHeap): Promise<ReadMessage> {
   if (message.length <= largeBytes) return readContent(message)
-  // Memory that is not shared with anything else: that of a Buffer as large as this, all of it, is its own.
+  // A buffer can be transferred only if the message is all of it; otherwise it is copied first.
   const own = message.length === message.buffer.byteLength ? message : Buffer.from(message)
   const transfer = [own.buffer as ArrayBuffer]
   const module = new URL('./parse-thread.ts', import.meta.url)

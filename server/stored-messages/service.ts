@@ -20,15 +20,15 @@ import {
 } from './queries.ts'
 import { readAside } from './read-in-thread.ts'
 
-/** Messages that are kept for people to see. Every call is limited to one mode of one account. */
+/** Stored messages that people can read. Every call is limited to one mode of one account. */
 type StoredMessageService<Item, WithContent> = {
-  /** Newest first. */
+  /** Returns a page of messages, newest first. */
   list(handle: Handle, scope: Scope, query: StoredMessageListQuery): Promise<Page<Item>>
   /**
-   * Throws `not_found`.
+   * Returns a message with its content. Throws `not_found`.
    *
-   * @param enterLarge Awaited before much content is read: it stays in memory until it is written to the client.
-   *   Default: not waited.
+   * @param enterLarge Awaited before the content of a large message is read, which stays in memory until it is sent to
+   *   the client. Default: no waiting.
    */
   get(
     handle: Handle,
@@ -41,7 +41,7 @@ type StoredMessageService<Item, WithContent> = {
 export type CapturedMessageService = StoredMessageService<CapturedMessage, CapturedMessageWithContent>
 export type InboundMessageService = StoredMessageService<InboundMessage, InboundMessageWithContent>
 
-/** What the capture transport has kept. */
+/** Creates the service for the messages of the capture transport. */
 export function createCapturedMessageService(): CapturedMessageService {
   return createMailbox({
     table: 'captured_messages',
@@ -51,7 +51,7 @@ export function createCapturedMessageService(): CapturedMessageService {
   })
 }
 
-/** What came back and was not understood. */
+/** Creates the service for the messages that came back and were not understood. */
 export function createInboundMessageService(): InboundMessageService {
   return createMailbox({
     table: 'inbound_messages',
@@ -61,14 +61,14 @@ export function createInboundMessageService(): InboundMessageService {
   })
 }
 
-/** Large messages whose content is in memory at once: it can be 64 MB, and is some times that while it is read. */
+/** Maximum large messages in memory at once. A message can have 64 MB, and parsing takes several times as much. */
 const largeAtOnce = 1
 
 type MailboxOptions<More> = {
   table: MessageTable
   kind: 'capturedMessage' | 'inboundMessage'
   noun: string
-  /** What messages of this table have beyond the others. */
+  /** Returns the additional fields of messages in this table. */
   more: (row: MessageRow) => More
 }
 
@@ -94,8 +94,8 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       try {
         const content = await readRest(handle, table, row)
         if (content === undefined) throw notFound(noun, id)
-        // Before it is read, which may take it away.
-        // Of a large one it is read again while it is written.
+        // Encode the source before parsing, which may transfer the buffer to a thread. The source of a large message is
+        // read again from the database while it is sent.
         const source = isLarge
           ? new StreamedText(() => base64InPieces(readSlices(handle, table, { id, size })))
           : content.toString('base64')
