@@ -5,13 +5,13 @@ import { lockedDeliveries } from './lock-order.ts'
 import { pageOfPending } from './pending-deliveries.ts'
 import { cancelRecovery } from './recovery/recovery-queries.ts'
 
-/** Deliveries canceled in one transaction. */
+/** Maximum number of deliveries canceled in one transaction. */
 const pageSize = 5_000
 
 /**
- * Cancels all that is pending for webhooks that this transaction disables or deletes, with its jobs:
- * the first 5,000 at once, the others in the background. What is in flight is still settled. Recoveries of them
- * that are running end.
+ * Cancels all pending deliveries of webhooks that this transaction disables or deletes, and removes their jobs: the
+ * first 5,000 at once, the rest in the background. Deliveries in flight are still settled. Running recoveries of these
+ * webhooks end.
  */
 export async function cancelPending(trx: Trx, queue: Queue, webhookIds: readonly string[]): Promise<void> {
   const canceled: string[] = []
@@ -22,11 +22,11 @@ export async function cancelPending(trx: Trx, queue: Queue, webhookIds: readonly
     canceled.push(...ids)
     if (ids.length === limit) await queue.addTask(trx, { name: 'cancel', data: { webhookId } })
   }
-  // All together, so that they are locked in one order.
+  // One statement for all webhooks, so that the deliveries are locked in one order.
   if (canceled.length > 0) await cancelDeliveries(trx, queue, canceled)
 }
 
-/** Cancels the rest, in transactions of their own. Stops when the webhook is enabled again. Safe to begin again. */
+/** Cancels the rest, each page in a transaction of its own. Stops if the webhook is enabled again. Safe to repeat. */
 export async function cancelRest(
   { db, queue }: { db: Db; queue: Queue },
   { webhookId }: TaskData<'cancel'>,
@@ -49,7 +49,7 @@ export async function cancelRest(
   }
 }
 
-/** Cancels those of `deliveryIds` that are pending, with their jobs. */
+/** Cancels those of `deliveryIds` that are pending, and removes their jobs. */
 export async function cancelDeliveries(trx: Trx, queue: Queue, deliveryIds: readonly string[]): Promise<void> {
   const { rows } = await sql<{ id: string }>`
     UPDATE deliveries SET status = 'canceled', completed_at = ${queueNow}, next_attempt_at = NULL

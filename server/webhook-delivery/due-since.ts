@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 
 /**
- * Since when a delivery that is due waits for its attempt. A first attempt that was in hand was due before it was
- * written down.
+ * Returns an expression for the time since which a due delivery waits for its attempt. A first attempt that was in hand
+ * was due before the delivery was written.
  *
- * @param table Its name in the statement.
+ * @param table The name of the deliveries table in the statement.
  */
 export function dueSince(table: string) {
   const column = (name: string) => sql.ref(`${table}.${name}`)

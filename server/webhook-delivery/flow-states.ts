@@ -6,29 +6,29 @@ import type { FlowStatesTable } from '../database/tables/webhooks.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { FlowView, Scheduler, WaitReason } from './scheduling/scheduler-types.ts'
 
-/** Has all processes know what the flows of this one wait for. */
+/** Publishes what the flows of this process wait for, so that all processes can show it. */
 export type FlowStates = {
-  /** Writes one page. */
+  /** Writes one page of flows. */
   write(): Promise<void>
-  /** Takes back what this process has told, when it ends. */
+  /** Deletes the rows of this process. Call it when the process ends. */
   clear(): Promise<void>
 }
 
 export type FlowStatesOptions = {
   db: Db
   scheduler: Pick<Scheduler, 'views'>
-  /** Names this process: a UUID. */
+  /** Identifies this process: a UUID. */
   process: string
-  /** Milliseconds from one page to the next. */
+  /** Milliseconds between two pages. */
   intervalMs: number
 }
 
-/** Flows told of by one statement at most. */
+/** Maximum number of flows written by one statement. */
 const pageSize = 1_000
 
 export type WaitingFor = NonNullable<FlowStatesTable['waits_for']>
 
-/** What a delivery waits for, by what its flow waits for. */
+/** Maps what a flow waits for to what its deliveries wait for. */
 export const waitingFor = {
   endpoint_limit: 'endpoint_limit',
   host_limit: 'endpoint_limit',
@@ -37,15 +37,15 @@ export const waitingFor = {
 } as const satisfies Record<WaitReason, WaitingFor>
 
 /**
- * A page has up to 1,000 flows that have something to do, or had so since the last page but one. Where there are more,
- * the next page goes on. Where there are none, nothing is written.
+ * Creates the writer. A page has up to 1,000 flows that have work, or had work since the last page but one. If there
+ * are more, the next page continues. If there are none, nothing is written.
  */
 export function createFlowStates({ db, scheduler, process, intervalMs }: FlowStatesOptions): FlowStates {
   let views = scheduler.views()
-  /** Flows that had something to do when they were last looked at. */
+  /** Flows that had work when they were last looked at. */
   const busy = new Set<string>()
 
-  /** Goes on where the last page ended, to the last flow at most. */
+  /** Returns the next page. It continues where the last page ended, and stops at the last flow. */
   function takePage(since: number): FlowView[] {
     const page: FlowView[] = []
     while (page.length < pageSize) {
@@ -81,7 +81,7 @@ export function createFlowStates({ db, scheduler, process, intervalMs }: FlowSta
       await executePrepared(db, { name: 'tell_flow_states' }, statement)
     },
     async clear() {
-      // What retention has in hand is deleted by it.
+      // Rows that retention has locked are skipped: retention deletes them.
       await sql`
         DELETE FROM flow_states WHERE (flow, process) IN (
           SELECT flow, process FROM flow_states WHERE process = ${process}::uuid FOR UPDATE SKIP LOCKED

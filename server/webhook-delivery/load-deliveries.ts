@@ -5,47 +5,47 @@ import { nextSequence } from '../lib/sequence.ts'
 import { type ClaimedDelivery, queueNow } from '../queue/queue.ts'
 import { type SealedSecrets, sealedSecretColumns } from './attempt/keyring.ts'
 
-/** Where the deliveries of a webhook wait. */
+/** The flow that the deliveries of a webhook wait in. */
 export type WebhookFlow = {
-  /** The number of its flow. */
+  /** The number of the flow. */
   flow: number
-  /** The name or address in its URL. */
+  /** The host name or address in the URL. */
   host: string
 }
 
-/** A delivery with all that its next attempt needs, as things stand now. */
+/** A delivery with everything that its next attempt needs, as read at one moment. */
 export type DueDelivery = {
   id: string
   accountId: string
   webhookId: string
   eventId: string
   body: string
-  /** Whether the event was made up for a test. */
+  /** True for an event that was made up for a test. */
   sample: boolean
-  /** That of the event. */
+  /** The mode of the event. */
   mode: Mode
-  /** The trace of the event; null: it is in none. */
+  /** The trace of the event. Null: it is not traced. */
   traceparent: string | null
   attemptCount: number
-  /** Which run of the schedule this is; with `schedulePosition` it names the attempt. */
+  /** The run of the schedule. With `schedulePosition` it identifies the attempt. */
   run: number
   schedulePosition: number
-  /** As it was read: by a statement that was sent after the moment `readAt`. */
+  /** The webhook as it was read, by a statement sent after `readAt`. */
   webhook: SealedSecrets & WebhookFlow & { url: string; version: number; readAt: number }
 }
 
-/** `waitedSeconds`: since it was due, to the moment it was read. */
+/** `waitedSeconds`: the time between when the delivery was due and when it was read. */
 type LoadedDelivery = DueDelivery & { waitedSeconds: number }
 
-/** A delivery this process has claimed. */
+/** A delivery that this process has claimed. */
 export type Claim = { delivery: DueDelivery; claimed: ClaimedDelivery }
 
-/** A pending delivery that is not to be made now. */
+/** A pending delivery that must not be attempted now. */
 export type PassedDelivery = {
   id: string
   /**
-   * `early`: its time has not come; another worker has carried it on since it was claimed.
-   * `unwanted`: its webhook is disabled or gone, or its event is gone.
+   * `early`: it is not due; another worker has attempted it since it was claimed. `unwanted`: its webhook is disabled
+   * or deleted, or its event is deleted.
    */
   passed: 'early' | 'unwanted'
 }
@@ -70,14 +70,14 @@ type Row = SealedSecrets & {
   host: string
 }
 
-/** How far from its time a delivery can be that was claimed as due: what rounding to milliseconds takes. Seconds. */
+/** A delivery claimed as due can be this far from its due time, because of rounding to milliseconds. Seconds. */
 const roundingSeconds = 1
 
 const secrets = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
 
 /**
- * Reads those of `deliveryIds` that are pending. URL and secrets are those of this moment: see `WebhookChanges` for
- * what is changed before the attempt begins.
+ * Reads those of `deliveryIds` that are pending. URL and secrets are current at this moment: `WebhookChanges` detects
+ * changes made before the attempt begins.
  */
 export async function loadDue(
   handle: Handle,
@@ -90,7 +90,7 @@ export async function loadDue(
       w.url, ${secrets}, w.status, w.version, w.flow, f.host,
       EXTRACT(EPOCH FROM ${queueNow} - d.next_attempt_at)::float8 AS waited_seconds
     FROM deliveries d
-    -- One by one along the key, whatever the statistics say.
+    -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, sample, mode, traceparent FROM events WHERE id = d.event_id OFFSET 0) e ON true
     LEFT JOIN webhooks w ON w.id = d.webhook_id
     LEFT JOIN delivery_flows f ON f.number = w.flow

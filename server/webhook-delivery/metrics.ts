@@ -10,15 +10,15 @@ import type { DeliveryCensus } from './worker.ts'
 export type DeliveryMetrics = {
   /** Counts one attempt. */
   onAttempt(outcome: ExchangeOutcome, verdict: Verdict): void
-  /** Counts a delivery that is claimed. */
+  /** Counts one claimed delivery. */
   onWaited(seconds: number): void
-  /** Has the figures of flows and places read there: of a process that delivers. */
+  /** Registers the metrics of flows and places. Only a process that delivers calls it. */
   watchFlows(census: () => DeliveryCensus): void
 }
 
 /**
- * Figures of deliveries, and of emails that wait: counted as they happen, or read from the database when they
- * are asked for.
+ * Creates the metrics of deliveries and of waiting emails. They are counted as things happen, or read from the database
+ * on each scrape.
  */
 export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: Db; queue: Queue }): DeliveryMetrics {
   const registers = [registry]
@@ -76,7 +76,7 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
   }
 }
 
-/** Figures of the flows of a process that delivers: see docs/delivery-engine.md. */
+/** Registers the metrics of flows, for a process that delivers: see docs/delivery-engine.md. */
 function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): void {
   readGauge(registry, {
     name: 'postern_delivery_flows_waiting',
@@ -103,7 +103,7 @@ function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): vo
   })
 }
 
-/** Counted no further than this: beyond it, only that there are so many matters. */
+/** Counting stops here, to bound the cost of a scrape. */
 const countLimit = 100_000
 
 async function countOutbox(db: Db): Promise<number> {

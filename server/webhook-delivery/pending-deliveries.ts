@@ -1,6 +1,6 @@
 import type { Handle } from '../database/connection.ts'
 
-/** The ids of up to `limit` deliveries of a webhook that are pending, the oldest behind `after` first. */
+/** Returns the ids of up to `limit` pending deliveries of a webhook with ids above `after`, in order of id. */
 export async function pageOfPending(
   handle: Handle,
   { webhookId, after, limit }: { webhookId: string; after: string; limit: number },

@@ -8,8 +8,8 @@ const chunkSize = 1_000
 type DeliveryWithoutJob = { id: string; due_at: Date | null; flow: number | null }
 
 /**
- * Finds pending deliveries that have no job that will ever run, and gives them one. There should be
- * none: every write of one goes with the other. Answers how many there were.
+ * Finds pending deliveries without a job that will run, and gives them one. There should be none, since a delivery and
+ * its job are always written together. Returns how many there were.
  */
 export async function reconcile({ db, queue }: { db: Db; queue: Queue }): Promise<number> {
   let mended = 0
@@ -31,7 +31,10 @@ export async function reconcile({ db, queue }: { db: Db; queue: Queue }): Promis
   }
 }
 
-/** Gives those a job that a process kept which is gone. Those that have one, or are settled, are left as they are. */
+/**
+ * Gives these deliveries a job if the process that held them is gone. Deliveries that have a job or are settled are
+ * left unchanged. Returns how many got a job.
+ */
 export async function takeOverKept(means: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
   let mended = 0
   for (let from = 0; from < deliveryIds.length; from += chunkSize) {
@@ -40,11 +43,11 @@ export async function takeOverKept(means: { db: Db; queue: Queue }, deliveryIds:
   return mended
 }
 
-/** Looks again with the rows locked, since a settlement may have come between. */
+/** Checks again with the rows locked, since the deliveries may have been settled meanwhile. */
 async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readonly string[]): Promise<number> {
   return inTransaction(db, async (trx) => {
     const { rows } = await sql<DeliveryWithoutJob>`
-      -- The first attempt is due at once, in its turn.
+      -- NULL: a first attempt is due at once.
       SELECT d.id, CASE WHEN d.attempt_count > 0 THEN d.next_attempt_at END AS due_at, w.flow
       FROM deliveries d LEFT JOIN webhooks w ON w.id = d.webhook_id
       WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
@@ -57,7 +60,7 @@ async function mend({ db, queue }: { db: Db; queue: Queue }, deliveryIds: readon
       ),
     )
     const lost = rows.filter(({ id }) => missing.has(id))
-    // A job that came to its end without its delivery may be in the way.
+    // A job that ended without its delivery may be in the way.
     await queue.remove(
       trx,
       lost.map(({ id }) => id),

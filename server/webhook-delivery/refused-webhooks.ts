@@ -5,26 +5,26 @@ import type { Resolve } from '../network/name-resolution.ts'
 import { type AddressPolicy, isRefused } from './attempt/address-guard.ts'
 import { enabledWebhooks } from './webhook-targets.ts'
 
-/** Webhooks read at a time. */
+/** Webhooks read by one statement. */
 const pageSize = 500
-/** Names resolved at a time. */
+/** Names resolved at the same time. */
 const maxAtOnce = 8
-/** Hosts looked at; webhooks of further ones are passed over. */
+/** Maximum number of origins checked. Webhooks of further origins are skipped. */
 const maxHosts = 1_000
-/** Webhooks named. */
+/** Maximum number of webhooks listed by id. */
 const maxNamed = 20
 
 export type RefusedWebhooks = {
   count: number
-  /** The first 20, by age. */
+  /** The first 20, the oldest first. */
   ids: string[]
 }
 
 export type RefusedWebhooksMeans = { db: Db; policy: AddressPolicy; resolve: Resolve; signal: AbortSignal }
 
 /**
- * Finds the enabled webhooks to which `policy` lets nothing be delivered, their hosts resolved as for a
- * delivery. Reads all webhooks, 500 at a time, and judges the first 1,000 hosts. Ends early with `signal`.
+ * Finds the enabled webhooks that `policy` allows no deliveries to; their hosts are resolved as for a delivery. Reads
+ * all webhooks, 500 at a time, and checks the first 1,000 origins. Ends early when `signal` aborts.
  */
 export async function findRefusedWebhooks({
   db,
@@ -34,7 +34,7 @@ export async function findRefusedWebhooks({
 }: RefusedWebhooksMeans): Promise<RefusedWebhooks> {
   const refusals = new Map<string, boolean>()
   const refused: RefusedWebhooks = { count: 0, ids: [] }
-  // A name server that does not answer must not hold the end up.
+  // A name server that does not respond must not delay the shutdown.
   const aborted = once(signal, 'abort').then(() => false)
 
   async function judge(url: string): Promise<void> {
@@ -60,7 +60,10 @@ export async function findRefusedWebhooks({
   return refused
 }
 
-/** `reportRefusedWebhooks` in the background, since names may take long to resolve. Returns what ends it. */
+/**
+ * Runs `reportRefusedWebhooks` in the background, since names may take long to resolve. Returns a function that ends
+ * it.
+ */
 export function startReportingRefused({
   logger,
   onError,
@@ -74,17 +77,17 @@ export function startReportingRefused({
   }
 }
 
-/** Tells the operator of those, who may have had them allowed until this start. */
+/** Warns the operator about refused webhooks. They may have been allowed before this start. */
 export async function reportRefusedWebhooks(means: RefusedWebhooksMeans, logger: Logger): Promise<void> {
   const { count, ids } = await findRefusedWebhooks(means)
   if (count === 0) return
   logger.warn(
     { count, webhookIds: ids },
-    'deliveries to these webhooks are refused, because of where their URLs lead, and after five days of failures the webhooks are disabled; to allow them, set WEBHOOK_ALLOW_PRIVATE_NETWORKS=true or WEBHOOK_ALLOW_HTTP=true, or else change the URLs',
+    'the settings forbid deliveries to the URLs of these webhooks; after five days of failures webhooks are disabled; set WEBHOOK_ALLOW_PRIVATE_NETWORKS=true or WEBHOOK_ALLOW_HTTP=true to allow them, or change the URLs',
   )
 }
 
-/** What the judgement of a URL depends on, so that many webhooks of one host are judged once. */
+/** Returns the part of a URL that the check depends on, so that webhooks with the same origin are checked once. */
 function originOf(url: string): string {
   return URL.parse(url)?.origin ?? url
 }

@@ -4,25 +4,25 @@ import type { FlowView, Scheduler } from './scheduling/scheduler-types.ts'
 import type { Settlement } from './settlement/settlement.ts'
 import { createWebhookOutcomes } from './settlement/webhook-outcomes.ts'
 
-/** How many flows of this process there are, and what they hold. */
+/** The number of flows and places in use in this process. */
 export type FlowCensus = {
   /** Places that are taken. */
   taken: number
-  /** Flows with deliveries that wait, by what they wait for. */
+  /** Flows with waiting deliveries, by what they wait for. */
   waiting: Record<WaitingFor, number>
-  /** Flows whose endpoint answers nothing. */
+  /** Flows whose endpoints do not respond. */
   stalled: number
 }
 
-/** What this process tells all others of its flows and of what came of its attempts. */
+/** Publishes the states of flows and the results of attempts of this process. */
 export type Statistics = {
   /** Counts an attempt. */
   add(settlement: Settlement): void
-  /** Looks at all flows now. */
+  /** Counts the flows at this moment. */
   census(): FlowCensus
   /**
-   * Writes what came of attempts once more, deletes the states of its flows, and ends. Ends at the deadline at the latest:
-   * milliseconds, monotonic.
+   * Writes the results of attempts once more, deletes the states of its flows, and stops, at the deadline at the
+   * latest. Milliseconds, monotonic.
    */
   stop(deadline: number): Promise<void>
 }
@@ -32,14 +32,14 @@ export type StatisticsOptions = FlowStatesOptions & {
   onError: (error: unknown) => void
 }
 
-/** Tells every `intervalMs`. What a process that is killed has not told is not counted. */
+/** Starts writing every `intervalMs`. Results since the last write are lost if the process is killed. */
 export function startStatistics(options: StatisticsOptions): Statistics {
   const { db, intervalMs, onError } = options
   const states = createFlowStates(options)
   const outcomes = createWebhookOutcomes(db)
 
-  /** The outcomes first: they are gone with this process. */
-  async function tellLast(): Promise<void> {
+  /** Writes the outcomes first: they exist only in this process. */
+  async function writeLast(): Promise<void> {
     await outcomes.write().catch(onError)
     await states.clear().catch(onError)
   }
@@ -60,7 +60,7 @@ export function startStatistics(options: StatisticsOptions): Statistics {
     async stop(deadline) {
       const { promise: isLate, resolve: giveUp } = Promise.withResolvers<void>()
       const timer = setTimeout(giveUp, Math.max(0, deadline - performance.now()))
-      await Promise.race([loop.stop().then(tellLast), isLate])
+      await Promise.race([loop.stop().then(writeLast), isLate])
       clearTimeout(timer)
     },
   }

@@ -2,8 +2,8 @@ import { reachesMode } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
 
 /**
- * Whether a webhook is sent an event. The one rule for what is fanned out and for what is recovered, so that a
- * recovery sends what the webhook would have been sent had it been enabled.
+ * Returns true if a webhook receives an event. The fan-out and recoveries share this rule, so that a recovery sends
+ * what the webhook would have received had it been enabled.
  */
 export function receives(
   webhook: { events: readonly string[]; mode: Mode },

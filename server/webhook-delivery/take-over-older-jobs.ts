@@ -3,22 +3,22 @@ import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../lib/loop.ts'
 import type { Queue } from '../queue/queue.ts'
 
-/** Jobs of each lane taken over by one statement. */
+/** Jobs of each lane moved by one statement. */
 const pageSize = 1_000
 
 export type AdoptOptions = {
   db: Db
   queue: Pick<Queue, 'flows'>
-  /** Milliseconds between two looks for such jobs. A look that finds none reads four entries of an index. */
+  /** Milliseconds between two checks for such jobs. A check that finds none reads four entries of an index. */
   intervalMs: number
   onError: (error: unknown) => void
-  /** Told when deliveries have come into flows. */
+  /** Called when deliveries were moved into flows. */
   onAdopted: () => void
 }
 
 /**
- * Takes jobs that processes of the version before have put into the queue over into their flows, for as long as such
- * processes may run beside this one. It takes half of one connection's time at most.
+ * Moves jobs that processes of the previous version put into the queue to their flows, as long as such processes may
+ * run beside this one. Takes at most half of the time of one connection.
  */
 export function startAdopting({ db, queue, intervalMs, onError, onAdopted }: AdoptOptions): Loop {
   return startLoop({

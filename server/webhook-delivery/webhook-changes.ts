@@ -1,36 +1,36 @@
 import { nextSequence } from '../lib/sequence.ts'
 import { createWebhookVersions, type ReadVersion } from './scheduling/webhook-versions.ts'
 
-/** Where PostgreSQL tells of a webhook whose URL, status or secrets have changed: by the triggers of its table. */
+/** The channel on which triggers notify of a webhook whose URL, status or secrets have changed. */
 export const webhookChannel = 'webhook_changed'
 
-/** What is said of a webhook that is gone. */
+/** The version announced for a deleted webhook. */
 export const deletedVersion = Number.POSITIVE_INFINITY
 
-/** Knows which webhooks have changed, so that no attempt begins with what was read of one before. */
+/** Tracks which webhooks have changed, so that no attempt begins with an outdated one. */
 export type WebhookChanges = {
-  /** This process has committed a change. To be called before that is answered. */
+  /** Records a change that this process has committed. Call it before the response is sent. */
   tell(webhookId: string, version: number): void
-  /** A notification has come: what the triggers say. */
+  /** Records a notification of the triggers. */
   tellNotified(payload: string): void
-  /** All notifications of before `askedAt` have come, and others will. Milliseconds, monotonic. */
+  /** Records that all notifications from before `askedAt` have arrived, and that more will. Milliseconds, monotonic. */
   hear(askedAt: number): void
-  /** Notifications may be missed from now on. */
+  /** Records that notifications may be missed from now on. */
   hearNoMore(): void
   /**
-   * Whether an attempt may begin now with what was read of a webhook. While notifications may be missed, only with
-   * what `isFresh`: read for this attempt, in this turn of the event loop.
+   * Returns true if an attempt may begin now with a webhook that was read earlier. While notifications may be missed,
+   * only a fresh one is allowed: read for this attempt, right before it begins.
    */
   mayBegin(webhookId: string, read: ReadVersion, isFresh: boolean): boolean
 }
 
 /**
- * How old the last proof may be that notifications come. With a process that was suspended, or a connection that is
- * dead and looks alive, it bounds for how long an attempt may begin with what has been changed. Milliseconds.
+ * Maximum age of the last proof that notifications arrive. If the process was suspended, or the connection is dead
+ * without an error, attempts may begin with an outdated webhook for this long. Milliseconds.
  */
 const longestSilenceMs = 10_000
 
-/** Begins without hearing anything. */
+/** Creates a tracker. Initially it receives no notifications. */
 export function createWebhookChanges(): WebhookChanges {
   const versions = createWebhookVersions()
   let heardAt = Number.NEGATIVE_INFINITY
@@ -43,7 +43,7 @@ export function createWebhookChanges(): WebhookChanges {
     tell,
     tellNotified(payload) {
       const [webhookId = '', version = ''] = payload.split(' ')
-      // As all channels are woken once the connection is there.
+      // The payload is empty when all channels are woken after connecting.
       if (webhookId !== '') tell(webhookId, Number(version))
     },
     hear(askedAt) {

@@ -10,12 +10,12 @@ import type { DueDelivery } from './load-deliveries.ts'
 
 type Webhook = DueDelivery['webhook']
 
-/** Webhooks read by one statement at most. */
+/** Maximum number of webhooks read by one statement. */
 const batchSize = 1_000
-/** How long those that come wait for a statement that is under way. Milliseconds. */
+/** How long new calls wait for a statement under way before another one is sent. Milliseconds. */
 const patienceMs = 1_000
 
-/** Those that are enabled, by id, as they are now. */
+/** Returns the enabled webhooks among `ids`, by id, as they are now. */
 async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map<string, Webhook>> {
   const readAt = nextSequence()
   const rows = await executePrepared(
@@ -34,17 +34,17 @@ async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map
 /** Reads webhooks for attempts that are about to begin. */
 export type WebhookReads = {
   /**
-   * The webhook as it is after this call; null when it is disabled or gone. Those asked for at once are read together.
-   * While the database cannot be reached it retries. Rejects only when `signal` aborts.
+   * Returns the webhook as it is after this call. Null: it is disabled or deleted. Concurrent calls are coalesced.
+   * Retries while the database cannot be reached. Rejects only when `signal` aborts.
    */
   read(webhookId: string): Promise<Webhook | null>
 }
 
 export type WebhookReadsOptions = {
   db: Db
-  /** Ends what waits. */
+  /** Ends waiting calls. */
   signal: AbortSignal
-  /** Milliseconds between attempts at what could not be read. */
+  /** Milliseconds between retries. */
   intervalMs: number
   onError: (error: unknown) => void
 }

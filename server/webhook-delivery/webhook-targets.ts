@@ -14,8 +14,8 @@ export type WebhookTarget = SealedSecrets & {
 }
 
 /**
- * One webhook, or undefined. `both` finds it in either mode: for work that no key asks for. `lock` keeps others from
- * changing it until the transaction ends.
+ * Returns a webhook, or undefined. Mode `both` finds it in either mode, for work that has no API key. `lock` prevents
+ * others from changing it until the transaction ends.
  */
 export async function findWebhookTarget(
   handle: Handle,
@@ -36,7 +36,7 @@ export async function findWebhookTarget(
     .executeTakeFirst()
 }
 
-/** Enabled webhooks of all accounts, by id; up to `limit` beginning above `after`. */
+/** Returns up to `limit` enabled webhooks of all accounts with ids above `after`, in order of id. */
 export async function enabledWebhooks(
   handle: Handle,
   { after, limit }: { after: string; limit: number },

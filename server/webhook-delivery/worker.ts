@@ -30,9 +30,9 @@ import type { WebhookChanges } from './webhook-changes.ts'
 import { createWebhookReads } from './webhook-reads.ts'
 
 const keepAliveMs = 5_000
-/** What is in hand for longer is handed back. Milliseconds. */
+/** Deliveries that wait in memory for longer are handed back to the queue. Milliseconds. */
 const handAgeMs = 1_000
-/** Flows that had nothing to do for as long are forgotten. Milliseconds. */
+/** A flow without work is forgotten after this time, together with its limit. Milliseconds. */
 const forgetAfterMs = 600_000
 
 export type DeliveryWorkerOptions = {
@@ -44,61 +44,64 @@ export type DeliveryWorkerOptions = {
   logger: Logger
   /** Deliveries in flight or being settled at once, over all accounts. */
   places: number
-  /** Requests in flight to one URL of an account at most. */
+  /** Maximum number of requests in flight to one URL of an account. */
   endpointMax: number
   /** Milliseconds between polls when nothing wakes the worker. Default 1,000. */
   pollIntervalMs?: number
-  /** Told of every attempt made. */
+  /** Called after every attempt. */
   onAttempt?: (outcome: ExchangeOutcome, verdict: Verdict) => void
-  /** Told how long each delivery that is claimed had waited in the queue since it was due. Seconds. */
+  /** Called for each claimed delivery with the time it had waited in the queue since it was due. Seconds. */
   onWaited?: (seconds: number) => void
-  /** Given a function that counts what the worker has at the moment it is called. */
+  /** Called once, with a function that returns the current counts of the worker. */
   watchFlows?: (census: () => DeliveryCensus) => void
-  /** Records the attempts of events that are traced. Default: none are recorded. */
+  /** Records the attempts of traced events. Default: records nothing. */
   tracer?: Tracer
-  /** Asked before each attempt. */
+  /** Consulted before each attempt, so that no attempt uses an outdated webhook. */
   webhookChanges: WebhookChanges
-  /** Told when events that were leased wait in the outbox after all. */
+  /** Called when leased events are back in the outbox and need the fan-out. */
   wakeFanOut: () => void
 }
 
 export type DeliveryCensus = FlowCensus & { places: number }
 
 export type DeliveryWorker = {
-  /** There may be due deliveries in the queue, of this flow or of whatever flow. */
+  /** Makes the worker look for due deliveries now: in this flow first, or in all flows. */
   wake(flow?: number): void
-  /** So many due deliveries were put into a flow. */
+  /** Reports that `count` due deliveries were put into a flow. */
   offer(name: FlowName, count: number): void
-  /** Has the fan-out of this process give events in hand. */
+  /** Lets the fan-out of this process pass events straight to the worker, without the queue. */
   readonly intakes: Pick<Intakes, 'open'>
-  /** What names this process in the outbox. */
+  /** The lease that identifies this process in the outbox. */
   readonly lease: string
-  /** Whether an event is leased to this process and in its hand. */
+  /** Returns true while an event is leased to this process and not yet written. */
   isOpen(eventId: string): boolean
-  /** Has its requests give events in hand as they are appended. */
+  /** Lets the requests of this process pass events straight to the worker as they are appended. */
   readonly leasing: Leasing
-  /** Milliseconds since it last looked at the queue and settled without an error. */
+  /** Returns the milliseconds since the worker last looked at the queue and settled without an error. */
   idleMs(): number
   /**
-   * Claims no more, hands back what waits, and gives what is in flight until the deadline to end;
-   * then breaks it off and hands it back too.
+   * Stops the worker: claims no more, hands back waiting deliveries, and lets attempts in flight run until the
+   * deadline. Attempts that still run at the deadline are aborted, and their deliveries are handed back.
    */
   stop(deadlineMs: number): Promise<void>
 }
 
-/** Has events leased as they are appended, where their deliveries are likely to begin at once. */
+/** Leases events to this process as they are appended, if their deliveries can probably start at once. */
 export type Leasing = {
-  /** What to lease the next event of an account to. Null: it is left to the fan-out. */
+  /** Returns the lease for the next event of an account. Null: the event is left to the fan-out. */
   lease(accountId: string): string | null
-  /** Takes over events that were so leased and are committed; what is better made otherwise goes to the fan-out. */
+  /**
+   * Takes over committed events that carry the lease. Events with a delivery that should not be in memory go to the
+   * fan-out.
+   */
   take(events: readonly LeasedEvent[]): void
-  /** Leaves events that were so leased to the fan-out. */
+  /** Gives leased events up, so that the fan-out takes them. */
   release(eventIds: readonly string[]): void
 }
 
 /**
- * Delivers: the scheduler says which flow starts a request next; what is not in hand is claimed for it. Each delivery
- * is posted, and attempts are settled in batches. See docs/delivery-engine.md.
+ * Starts delivering. The scheduler chooses the flow of the next request. Its delivery is taken from memory, or claimed
+ * from the queue. Each delivery is sent by POST, and attempts are settled in batches. See docs/delivery-engine.md.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, places, endpointMax, webhookChanges } = options
@@ -113,7 +116,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   })
   const inHand = createDeliveriesInHand()
   const isBusy = createEventLoopLoad()
-  /** By the ids of the deliveries. */
+  /** By delivery id. */
   const held = new Map<string, HeldDelivery>()
   const running = new Set<Promise<void>>()
   const lease = randomUUID()
@@ -127,7 +130,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   let isStopping = false
   let stopped: Promise<void> | undefined
 
-  /** Starts what may start: what is in hand at once, the rest when it is claimed. */
+  /**
+   * Starts every request that the scheduler allows: at once if the delivery is in memory, otherwise after its claim.
+   */
   function pump(): void {
     if (isStopping) return
     for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
@@ -150,12 +155,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function attemptOne(one: HeldDelivery, request: Request): Promise<void> {
     const { delivery } = one
     let isFresh = false
-    // No `await` between this check and the start of the exchange, so that no change can be made known in between.
+    // There is no `await` between this check and the start of the exchange, so no change can be announced in between.
     while (!webhookChanges.mayBegin(delivery.webhookId, delivery.webhook, isFresh)) {
       const webhook = await webhooks.read(delivery.webhookId).catch(() => 'stopping' as const)
       if (webhook === 'stopping') return
       if (webhook !== null) delivery.webhook = webhook
-      // It is gone or disabled, or its deliveries wait in another flow now.
+      // The webhook is deleted or disabled, or its deliveries now wait in another flow.
       if (webhook === null || String(webhook.flow) !== request.flow) return putBack(one, request)
       isFresh = true
     }
@@ -166,7 +171,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       return { ...faultOfOurs, startedAt }
     })
     scheduler.end(request, signalOf(outcome, isBusy()))
-    // Broken off by us: neither the endpoint's failure nor an attempt to be counted. It stays held.
+    // The shutdown aborted the request, so it is no failure of the endpoint and does not count as an attempt. The
+    // delivery stays held until `stop` hands it back.
     if (breakOff.signal.aborted && outcome.kind === 'failed') return
     const verdict = verdictOf(outcome, delivery.schedulePosition + 1)
     const settlement = { delivery, outcome, verdict }
@@ -180,7 +186,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (!leased.end(one, settlement)) settling.add(one, settlement)
   }
 
-  /** Hands back what is not attempted after all. Where its webhook is gone or disabled it is canceled then. */
+  /**
+   * Hands back a delivery that is not attempted after all. If its webhook is deleted or disabled, the next claim
+   * cancels the delivery.
+   */
   async function putBack(one: HeldDelivery, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null
@@ -194,11 +203,12 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return attempt(options, target, breakOff.signal)
   }
 
-  /** Keeps the claim alive from now on. Null: the delivery is in hand here already. */
+  /** Holds a claimed delivery and keeps its claim alive. Returns null if this process holds the delivery already. */
   function hold(claim: Claim): HeldDelivery | null {
     const own = held.get(claim.delivery.id)
-    // Its claim had lapsed, as when the database was away, but it is still in hand here: it goes on. What was
-    // canceled while it was in flight and sent again is another run, and is attempted beside it.
+    // The claim had lapsed, for example while the database was unreachable, but this process still holds the delivery
+    // and goes on with it. A delivery that was canceled in flight and then sent again is another run, attempted beside
+    // the first.
     if (own !== undefined && own.delivery.run === claim.delivery.run) {
       own.claimed = claim.claimed
       return null
@@ -231,7 +241,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const [first] = own
       if (first !== undefined) putInHand(flowName(first.delivery.accountId, first.delivery.webhook), own)
     }
-    // What was on its way as the worker was told to stop.
+    // A transaction committed while the worker was stopping.
     if (isStopping) void handBackWaiting()
     else pump()
   }
@@ -253,7 +263,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     ...options,
     lease,
     intervalMs,
-    onError: report('writing deliveries down'),
+    onError: report('writing deliveries'),
     onSettled: endOfAll,
     onQueued: offerAgain,
     onLate(one, end) {
@@ -263,7 +273,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onReleased: options.wakeFanOut,
   })
 
-  /** They wait in the queue now. */
+  /** Reports to the scheduler that these deliveries wait in the queue now. */
   function offerAgain(ones: readonly HeldDelivery[]): void {
     letGo(ones)
     for (const { delivery } of ones) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
@@ -284,14 +294,20 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onEnd: pump,
   })
 
-  const walk = startFlowScan({ queue, scheduler, intervalMs, onError: report('looking for deliveries'), onFound: pump })
+  const flowScan = startFlowScan({
+    queue,
+    scheduler,
+    intervalMs,
+    onError: report('looking for deliveries'),
+    onFound: pump,
+  })
 
   const statistics = startStatistics({
     ...options,
     scheduler,
     process: lease,
     intervalMs: 5 * intervalMs,
-    onError: report('telling of flows and attempts'),
+    onError: report('writing statistics of flows and attempts'),
   })
 
   options.watchFlows?.(() => ({ places, ...statistics.census() }))
@@ -300,9 +316,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const silences = watchSilences({ scheduler, onNoted: pump })
 
-  const tidying = startLoop({
+  const handingBackOld = startLoop({
     intervalMs: Math.min(intervalMs, handAgeMs),
-    onError: report('handing back what has waited'),
+    onError: report('handing back deliveries'),
     async run() {
       scheduler.forgetIdle(performance.now() - forgetAfterMs)
       await handBackWaiting(handAgeMs)
@@ -310,7 +326,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     },
   })
 
-  /** Hands back what has waited in hand for longer than `ms`; by default all that waits. */
+  /** Hands back deliveries that have waited in memory for longer than `ms`. Default: all that wait. */
   async function handBackWaiting(ms?: number): Promise<void> {
     const old = inHand.takeOld(ms)
     if (old.length === 0) return
@@ -323,7 +339,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs: keepAliveMs,
     onError: report('keeping claims alive'),
     async run() {
-      // What was claimed since the last time needs nothing yet.
+      // Claims made since the last run are still fresh.
       const older = [...held.values()].filter(({ since }) => since < keptAliveAt)
       keptAliveAt = performance.now()
       await queue.keepAlive(older.flatMap(({ claimed }) => claimed ?? []))
@@ -339,14 +355,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     const deadline = performance.now() + deadlineMs
     isStopping = true
     intakes.close()
-    await Promise.all([claiming.stop(), walk.stop(), tidying.stop()])
+    await Promise.all([claiming.stop(), flowScan.stop(), handingBackOld.stop()])
     await handBackWaiting()
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
     silences.stop()
     await handBackHeld([...held.values()].filter((one) => !settling.holds(one) && !leased.hasEnd(one)))
-    // Where the database does not let all be written by then, claims and leases lapse and the deliveries are made again.
+    // If the database does not accept all writes by then, claims and leases lapse, and the deliveries are made again.
     await leased.stop(deadline + 1_000)
     await settling.stop(deadline + 1_000)
     await statistics.stop(deadline + 1_000)
@@ -358,13 +374,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     letGo(written)
     const claims = written.flatMap(({ delivery, claimed }) => (claimed === null ? [] : [{ delivery, claimed }]))
     await handBack(options, claims).catch((error) => {
-      logger.error({ err: error }, 'deliveries could not be handed back; they are made when their claims have lapsed')
+      logger.error({ err: error }, 'cannot hand deliveries back; they are claimed again when their claims have lapsed')
     })
     offerAgain(written)
   }
 
   return {
-    wake: walk.wake,
+    wake: flowScan.wake,
     offer(name, count) {
       scheduler.offer(name, count)
       pump()
@@ -379,7 +395,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       },
       release: leased.release,
     },
-    idleMs: () => Math.max(claiming.idleMs(), walk.idleMs(), settling.idleMs(), leased.idleMs(), keepingAlive.idleMs()),
+    idleMs: () =>
+      Math.max(claiming.idleMs(), flowScan.idleMs(), settling.idleMs(), leased.idleMs(), keepingAlive.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped
@@ -387,7 +404,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   }
 }
 
-/** Does not keep the process alive by itself: what is waited for does. */
+/** Resolves after `ms`. The timer does not keep the process alive; the work that is waited for does. */
 function timeout(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, Math.max(0, ms)).unref()

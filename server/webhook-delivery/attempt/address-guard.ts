@@ -3,23 +3,25 @@ import { plainHost } from '../../network/local-host.ts'
 import { isNotFound, type Resolve, type ResolvedAddress } from '../../network/name-resolution.ts'
 import { isMetadataAddress, isPublicAddress } from '../../network/public-address.ts'
 
-/** Where the operator lets deliveries go. */
+/** The targets that the operator allows for deliveries. */
 export type AddressPolicy = {
-  /** `http:` URLs too, not only `https:`. */
+  /** Allows `http:` URLs in addition to `https:`. */
   allowHttp: boolean
-  /** Loopback, private and other special-purpose addresses too; never link-local ones or a cloud's metadata. */
+  /**
+   * Allows loopback, private and other special-purpose addresses; never link-local ones or a cloud's metadata service.
+   */
   allowPrivateNetworks: boolean
 }
 
-/** A target that policy forbids. The message is for the customer and never says where a name led to. */
+/** A target that the policy forbids. The message is for the customer and never contains the resolved address. */
 export class AddressNotAllowedError extends Error {
   override name = 'AddressNotAllowedError'
 }
 
-/** A name without an address. */
+/** A name that could not be resolved. */
 export class NameNotResolvedError extends Error {
   override name = 'NameNotResolvedError'
-  /** Whether there is none, as its name servers say; else they did not answer. */
+  /** True when the name servers say that the name has no address; false when they did not respond. */
   readonly isMissing: boolean
 
   constructor(isMissing: boolean, options?: ErrorOptions) {
@@ -34,9 +36,9 @@ const notPublic =
   'must lead to a public address; this one is local, private or reserved (the operator can allow it with WEBHOOK_ALLOW_PRIVATE_NETWORKS)'
 
 /**
- * What is wrong with `url` as a target under `policy`, as far as it can be told without asking the
- * DNS; null when nothing is. Literal addresses are judged in every notation, since parsing a URL
- * turns decimal, octal, hexadecimal and short forms into dotted ones (WHATWG URL, host parsing).
+ * Returns what is wrong with `url` as a target under `policy`, as far as that can be told without DNS. Null: nothing.
+ * Literal addresses are checked in every notation, since URL parsing turns decimal, octal, hexadecimal and short forms
+ * into dotted ones (WHATWG URL, host parsing).
  */
 export function faultOfUrl(url: string, policy: AddressPolicy): string | null {
   if (!URL.canParse(url)) return 'must be an absolute URL, such as https://example.com/hooks'
@@ -48,8 +50,8 @@ export function faultOfUrl(url: string, policy: AddressPolicy): string | null {
 }
 
 /**
- * Judges the target of a connection that is about to be opened. Throws AddressNotAllowedError for a
- * protocol or a literal address that `policy` forbids; sockets do not look literal addresses up.
+ * Checks the target of a connection that is about to be opened. Throws AddressNotAllowedError for a protocol or a
+ * literal address that `policy` forbids; sockets do not look up literal addresses.
  */
 export function assertTargetAllowed(target: { protocol: string; hostname: string }, policy: AddressPolicy): void {
   if (!isProtocolAllowed(target.protocol, policy)) {
@@ -65,10 +67,10 @@ function isProtocolAllowed(protocol: string, policy: AddressPolicy): boolean {
   return protocol === 'https:' || (protocol === 'http:' && policy.allowHttp)
 }
 
-/** Why deliveries do not go to a host. */
+/** Why deliveries to a host are forbidden. */
 type HostFault = 'metadata' | 'private'
 
-/** Names by which the machines of clouds reach their metadata service. */
+/** Host names of the metadata services of clouds. */
 const metadataNames: readonly string[] = [
   'metadata',
   'metadata.google.internal',
@@ -81,7 +83,9 @@ const metadataNames: readonly string[] = [
   'rancher-metadata',
 ]
 
-/** Judges literal addresses, the names of this machine and of metadata services; null for all other names. */
+/**
+ * Checks literal addresses, the names of this machine and those of metadata services. Returns null for all other names.
+ */
 function faultOfHost(hostname: string, policy: AddressPolicy): HostFault | null {
   const host = plainHost(hostname)
   if (metadataNames.includes(host)) return 'metadata'
@@ -90,7 +94,7 @@ function faultOfHost(hostname: string, policy: AddressPolicy): HostFault | null 
   return isThisMachine && !policy.allowPrivateNetworks ? 'private' : null
 }
 
-/** Judges all addresses of a name: one that is not allowed is enough. */
+/** Checks all addresses of a name: one forbidden address is enough. */
 function faultOfAddresses(
   addresses: readonly Pick<ResolvedAddress, 'address'>[],
   { allowPrivateNetworks }: AddressPolicy,
@@ -111,7 +115,7 @@ function leadsInside(fault: HostFault): AddressNotAllowedError {
 }
 
 /**
- * Whether deliveries to `url` are refused now, its host resolved as for a delivery. A name that cannot be
+ * Returns true if deliveries to `url` are refused now; its host is resolved as for a delivery. A name that cannot be
  * resolved is not refused.
  */
 export async function isRefused(url: string, policy: AddressPolicy, resolve: Resolve): Promise<boolean> {
@@ -123,9 +127,9 @@ export async function isRefused(url: string, policy: AddressPolicy, resolve: Res
 }
 
 /**
- * A `lookup` for sockets that resolves once and connects to nothing but what it has judged: it
- * refuses a name if any of its addresses is not public, and hands the checked addresses to the
- * socket, which asks nobody again. A name that changes its answer therefore gains nothing.
+ * Returns a `lookup` for sockets that resolves a name once and lets the socket connect only to the addresses it has
+ * checked. It refuses a name if any of its addresses is forbidden. The socket does not resolve again, so DNS rebinding
+ * gains nothing.
  *
  * Fails with AddressNotAllowedError or NameNotResolvedError.
  */

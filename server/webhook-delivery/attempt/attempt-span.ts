@@ -3,17 +3,17 @@ import type { DueDelivery } from '../load-deliveries.ts'
 import { type ExchangeOutcome, loggedAnswer } from './exchange.ts'
 import { faultOf } from './verdict.ts'
 
-/** What a trace says of an attempt beside where it goes and what came of it. */
+/** Attributes of a traced attempt, besides its URL and its outcome. */
 export type TracedAttempt = {
   /** The trace of its event. */
   traceparent: string
   deliveryId: string
   webhookId: string
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   number: number
 }
 
-/** The next attempt of a delivery whose event is traced; null of any other. */
+/** Returns the trace attributes of the next attempt of a delivery. Null: its event is not traced. */
 export function tracedAttempt({
   id,
   webhookId,
@@ -25,7 +25,7 @@ export function tracedAttempt({
 
 type Target = { eventId: string; url: string; traced?: TracedAttempt | null }
 
-/** Begins to record an attempt. Of the URL only the origin: what follows may be a secret of its owner. */
+/** Starts the span of an attempt. It records only the origin of the URL: path and query may contain secrets. */
 export function startAttemptSpan(tracer: Tracer, { eventId, url, traced }: Target): Span {
   if (!traced) return unrecorded
   return tracer.start({
@@ -48,13 +48,13 @@ function serverOf(url: string): Attributes {
   if (parsed === null) return {}
   const { hostname, port, protocol } = parsed
   return {
-    // Without the brackets a URL puts around an IPv6 address.
+    // Removes the brackets that a URL puts around an IPv6 address.
     'server.address': hostname.replace(/^\[(.*)\]$/, '$1'),
     'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
   }
 }
 
-/** Ends it, with the status or the reason why there is none. Nothing of the answer's body. */
+/** Ends the span with the status, or with the reason for the failure. It records nothing of the response body. */
 export function endAttemptSpan(span: Span, outcome: ExchangeOutcome): void {
   const error = faultOf(outcome)
   const answer = loggedAnswer(outcome)

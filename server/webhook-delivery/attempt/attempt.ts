@@ -6,34 +6,34 @@ import type { Exchange, ExchangeOutcome } from './exchange.ts'
 import type { SigningKeys } from './keyring.ts'
 import { signatureHeaders } from './signature.ts'
 
-/** What one attempt sends, and where. */
+/** The URL and content of one attempt. */
 export type AttemptTarget = SigningKeys & {
   eventId: string
   body: string
-  /** That of the event. */
+  /** The mode of the event. */
   mode: Mode
   url: string
-  /** Whether the event was made up for a test. */
+  /** True for an event that was made up for a test. */
   sample: boolean
-  /** What its trace says of it. Default: its event is in none. */
+  /** The trace of the attempt. Default: the event is not traced. */
   traced?: TracedAttempt | null
 }
 
 export type AttemptMeans = {
   exchange: Exchange
   clock: Clock
-  /** Default: nothing is recorded. */
+  /** Default: records nothing. */
   tracer?: Tracer
 }
 
-/** Signs the body as stored and posts it. An event that is traced is sent with its `traceparent`. */
+/** Signs the stored body and posts it. The request of a traced event carries its `traceparent`. */
 export async function attempt(
   { exchange, clock, tracer = noTracer }: AttemptMeans,
   target: AttemptTarget,
   signal?: AbortSignal,
 ): Promise<ExchangeOutcome> {
   const span = startAttemptSpan(tracer, target)
-  // Where it is not recorded here, the trace still goes on at the receiver.
+  // If the attempt is not recorded here, the receiver still continues the trace of the event.
   const traceparent = span.traceparent ?? target.traced?.traceparent
   const headers = {
     'content-type': 'application/json; charset=utf-8',
@@ -54,7 +54,7 @@ export async function attempt(
   return outcome
 }
 
-/** What is told of an attempt that could not be made because of us; why stands in the log. */
+/** The outcome of an attempt that failed because of a fault of the service. The log has the cause. */
 export const faultOfOurs = {
   kind: 'failed',
   durationMs: 0,

@@ -1,9 +1,9 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-/** How much of an answer's body is read, both as received and as unpacked. Bytes. */
+/** Maximum size of a response body that is read, both as received and as decompressed. Bytes. */
 const maxBodyBytes = 64 * 1024
-/** How much of it is kept. Bytes. */
+/** Maximum size of the part that is kept. Bytes. */
 const keptBodyBytes = 4 * 1024
 
 const decompressors: Readonly<Record<string, () => Transform>> = {
@@ -15,7 +15,7 @@ const decompressors: Readonly<Record<string, () => Transform>> = {
 
 const utf8 = new TextDecoder()
 
-/** Takes the body of one answer as it comes in, keeps its beginning and says when enough was read. */
+/** Reads the body of one response chunk by chunk, keeps its beginning and reports when enough was read. */
 export class BodyReader {
   readonly #onEnough: () => void
   readonly #decompressor: Transform | undefined
@@ -24,8 +24,8 @@ export class BodyReader {
   #unpacked = 0
 
   /**
-   * @param contentEncoding The header; a body in a coding that is not known stays as it is.
-   * @param onEnough Called when 64 KiB were received or unpacked.
+   * @param contentEncoding The `Content-Encoding` header. A body with an unknown coding is kept as it is.
+   * @param onEnough Called when 64 KiB were received or decompressed.
    */
   constructor(contentEncoding: string | undefined, onEnough: () => void) {
     this.#onEnough = onEnough
@@ -34,7 +34,7 @@ export class BodyReader {
     this.#decompressor = decompressors[coding]?.()
     this.#decompressor?.on('data', (chunk: Buffer) => this.#keep(chunk))
     this.#decompressor?.on('error', () => {
-      // Damaged: what came out of it so far stands.
+      // The body is damaged. The part that was decompressed so far is kept.
     })
   }
 
@@ -48,7 +48,7 @@ export class BodyReader {
     if (this.#received >= maxBodyBytes) this.#onEnough()
   }
 
-  /** The first 4 KiB as text. Of a damaged compressed body, what could be unpacked. */
+  /** Returns the first 4 KiB as text; of a damaged compressed body, the part that could be decompressed. */
   async text(): Promise<string> {
     if (this.#decompressor !== undefined) await this.#drained(this.#decompressor)
     return textOf(Buffer.concat(this.#kept))
@@ -71,7 +71,10 @@ export class BodyReader {
   }
 }
 
-/** UTF-8 with U+FFFD for what is none and for U+0000, which PostgreSQL cannot store; cut between characters. */
+/**
+ * Decodes UTF-8. Invalid bytes become U+FFFD, and so does U+0000, which PostgreSQL cannot store. Cuts between
+ * characters.
+ */
 function textOf(body: Buffer): string {
   const cut = body.length > keptBodyBytes
   const text = cut ? new TextDecoder().decode(body.subarray(0, keptBodyBytes), { stream: true }) : utf8.decode(body)

@@ -6,31 +6,37 @@ import { AnswerBeginning, watchReads } from './response-start.ts'
 
 export type ConnectionsOptions = {
   policy: AddressPolicy
-  /** Resolves and judges names. */
+  /** Resolves host names and rejects forbidden addresses. */
   lookup: LookupFunction
-  /** Idle connections kept to one origin. */
+  /** Maximum number of idle connections kept for one origin. */
   maxIdlePerOrigin: number
-  /** Idle connections kept over all origins; beyond that, those idle for longest go. */
+  /** Maximum number of idle connections kept over all origins. Beyond it, the longest idle are closed. */
   maxIdle: number
-  /** Certificates trusted beside the usual authorities, PEM. */
+  /** Certificate authorities trusted in addition to the default ones, PEM. */
   ca?: string
 }
 
-/** How long one is kept idle, unless the endpoint says less. Most servers close theirs after 5 s and more. */
+/**
+ * How long a connection is kept idle, unless the endpoint asks for less. Milliseconds. Most servers close theirs after
+ * 5 s or more.
+ */
 const maxIdleMs = 4_000
-/** How long one is used at all: a name that moves to another address is followed after that. */
+/** How long a connection is used at all, so that a changed DNS record takes effect. Milliseconds. */
 const maxAgeMs = 60_000
-/** How long one address of several is tried before the next. Node's own 250 ms is less than a far round trip. */
+/**
+ * How long one of several addresses is tried before the next. Milliseconds. Node's default of 250 ms is less than a
+ * long-distance round trip.
+ */
 const addressAttemptMs = 1_000
-/** The headers of an answer beyond which it is not read. Bytes. */
+/** Maximum size of the headers of a response. Bytes. */
 const maxHeaderBytes = 16 * 1024
 
 /**
- * The connections to all endpoints. One carries one exchange at a time, and an exchange never waits
- * for another's connection: how many there are is up to the caller.
+ * The connections to all endpoints. A connection carries one exchange at a time, and an exchange never waits for a
+ * connection: the caller limits how many there are.
  *
- * undici's own pool would not tell whether an exchange got a new connection or one that was used
- * before, nor give up one that is still being opened.
+ * undici's own pool does not report whether an exchange got a new connection or a used one, and cannot drop a
+ * connection that is still being opened.
  */
 export class Connections {
   readonly #connect: buildConnector.connector
@@ -57,7 +63,7 @@ export class Connections {
     })
   }
 
-  /** One that is idle, or else a new one. */
+  /** Returns an idle connection, or a new one if there is none. */
   take(origin: string): Connection {
     const kept = this.#idleByOrigin.get(origin)?.at(-1)
     if (kept === undefined) return this.open(origin)
@@ -65,7 +71,7 @@ export class Connections {
     return kept
   }
 
-  /** A new one; it connects with the first exchange. */
+  /** Returns a new connection. It connects with its first exchange. */
   open(origin: string): Connection {
     const connection = new Connection(origin, (target, callback) => this.#open(target, callback))
     this.#all.add(connection)
@@ -75,7 +81,7 @@ export class Connections {
     return connection
   }
 
-  /** Takes one back after a complete answer, for the next exchange. */
+  /** Keeps a connection for the next exchange, after a complete response. */
   keep(connection: Connection): void {
     const siblings = this.#idleByOrigin.get(connection.origin) ?? []
     if (connection.ageMs() > maxAgeMs || siblings.length >= this.#maxIdlePerOrigin || !this.#all.has(connection)) {
@@ -90,14 +96,14 @@ export class Connections {
     if (longestIdle !== undefined) void this.drop(longestIdle)
   }
 
-  /** Closes one at once, also while it is being opened. */
+  /** Closes a connection at once, even if it is still being opened. */
   drop(connection: Connection): Promise<void> {
     this.#forget(connection)
     this.#all.delete(connection)
     return connection.destroy()
   }
 
-  /** Drops all; exchanges under way fail as broken off. */
+  /** Drops all connections. Exchanges under way fail as aborted. */
   async close(): Promise<void> {
     await Promise.all([...this.#all].map((connection) => this.drop(connection)))
   }
@@ -116,7 +122,7 @@ export class Connections {
       callback(error instanceof Error ? error : new Error(String(error)), null)
       return undefined
     }
-    // The connector answers its socket, though its type does not say so.
+    // The connector returns its socket, though its type does not say so.
     const socket: unknown = this.#connect(target, callback)
     return socket instanceof Socket ? socket : undefined
   }
@@ -124,7 +130,7 @@ export class Connections {
 
 type OpenSocket = (target: buildConnector.Options, callback: buildConnector.Callback) => Socket | undefined
 
-/** One connection to an origin, open or about to be. */
+/** One connection to an origin, open or to be opened. */
 export class Connection {
   readonly origin: string
   readonly #client: Client
@@ -153,38 +159,38 @@ export class Connection {
     })
   }
 
-  /** Starts an exchange. What becomes of it, `handler` is told. */
+  /** Starts an exchange. `handler` receives its events. */
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client.dispatch(request, handler)
   }
 
-  /** A request is about to be sent: what comes next is its answer. */
+  /** Call it when a request is about to be sent: the next bytes are its response. */
   expectAnswer(): void {
     this.#beginning.expect()
   }
 
-  /** How the answer begins; empty before it does. */
+  /** The first bytes of the response. Empty: none have arrived. */
   get answerBeginning(): Buffer {
     return this.#beginning.first
   }
 
-  /** Notes a complete answer. */
+  /** Records a complete response. */
   noteAnswer(): void {
     this.#answers += 1
     this.#beginning.forget()
   }
 
-  /** Whether it carried an answer before. */
+  /** True when the connection has carried a response before. */
   get wasUsed(): boolean {
     return this.#answers > 0
   }
 
-  /** What came from the endpoint so far, without the bytes of TLS itself. */
+  /** Bytes received from the endpoint so far, without the overhead of TLS. */
   get bytesRead(): number {
     return this.#socket?.bytesRead ?? 0
   }
 
-  /** Whether it broke, rather than was closed in order. */
+  /** True when the connection broke, rather than being closed normally. */
   get isBroken(): boolean {
     return this.#socket?.errored != null
   }
@@ -199,7 +205,7 @@ export class Connection {
 
   async destroy(): Promise<void> {
     const closed = this.#client.destroy()
-    // The client would wait for a socket that is still connecting.
+    // The client would otherwise wait for a socket that is still connecting.
     this.#socket?.destroy()
     await closed
   }

@@ -15,12 +15,12 @@ export type FailureReason =
   | 'unreachable'
 
 /**
- * How far an exchange came: nothing was sent, or something was sent and may have been taken, or the
- * status of an answer had arrived.
+ * How far an exchange came: nothing was sent; something was sent and may have been processed; or the status of a
+ * response had arrived.
  */
 export type Stage = 'before-sending' | 'while-sending' | 'after-sending'
 
-/** Why an exchange failed: a reason for programs, a sentence for the customer. */
+/** Why an exchange failed: a code for programs and a sentence for the customer. */
 export type ExchangeFailure = { reason: FailureReason; message: string }
 
 const timeoutAdvice: Record<Stage, string> = {
@@ -29,18 +29,18 @@ const timeoutAdvice: Record<Stage, string> = {
   'after-sending': 'the endpoint did not finish its answer. Answer with a short body, or none.',
 }
 
-/** The failure of an exchange that took too long. */
+/** Returns the failure of an exchange that exceeded the time limit. */
 export function timedOut(timeoutMs: number, stage: Stage): ExchangeFailure {
   return { reason: 'timed-out', message: `Timed out after ${timeoutMs / 1000} seconds: ${timeoutAdvice[stage]}` }
 }
 
-/** The failure of an exchange that the service itself gave up. */
+/** The failure of an exchange that the service aborted. */
 export const brokenOff: ExchangeFailure = {
   reason: 'connection-lost',
   message: 'The exchange was broken off before it ended, because the service stopped.',
 }
 
-/** The failure of an exchange with a URL that is none, or not of HTTP: one the API would not have let in. */
+/** The failure of an exchange with an invalid URL, or one that is not HTTP. The API accepts no such URL. */
 export const invalidUrl: ExchangeFailure = {
   reason: 'invalid-url',
   message: 'The URL of the webhook cannot be posted to. Set another, such as https://example.com/hooks.',
@@ -52,7 +52,7 @@ const lossByStage: Record<Stage, string> = {
   'after-sending': 'The endpoint closed the connection before its answer was complete.',
 }
 
-/** The failure of an exchange whose connection the endpoint closed or reset. */
+/** Returns the failure of an exchange whose connection the endpoint closed or reset. */
 export function connectionLost(stage: Stage): ExchangeFailure {
   return { reason: 'connection-lost', message: lossByStage[stage] }
 }
@@ -82,7 +82,7 @@ const tlsFaults = new Map([
   ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it does not know the name in the URL'],
 ])
 
-/** What llhttp, the parser, says of an answer, and what that means for the endpoint. The first that fits counts. */
+/** Messages of the parser llhttp about a response, and their meaning for the endpoint. The first match counts. */
 const parserFaults: readonly [RegExp, string][] = [
   [/Duplicate Content-Length/, 'it has more than one Content-Length'],
   [/can't be present with/, 'it has both Content-Length and Transfer-Encoding'],
@@ -94,9 +94,9 @@ const parserFaults: readonly [RegExp, string][] = [
 ]
 
 /**
- * Judges what a socket or the HTTP client threw. Says nothing of addresses, files or our own code.
+ * Classifies an error of the socket or of the HTTP client. The result names no addresses, files or code of ours.
  *
- * @param beginning The first bytes of the answer; empty when none came.
+ * @param beginning The first bytes of the response. Empty: none arrived.
  */
 export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage; beginning: Buffer }): ExchangeFailure {
   const error = rootOf(thrown)
@@ -131,7 +131,7 @@ export function failureOf(thrown: unknown, { stage, beginning }: { stage: Stage;
     case 'UND_ERR_HEADERS_OVERFLOW':
       return invalidAnswer('its headers are larger than 16 KiB')
     case 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH': {
-      // undici says so too when the parser refused a header that came after a Content-Length.
+      // undici reports the same error when the parser rejects a header that comes after a Content-Length.
       const fault = stage === 'while-sending' ? (lengthFaultOf(beginning) ?? 'one of its headers is malformed') : null
       return fault === null ? connectionLost(stage) : invalidAnswer(fault)
     }
@@ -159,7 +159,7 @@ function nameFault({ isMissing }: NameNotResolvedError): string {
     : 'The name servers of the URL’s host did not answer. Check its DNS.'
 }
 
-/** Of several addresses tried, the first tells why. */
+/** Returns the underlying error. If several addresses were tried, the first error explains the failure. */
 function rootOf(thrown: unknown): unknown {
   const error = thrown instanceof Error && thrown.cause instanceof AggregateError ? thrown.cause : thrown
   return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
@@ -169,10 +169,10 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
-/** The failure of an exchange whose endpoint sends interim answers and no final one. */
+/** The failure of an exchange whose endpoint sends too many interim responses (1xx) before the final one. */
 export const tooManyInterimAnswers = invalidAnswer(`it sent more than ${maxInterimAnswers} interim answers`)
 
-/** undici refuses a 100 as a "bad response", and a 101 as a "bad upgrade". */
+/** Recognizes two errors of undici: it rejects a 100 as a "bad response", and a 101 as a "bad upgrade". */
 function refusalOf(error: unknown): ExchangeFailure | null {
   if (!(error instanceof Error)) return null
   if (error.message === 'bad response') return tooManyInterimAnswers

@@ -10,26 +10,31 @@ import {
 } from './exchange-failure.ts'
 import { statusOf } from './response-start.ts'
 
-/** How one request on one connection ended. */
+/** The result of one request on one connection. */
 export type ResponseEnd =
   | { kind: 'answered'; status: number; retryAfter: string | undefined; body: BodyReader }
   | {
       kind: 'failed'
       stage: Stage
       failure: ExchangeFailure
-      /** What had come of an answer: its status, and its body unless its headers are not valid. Null: nothing. */
+      /**
+       * The part of the response that arrived: its status, and its body unless the headers are invalid. Null: nothing.
+       */
       partial: { status: number; body: BodyReader | null } | null
-      /** The endpoint had closed the kept connection when the request crossed it: not its failure. */
+      /**
+       * True when the endpoint had closed the kept connection before the request arrived. That is no failure of the
+       * endpoint.
+       */
       wasStale: boolean
     }
 
-/** A close that crossed the request shows within a round trip; a later one is the endpoint's own. */
+/**
+ * If the endpoint closed the connection before the request arrived, that shows within a round trip. A later close is
+ * the endpoint's reaction to the request. Milliseconds.
+ */
 const crossingMs = 1_000
 
-/**
- * Follows one request on one connection through undici, ends it exactly once, and gives the connection
- * back or drops it.
- */
+/** Follows one request on one connection through undici, ends it exactly once, and keeps or drops the connection. */
 export class HttpResponse implements Dispatcher.DispatchHandler {
   readonly #connections: Connections
   readonly #connection: Connection
@@ -53,12 +58,12 @@ export class HttpResponse implements Dispatcher.DispatchHandler {
     return this.#stage
   }
 
-  /** Sends the request. Once. */
+  /** Sends the request. Call it once. */
   ask(request: Dispatcher.DispatchOptions): void {
     this.#connection.dispatch(request, this)
   }
 
-  /** Ends the exchange as failed, unless it has ended. */
+  /** Ends the exchange as failed, unless it has ended already. */
   giveUp(failure: ExchangeFailure): void {
     this.#fail(failure, false)
   }
@@ -76,7 +81,7 @@ export class HttpResponse implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    // Interim answers are dropped before the parser, up to a number.
+    // Interim responses are removed before the parser, up to a limit.
     if (status < 200) {
       this.giveUp(tooManyInterimAnswers)
       return
@@ -92,7 +97,7 @@ export class HttpResponse implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // A body without a length ends with the connection. A reset is no end, though undici takes it for one.
+    // A body without a length ends with the connection. undici treats a reset like a normal close; it is none.
     if (this.#connection.isBroken) this.#fail(connectionLost(this.#stage), false)
     else this.#succeed(true)
   }
@@ -109,7 +114,7 @@ export class HttpResponse implements Dispatcher.DispatchHandler {
     )
   }
 
-  /** @param isComplete Whether the answer was read to its end, so that the connection can carry another. */
+  /** @param isComplete True when the response was read to its end, so that the connection can be reused. */
   #succeed(isComplete: boolean): void {
     if (this.#ended || this.#body === undefined) return
     this.#ended = true

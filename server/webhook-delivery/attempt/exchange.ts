@@ -10,7 +10,7 @@ import { brokenOff, type FailureReason, invalidUrl, type Stage, timedOut } from 
 import { HttpResponse, type ResponseEnd } from './exchange-response.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-/** One HTTP exchange with a customer's endpoint. */
+/** The request of one HTTP exchange with a customer's endpoint. */
 export type ExchangeRequest = {
   url: string
   headers: Record<string, string>
@@ -18,7 +18,7 @@ export type ExchangeRequest = {
   body: string
 }
 
-/** What came of an answer: of one that broke off, its beginning. */
+/** The part of a response that is stored, also if the response broke off. */
 export type LoggedAnswer = {
   status: number
   /** The first 4 KiB of the body as text. */
@@ -29,8 +29,8 @@ type Made = {
   startedAt: Date
   durationMs: number
   /**
-   * Whether the request was posted twice: the endpoint closed a kept connection as the request was on
-   * its way, so that it was posted again on a new one. The endpoint may have taken both.
+   * True when the request was sent twice: the endpoint closed a kept connection while the request was on its way, so
+   * the request was sent again on a new connection. The endpoint may have processed both.
    */
   reposted: boolean
 }
@@ -39,50 +39,59 @@ export type ExchangeOutcome = Made &
   (
     | ({
         kind: 'answered'
-        /** What `Retry-After` asks for, in seconds from the answer; null without a usable one. */
+        /** The delay that `Retry-After` asks for, in seconds from the response. Null: no valid header. */
         retryAfterSeconds: number | null
       } & LoggedAnswer)
     | {
         kind: 'failed'
         stage: Stage
         reason: FailureReason
-        /** A sentence its reader, the customer, can act on. No internal detail. */
+        /** A sentence that the customer can act on. It contains no internal details. */
         message: string
-        /** Null: no status came. */
+        /** Null: no status arrived. */
         partialAnswer: LoggedAnswer | null
       }
   )
 
-/** What an attempt shows of the answer; null when no status came. */
+/** Returns the part of the response that an attempt stores. Null: no status arrived. */
 export function loggedAnswer(outcome: ExchangeOutcome): LoggedAnswer | null {
   return outcome.kind === 'answered' ? { status: outcome.status, body: outcome.body } : outcome.partialAnswer
 }
 
 export type Exchange = {
-  /** Every failure is an outcome, also a `url` that is none. Aborting `signal` gives up, as `connection-lost`. */
+  /**
+   * Sends one request. Never rejects: every failure is an outcome, an invalid `url` too. Aborting `signal` ends the
+   * exchange as `connection-lost`.
+   */
   send(request: ExchangeRequest, signal?: AbortSignal): Promise<ExchangeOutcome>
-  /** Breaks off what is under way. */
+  /** Aborts all exchanges under way. */
   close(): Promise<void>
 }
 
 export type ExchangeOptions = {
   policy: AddressPolicy
   clock: Clock
-  /** For the whole exchange: resolving, connecting, sending and the complete answer. Milliseconds. Default 30,000. */
+  /**
+   * Time limit of the whole exchange: resolving, connecting, sending and reading the response. Milliseconds. Default
+   * 30,000.
+   */
   timeoutMs?: number
-  /** Idle connections kept open to one origin; an exchange never waits for one. Default 128. */
+  /** Maximum number of idle connections kept for one origin. Exchanges never wait for a connection. Default 128. */
   connectionsPerOrigin?: number
-  /** Idle connections kept open in all. Default 1,024. */
+  /** Maximum number of idle connections kept in all. Default 1,024. */
   connectionsInAll?: number
-  /** How names are resolved. Default: as `resolverOf` says. */
+  /** Resolves host names. Default: see `resolverOf`. */
   resolve?: Resolve
-  /** Certificates trusted beside the usual authorities, PEM. Default: none. */
+  /** Certificate authorities trusted in addition to the default ones, PEM. Default: none. */
   ca?: string
-  /** Handed in, so that a test can let 30 seconds pass. */
+  /** Starts the timer of the time limit. Tests replace it to skip 30 seconds. */
   startTimer?: StartTimer
 }
 
-/** By the name servers; where private networks are allowed as the system does, which knows their names. */
+/**
+ * Returns a resolver that asks the name servers. If private networks are allowed, it uses the system's resolver, which
+ * knows their names.
+ */
 export function resolverOf({ allowPrivateNetworks }: AddressPolicy): Resolve {
   return allowPrivateNetworks ? resolveWithSystem : resolveWith(new Resolver())
 }
@@ -98,8 +107,8 @@ const notSent: ResponseEnd = {
 }
 
 /**
- * Posts to endpoints nobody can trust. Redirects are answers like any other; at most 64 KiB of a body
- * are read, after which the connection is dropped; connections are kept open between exchanges.
+ * Creates an exchange with untrusted endpoints. Redirects are ordinary responses. At most 64 KiB of a response body are
+ * read; then the connection is dropped. Connections are kept open between exchanges.
  */
 export function createExchange(options: ExchangeOptions): Exchange {
   const { policy, clock, timeoutMs = 30_000, startTimer = startSystemTimer } = options
@@ -121,9 +130,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
     const request: Dispatcher.DispatchOptions = {
       path: pathname + search,
       method: 'POST',
-      // Compressed answers are understood, but not asked for.
+      // Compressed responses are decoded, but not asked for.
       headers: { 'accept-encoding': 'identity', ...headers },
-      // A text undici would encode by itself, in ten times as long.
+      // undici would encode a string by itself, in ten times the time.
       body: Buffer.from(body),
     }
     return new Promise((resolve) => {

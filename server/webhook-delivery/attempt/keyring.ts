@@ -1,13 +1,13 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { type SigningKey, signingKey } from './signature.ts'
 
-/** The columns of a webhook with its secrets as they are stored: encrypted. */
+/** The columns of a webhook that hold its secrets, encrypted. */
 export type SealedSecrets = {
   secret: Buffer
-  /** What a rotation leaves behind. */
+  /** The secret before the last rotation. */
   previous_secret: Buffer | null
   previous_secret_expires_at: Date | null
-  /** What earlier rotations left behind, newest first. */
+  /** The secrets of earlier rotations, newest first. */
   earlier_secrets: Buffer[]
   earlier_secrets_expire_at: Date[]
 }
@@ -21,13 +21,16 @@ export const sealedSecretColumns = [
   'earlier_secrets_expire_at',
 ] as const satisfies readonly (keyof SealedSecrets)[]
 
-/** Secrets that sign at the same time, at most: the present one and four that were rotated in the last 24 hours. */
+/**
+ * Maximum number of secrets that sign at the same time: the current one and four that were rotated in the last 24
+ * hours.
+ */
 export const maxSigningSecrets = 5
 
-/** A secret that was rotated, and until when it still signs. */
+/** A rotated secret and the time until which it still signs. */
 export type PreviousSecret = { sealed: Buffer; expiresAt: Date }
 
-/** The secrets that still sign at `now` beside the present one: newest first, at most four. */
+/** Returns the rotated secrets that still sign at `now`: newest first, at most four. */
 export function validPreviousSecrets(row: SealedSecrets, now: Date): PreviousSecret[] {
   const latest = { sealed: row.previous_secret, expiresAt: row.previous_secret_expires_at }
   const earlier = row.earlier_secrets.map((sealed, index) => ({
@@ -42,24 +45,27 @@ export function validPreviousSecrets(row: SealedSecrets, now: Date): PreviousSec
 
 export type SigningKeys = {
   key: SigningKey
-  /** Those of the secrets that still sign beside the present one, newest first. */
+  /** The keys of rotated secrets that still sign, newest first. */
   previousKeys: readonly SigningKey[]
 }
 
 export type Keyring = {
-  /** The keys that sign an attempt at `now`. Throws when the secrets cannot be decrypted. */
+  /** Returns the keys that sign an attempt at `now`. Throws if the secrets cannot be decrypted. */
   keysOf(row: SealedSecrets, now: Date): SigningKeys
 }
 
-/** Keys kept ready; each is some hundred bytes. */
+/** Maximum number of keys cached; each takes some hundred bytes. */
 const maxKept = 10_000
 
-/** Opens secrets and keeps the latest, since decrypting one costs more than all the rest of a signature. */
+/**
+ * Creates a keyring that decrypts secrets and caches the latest ones: decrypting costs more than the rest of a
+ * signature.
+ */
 export function createKeyring(secretBox: SecretBox): Keyring {
   const kept = new Map<string, SigningKey>()
 
   function open(sealed: Buffer): SigningKey {
-    // A rotated secret is sealed anew, so what is kept is never stale.
+    // The cache key is the ciphertext. A rotated secret is encrypted anew, so an entry is never stale.
     const name = sealed.toString('latin1')
     const known = kept.get(name)
     if (known !== undefined) return known

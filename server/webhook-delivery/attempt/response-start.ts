@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net'
 
-/** How long one interim answer may be. Bytes. */
+/** Maximum size of one interim response. Bytes. */
 const maxInterimBytes = 16 * 1024
-/** How many of them may precede an answer. */
+/** Maximum number of interim responses before a response. */
 export const maxInterimAnswers = 32
 
-/** The start of an interim answer. 101 is none: it ends the exchange. */
+/** Matches the start of an interim response. 101 is excluded: it ends the exchange. */
 const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/
 const exampleStart = 'HTTP/1.1 100 '
 const endOfHead = Buffer.from('\r\n\r\n')
 
 /**
- * Watches the beginning of each answer on one connection, before the HTTP parser sees it.
+ * Watches the beginning of each response on one connection, before the HTTP parser sees it.
  *
- * It drops the interim answers before it, 32 at most: a client has to accept those it did not ask for
- * (RFC 9110 §15.2). At a `100 Continue` undici ends the connection instead, and of the others it reads any
- * number. And it remembers how the answer began, to say what is wrong with one that the parser refuses.
+ * It removes up to 32 interim responses: a client must accept them even if it did not ask for them (RFC 9110 §15.2).
+ * undici ends the connection at a `100 Continue`, and reads any number of the others. It also keeps the first bytes of
+ * the response, to say what is wrong with a response that the parser rejects.
  */
 export class AnswerBeginning {
   #state: 'matching' | 'skipping' | 'passing' = 'passing'
@@ -23,30 +23,30 @@ export class AnswerBeginning {
   #first: Buffer | undefined
   #interimAnswers = 0
 
-  /** A request was sent: the next bytes begin an answer. */
+  /** Call it when a request was sent: the next bytes begin a response. */
   expect(): void {
     this.#state = 'matching'
     this.#interimAnswers = 0
     this.forget()
   }
 
-  /** The answer was read: nothing of it is kept. */
+  /** Forgets the first bytes, after the response was read. */
   forget(): void {
     this.#held = undefined
     this.#first = undefined
   }
 
-  /** The first bytes of the answer, as they came from the network; empty before any have come. */
+  /** The first bytes of the response, as received. Empty: none have arrived. */
   get first(): Buffer {
     return this.#first ?? Buffer.alloc(0)
   }
 
-  /** Returns what the parser is to see of `chunk`; null when there is nothing yet. */
+  /** Returns the bytes that the parser should see. Null: none yet. */
   pass(chunk: Buffer): Buffer | null {
     if (this.#state === 'passing') return chunk
     let bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
     this.#held = undefined
-    // A loop: a chunk can hold thousands of interim answers.
+    // A loop, since a chunk can hold thousands of interim responses.
     while (bytes.length > 0) {
       if (this.#state === 'matching') {
         const start = bytes.toString('latin1', 0, exampleStart.length)
@@ -76,7 +76,7 @@ export class AnswerBeginning {
   }
 }
 
-/** Has everything that is read from a socket go through `beginning`. */
+/** Passes everything that is read from a socket through `beginning`. */
 export function watchReads(socket: Socket, beginning: AnswerBeginning): void {
   const read = socket.read.bind(socket)
   socket.read = (size?: number) => {
@@ -88,15 +88,15 @@ export function watchReads(socket: Socket, beginning: AnswerBeginning): void {
   }
 }
 
-/** The status in the first bytes of an answer, also of one whose headers are not valid; null without one. */
+/** Returns the status in the first bytes of a response, even if its headers are invalid. Null: there is none. */
 export function statusOf(first: Buffer): number | null {
   const [, status] = /^HTTP\/1\.[01] ([2-5]\d\d)[ \r\n]/.exec(first.toString('latin1', 0, 16)) ?? []
   return status === undefined ? null : Number(status)
 }
 
 /**
- * What contradicts itself in the headers at the beginning of an answer, about the length of its body
- * (RFC 9112 §6.3); null when nothing does.
+ * Returns what is contradictory about the length of the body in the headers of a response (RFC 9112 §6.3). Null:
+ * nothing.
  */
 export function lengthFaultOf(first: Buffer): string | null {
   const [head = ''] = first.toString('latin1').split('\r\n\r\n', 1)

@@ -1,14 +1,18 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
-/** A webhook's secret, ready to sign with. */
+/** A webhook's secret, prepared for signing. */
 export type SigningKey = {
-  /** The whole text of the secret. */
+  /** The whole secret as text. */
   text: KeyObject
-  /** The bytes that stand behind `whsec_` in base64. */
+  /** The bytes that follow `whsec_` in base64. */
   bytes: KeyObject
 }
 
-/** @param secret `whsec_` and base64. */
+/**
+ * Prepares a secret for signing.
+ *
+ * @param secret `whsec_` followed by base64.
+ */
 export function signingKey(secret: string): SigningKey {
   return {
     text: createSecretKey(secret, 'utf8'),
@@ -18,21 +22,21 @@ export function signingKey(secret: string): SigningKey {
 
 export type SignatureInput = {
   eventId: string
-  /** The body as it is sent, byte for byte. */
+  /** The body exactly as it is sent. */
   body: string
   timestamp: Date
   key: SigningKey
-  /** Those of secrets that were rotated recently, which receivers may still verify with. */
+  /** The keys of recently rotated secrets, which receivers may still use. */
   previousKeys: readonly SigningKey[]
 }
 
 /**
- * The headers a receiver verifies a delivery by, of both kinds:
+ * Returns the headers that receivers verify a delivery by, in two formats:
  *
  * - `x-service-signature`: hexadecimal HMAC-SHA-256 of the body, keyed with the whole text of the
  *   secret (the spec, "Signature verification").
- * - `webhook-id`, `webhook-timestamp` (Unix seconds), `webhook-signature`: as ready-made verifiers
- *   expect them, keyed with the bytes behind `whsec_`; one signature for each valid secret.
+ * - `webhook-id`, `webhook-timestamp` (Unix seconds), `webhook-signature`: the format of existing verification
+ *   libraries, keyed with the bytes after `whsec_`; one signature for each valid secret.
  *   Source: Standard Webhooks 1.0.0.
  */
 export function signatureHeaders(input: SignatureInput): Record<string, string> {

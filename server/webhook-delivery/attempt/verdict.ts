@@ -1,7 +1,7 @@
 import type { ExchangeOutcome } from './exchange.ts'
 import { nextDelaySeconds } from './retry-schedule.ts'
 
-/** What an attempt means for its delivery and its webhook. */
+/** The consequence of an attempt for its delivery and its webhook. */
 export type Verdict =
   | { kind: 'succeeded' }
   | { kind: 'retry'; delaySeconds: number; error: string }
@@ -9,7 +9,7 @@ export type Verdict =
   /** The endpoint says that it is gone for good: no retry, and the webhook is disabled. */
   | { kind: 'gone'; error: string }
 
-/** Why an exchange was no success, as a sentence for the customer; null when it was one. */
+/** Returns why an exchange was no success, as a sentence for the customer. Null: it was a success. */
 export function faultOf(outcome: ExchangeOutcome): string | null {
   if (outcome.kind === 'failed') return outcome.message
   if (outcome.status >= 200 && outcome.status < 300) return null
@@ -20,7 +20,11 @@ export function faultOf(outcome: ExchangeOutcome): string | null {
   return `The endpoint answered ${outcome.status}. Answer any 2xx status to accept an event.`
 }
 
-/** @param position How many attempts of the schedule there are with this one: 1 for the first. */
+/**
+ * Decides what an attempt means for its delivery.
+ *
+ * @param position Attempts of the schedule so far, this one included: 1 for the first.
+ */
 export function verdictOf(outcome: ExchangeOutcome, position: number): Verdict {
   const error = faultOf(outcome)
   if (error === null) return { kind: 'succeeded' }

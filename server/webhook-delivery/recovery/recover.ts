@@ -25,20 +25,20 @@ import {
   startNewRuns,
 } from './recovery-queries.ts'
 
-/** Batches worked on before other recoveries have their turn. */
+/** Batches handled before other recoveries get their turn. */
 const batchesPerTask = 10
 
 export type RecoverMeans = RetentionMeans & {
   db: Db
   queue: Queue
-  /** Called after deliveries of a flow were made due. */
+  /** Called after deliveries of a flow became due. */
   wake: (flow: number) => void
 }
 
 /**
- * Carries a recovery on for some batches, each in a transaction of its own, and puts the next task in the queue. It
- * is safe to begin again after a kill, and to run twice at once: a batch is committed together with the place it
- * has come to. It ends when the webhook is disabled or gone.
+ * Continues a recovery for some batches, each in a transaction of its own, and queues the next task. Safe to repeat
+ * after a crash, and to run twice at once: a batch is committed together with the position it has reached. Ends when
+ * the webhook is disabled or deleted.
  */
 export async function continueRecovery(means: RecoverMeans, data: TaskData<'recovery'>): Promise<void> {
   const { db } = means
@@ -57,13 +57,16 @@ export async function continueRecovery(means: RecoverMeans, data: TaskData<'reco
   }
 }
 
-/** The recovery a task is for. Undefined: it has ended or gone on without this task. */
+/** Returns the recovery of a task. Undefined: it has ended, or another task has continued it. */
 async function findTask(db: Db, data: TaskData<'recovery'>): Promise<RecoveryRow | undefined> {
   const recovery = await findRecovery(db, data)
   return recovery?.status === 'running' && recovery.task === data.task ? recovery : undefined
 }
 
-/** A recovery that a process of the version before was asked for. Throws while another of the webhook is running. */
+/**
+ * Starts a recovery that a process of the previous version was asked for. Throws while another recovery of the webhook
+ * runs.
+ */
 export async function takeOverRecovery(
   { db, queue, clock }: Pick<RecoverMeans, 'db' | 'queue' | 'clock'>,
   { webhookId, since, until }: TaskData<'recover'>,
@@ -78,7 +81,7 @@ export async function takeOverRecovery(
     if (webhook === undefined || webhook.status === 'disabled') return
     const accountId = webhook.account_id
     if ((await findRunning(trx, { accountId, webhookId })) !== undefined) {
-      throw new Error(`a recovery of ${webhookId} waits for the one that is running`)
+      throw new Error(`cannot start a recovery of ${webhookId} yet: another one is running`)
     }
     await startRecovery(
       trx,
@@ -97,7 +100,7 @@ export async function takeOverRecovery(
   })
 }
 
-/** Records a recovery, and has a worker begin with it. The webhook is locked. */
+/** Inserts a recovery and the job of its first task. The caller has locked the webhook. */
 export async function startRecovery(
   trx: Trx,
   queue: Queue,
@@ -123,8 +126,8 @@ function placeOf({ at_position, at_id }: RecoveryRow): PollingPosition {
 type Batch = { recovery: RecoveryRow; page: PageOfEvents; isLastBatch: boolean }
 
 /**
- * Sends what is to be sent of a page, and records that. Returns the flow it is sent in. Does nothing and returns null
- * when the recovery has ended or gone on.
+ * Sends the events of a page that need it, and records the progress. Returns the flow of the webhook. Null: the
+ * recovery has ended, or another task has handled this page.
  */
 async function recoverPage(
   trx: Trx,
@@ -132,11 +135,11 @@ async function recoverPage(
   { recovery, page, isLastBatch }: Batch,
 ): Promise<number | null> {
   const { account_id: accountId, id: recoveryId, webhook_id: webhookId } = recovery
-  // The webhook first, as everywhere.
+  // Webhooks are locked first: see lock-order.ts.
   const webhook = await findWebhookTarget(trx, { scope: { accountId, mode: 'both' }, webhookId, lock: 'share' })
   const current = await findRecovery(trx, { accountId, recoveryId }, { lock: true })
   if (current?.status !== 'running' || !isSamePlace(placeOf(current), placeOf(recovery))) return null
-  // Processes of the version before disable a webhook and know of no recovery.
+  // Processes of the previous version disable a webhook without ending its recovery.
   if (webhook?.status !== 'enabled') {
     await endCanceled(trx, current)
     return null
@@ -155,7 +158,7 @@ function isSamePlace(a: PollingPosition, b: PollingPosition): boolean {
 
 type Sending = { recovery: RecoveryRow; webhook: WebhookTarget; events: PageOfEvents['events'] }
 
-/** Returns how many deliveries were made or made due. */
+/** Returns the number of deliveries that were created or restarted. */
 async function send(trx: Trx, { queue, clock }: RecoverMeans, { recovery, webhook, events }: Sending): Promise<number> {
   const { undelivered, deliveryIds } = await recoverableOf(trx, webhook, events)
   const kept = await keepEvents(
@@ -168,7 +171,7 @@ async function send(trx: Trx, { queue, clock }: RecoverMeans, { recovery, webhoo
     .map(({ id, type }) => ({ id: newId('delivery', at), eventId: id, eventType: type }))
   await insertDeliveries(trx, recovery, made, at)
   const restarted = await startNewRuns(trx, deliveryIds)
-  // None should be in the queue; one left behind must not stop the recovery.
+  // None of them should have a job. If one was left behind, it must not stop the recovery.
   await queue.remove(trx, restarted)
   const due = [...restarted, ...made.map(({ id }) => id)]
   await queue.flows.put(

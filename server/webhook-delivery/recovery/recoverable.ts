@@ -9,20 +9,20 @@ import { firstIdAt } from '../../shared/ids.ts'
 import { receives } from '../subscription.ts'
 
 /*
- * What a recovery sends again: of the events in a span of time that the webhook receives as it is now, those that
+ * Finds what a recovery sends again: of the events in a time range that the webhook, as it is now, receives, those that
  * have no delivery to it and those whose delivery failed or was canceled. Events are taken in the order of their
- * positions. The time of an event is the one it states, whatever the clock did afterwards.
+ * positions. The time of an event is its `created_at`, whatever the clock did afterwards.
  *
- * Events past the retention are left out. Some stay, for the sake of another webhook, when their accepted deliveries
- * to this one are gone already, and then nothing tells them from events that were never sent to it.
+ * Events older than the retention are left out. Some of them are kept because of another webhook, while their succeeded
+ * deliveries to this one are deleted already: they look like events that were never sent to it.
  */
 
-/** Events looked at by one statement. */
+/** Events read by one statement. */
 const pageSize = 1_000
 
 /**
- * How much before the end of its retention an event is left out already: for clocks that differ, and for the time
- * between looking for deliveries and making them. Milliseconds.
+ * Returns how long before the end of its retention an event is left out. The margin covers clocks that differ, and the
+ * time between finding events and writing their deliveries. Milliseconds.
  */
 function retentionMargin(retentionMs: number): number {
   return Math.min(3_600_000, retentionMs / 10)
@@ -30,31 +30,31 @@ function retentionMargin(retentionMs: number): number {
 
 export type RetentionMeans = {
   clock: Clock
-  /** As of `createRetention`. */
+  /** The retention as `createRetention` uses it. Milliseconds. */
   retentionMs: number
 }
 
-/** From when on it is known of an event whether it was delivered: `since`, or later. It moves as time goes on. */
+/** Returns `since`, or the later time from which deliveries are certain to be kept. That time moves with the clock. */
 export function knownSince(since: Date, { clock, retentionMs }: RetentionMeans): Date {
   return new Date(Math.max(since.getTime(), clock.now().getTime() - retentionMs + retentionMargin(retentionMs)))
 }
 
 export type TimeRange = {
   accountId: string
-  /** As `knownSince` returns it. */
+  /** A result of `knownSince`. */
   since: Date
-  /** Exclusive. Null: without an end. */
+  /** Exclusive. Null: no end. */
   until: Date | null
-  /** Null: all. */
+  /** Null: all types. */
   types: readonly string[] | null
-  /** The last position that is looked at. */
+  /** The last position to look at. */
   lastPosition: number
 }
 
 type EventInSpan = { id: string; type: string; mode: Mode }
 
 export type PageOfEvents = {
-  /** Those in the span. */
+  /** Events in the time range. */
   events: EventInSpan[]
   /** The last event looked at. */
   place: PollingPosition
@@ -63,7 +63,10 @@ export type PageOfEvents = {
 
 type Row = { id: string; type: string | null; mode: Mode | null; created_at: Date | null; position: number }
 
-/** The next events of a span, those from before there were positions first. Samples are not among them. */
+/**
+ * Returns the next events of a range. Events without a position, from before positions existed, come first. Samples are
+ * left out.
+ */
 export async function nextEvents(handle: Handle, span: TimeRange, after: PollingPosition): Promise<PageOfEvents> {
   const oldest = after.position === 0 ? await unpositioned(handle, span, after.id) : []
   const last = oldest.at(-1)
@@ -92,12 +95,12 @@ function inSpan(rows: readonly Row[], { since, until, types }: TimeRange): Event
 async function unpositioned(handle: Handle, { accountId, since }: TimeRange, after: string): Promise<Row[]> {
   const { rows } = await sql<Row>`
     SELECT id, type, mode, created_at, 0 AS position FROM events
-    -- In these words only the index by account has the order, whatever the statistics say. And the time in an id is
-    -- never before that of the event.
+    -- Written as row comparisons, so that only the index by account has this order, whatever the statistics say. The
+    -- time in an id is never before that of the event.
     WHERE (account_id, id) > (${accountId}, ${after}) AND (account_id, id) >= (${accountId}, ${firstIdAt('event', since)})
       AND (account_id, id) <= (${accountId}, ${lastUnpositioned})
       AND NOT sample
-      -- OFFSET: one by one along the keys, whatever the statistics say.
+      -- OFFSET 0 makes the planner look up each row by its key, whatever the statistics say.
       AND NOT EXISTS (SELECT FROM outbox_rows WHERE event_id = events.id OFFSET 0)
       AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
     ORDER BY account_id, id LIMIT ${pageSize}
@@ -111,14 +114,14 @@ async function positioned(handle: Handle, { accountId, lastPosition }: TimeRange
   const { rows } = await sql<Row>`
     SELECT p.event_id AS id, p.position::float8 AS position, e.type, e.mode, e.created_at
     FROM (${positionsOf(accountId, every, { above: after, below: lastPosition + 1, order: 'asc', limit: pageSize })}) p
-    -- One by one along the key, whatever the statistics say.
+    -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT type, mode, created_at FROM events WHERE id = p.event_id OFFSET 0) e ON true
     ORDER BY p.position
   `.execute(handle)
   return rows
 }
 
-/** The last position that events of an account have at this moment. */
+/** Returns the current last position of an account's events. */
 export async function lastPositionOf(handle: Handle, accountId: string): Promise<number> {
   const { rows } = await sql<{ position: number }>`
     SELECT last_position::float8 AS position FROM event_counters WHERE account_id = ${accountId}
@@ -126,20 +129,20 @@ export async function lastPositionOf(handle: Handle, accountId: string): Promise
   return rows[0]?.position ?? 0
 }
 
-/** Until it is looked again whether fan-outs have ended. Milliseconds. */
+/** Milliseconds between two checks whether fan-outs have ended. */
 const fanOutLookMs = 20
 
 /**
- * Resolves once no event of the account is on its way that was matched with webhooks before now: one that was matched
- * before its webhook was enabled leaves the webhook out. That is the end of the fan-outs at work, those of other
- * accounts too, and of the leases of the account's events, which end soon or lapse.
+ * Waits until all fan-outs that may have matched events with webhooks before now have ended: such a match leaves out a
+ * webhook that was enabled since. It waits for the running fan-outs, of other accounts too, and for the leases of the
+ * account's events, which end soon or lapse.
  */
 export async function awaitFanOuts(handle: Handle, accountId: string): Promise<void> {
   await awaitAll(() => fanOutsAtWork(handle))
   await awaitAll(() => leasedEvents(handle, accountId))
 }
 
-/** Resolves once none of those is left that there are now. */
+/** Waits until none of the current results of `find` is left. */
 async function awaitAll(find: () => Promise<string[]>): Promise<void> {
   let left = await find()
   while (left.length > 0) {
@@ -150,8 +153,9 @@ async function awaitAll(find: () => Promise<string[]>): Promise<void> {
 }
 
 /**
- * The transactions of others that have locked rows of the outbox. A fan-out locks rows before it looks for webhooks, and
- * PostgreSQL lists the tables in which a transaction has locked rows. So the size of the outbox does not matter.
+ * Returns the other transactions that have locked rows of the outbox. A fan-out locks rows before it looks for
+ * webhooks, and pg_locks lists the tables in which a transaction has locked rows. So the cost does not grow with the
+ * outbox.
  */
 async function fanOutsAtWork(handle: Handle): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -170,10 +174,13 @@ async function leasedEvents(handle: Handle, accountId: string): Promise<string[]
   return rows.map(({ id }) => id)
 }
 
-/** Events looked at, at most, to say at once how many deliveries there will be. */
+/** Maximum number of events looked at to count the deliveries in advance. */
 const countedEvents = 2 * pageSize
 
-/** How many deliveries a recovery would send. Beyond 2,000 events it is what was found among those, and not exact. */
+/**
+ * Counts the deliveries that a recovery would send. It looks at 2,000 events at most; beyond that the count is a lower
+ * bound and `isExact` is false.
+ */
 export async function countRecoverable(
   handle: Handle,
   webhook: { id: string; events: readonly string[]; mode: Mode },
@@ -199,8 +206,8 @@ export type Recoverable = {
 }
 
 /**
- * What is to be sent of a page of events. Events that are still in the outbox are left out: they are about to be
- * fanned out to the webhook.
+ * Returns what to send of a page of events. Events that are still in the outbox are left out: the fan-out is about to
+ * send them to the webhook.
  */
 export async function recoverableOf(
   handle: Handle,
@@ -210,9 +217,9 @@ export async function recoverableOf(
   const wanted = events.filter((event) => receives(webhook, event))
   if (wanted.length === 0) return { undelivered: [], deliveryIds: [] }
   const ids = wanted.map(({ id }) => id)
-  // An id begins with the time it was made at, and nearly all deliveries are made in the same half a minute as their
-  // events; the others have an index of their own, as in server/background/retention.ts. One statement, so that it sees one
-  // moment: an event leaves the outbox as its deliveries appear.
+  // An id begins with its creation time, and nearly all deliveries are created within half a minute of their events.
+  // The others are found by an index of their own, as in server/background/retention.ts. One statement reads one
+  // snapshot: an event leaves the outbox in the same commit in which its deliveries appear.
   const { rows } = await sql<{ event_id: string; id: string | null; status: string }>`
     SELECT d.event_id, d.id, d.status
     FROM (SELECT DISTINCT substr(id, 5, 7) AS moment FROM unnest(${ids}::text[]) AS e (id)) m

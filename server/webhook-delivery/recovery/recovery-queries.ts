@@ -34,7 +34,11 @@ export async function findRunning(
 
 export type RecoveryKey = { accountId: string; recoveryId: string }
 
-/** @param options.lock Keeps others from carrying it on or ending it until the transaction ends. */
+/**
+ * Returns a recovery, or undefined.
+ *
+ * @param options.lock Prevents others from continuing or ending it until the transaction ends. Default: false.
+ */
 export async function findRecovery(
   handle: Handle,
   { accountId, recoveryId }: RecoveryKey,
@@ -49,7 +53,7 @@ export async function findRecovery(
     .executeTakeFirst()
 }
 
-/** Newest first; up to `limit` beginning below `before`. */
+/** Returns up to `limit` recoveries of a webhook with ids below `before`, the newest first. */
 export async function selectRecoveries(
   handle: Handle,
   { accountId, webhookId, before, limit }: { accountId: string; webhookId: string; before?: string; limit: number },
@@ -65,7 +69,7 @@ export async function selectRecoveries(
     .execute()
 }
 
-/** Says up to which position a recovery that begins now looks. */
+/** Sets the last position that a recovery looks at, unless it is set. */
 export async function setLastPosition(
   handle: Handle,
   { accountId, recoveryId }: RecoveryKey,
@@ -80,7 +84,7 @@ export async function setLastPosition(
     .execute()
 }
 
-/** Records a batch, and the end after the last one. */
+/** Records a batch; after the last one, also the end of the recovery. */
 export async function recordProgress(
   trx: Trx,
   { account_id, id }: RecoveryRow,
@@ -100,7 +104,7 @@ export async function recordProgress(
   `.execute(trx)
 }
 
-/** Ends the running recovery of a webhook that this transaction disables or deletes, if there is one. */
+/** Ends the running recovery, if any, of a webhook that this transaction disables or deletes. */
 export async function cancelRecovery(trx: Trx, webhookId: string): Promise<void> {
   await sql`
     UPDATE webhook_recoveries SET status = 'canceled', completed_at = ${queueNow}
@@ -109,7 +113,7 @@ export async function cancelRecovery(trx: Trx, webhookId: string): Promise<void>
   `.execute(trx)
 }
 
-/** Ends a recovery whose webhook is disabled or gone. */
+/** Ends a recovery whose webhook is disabled or deleted. */
 export async function endCanceled(trx: Trx, { account_id, id }: RecoveryRow): Promise<void> {
   await sql`
     UPDATE webhook_recoveries SET status = 'canceled', completed_at = ${queueNow}
@@ -119,7 +123,7 @@ export async function endCanceled(trx: Trx, { account_id, id }: RecoveryRow): Pr
 
 type NewDelivery = { id: string; eventId: string; eventType: string }
 
-/** Locks those of the events that are still there against their deletion, and returns their ids. */
+/** Locks those of the events that still exist against deletion, and returns their ids. */
 export async function keepEvents(trx: Trx, eventIds: readonly string[]): Promise<Set<string>> {
   if (eventIds.length === 0) return new Set()
   const rows = await trx
@@ -150,7 +154,7 @@ export async function insertDeliveries(
   `.execute(trx)
 }
 
-/** Begins a new run of those of the deliveries that failed or were canceled. Returns their ids in order. */
+/** Starts a new run of those deliveries that failed or were canceled. Returns their ids in order. */
 export async function startNewRuns(trx: Trx, deliveryIds: readonly string[]): Promise<string[]> {
   if (deliveryIds.length === 0) return []
   const { rows } = await sql<{ id: string }>`

@@ -6,15 +6,15 @@ import { claimDue } from './claim.ts'
 import { flowName } from './intake.ts'
 import type { FlowName, Request, Scheduler } from './scheduler-types.ts'
 
-/** Claims deliveries for the requests that the scheduler has reserved places for, and some to have in hand. */
+/** Claims deliveries for the requests that the scheduler has reserved places for, and more to have in memory. */
 export type Claiming = {
-  /** Claims one for this request. */
+  /** Asks for a delivery for this request. */
   want(request: Request, name: FlowName): void
-  /** Claims what may be in hand of a flow. */
+  /** Asks for as many deliveries of a flow as may be in memory. */
   refill(name: FlowName): void
-  /** Milliseconds since it last claimed, or had nothing to claim, without an error. */
+  /** Returns the milliseconds since it last claimed, or had nothing to claim, without an error. */
   idleMs(): number
-  /** Ends after the claim under way. What was wanted then is not claimed. */
+  /** Stops after the claim under way. Requests that still wait for a delivery are freed. */
   stop(): Promise<void>
 }
 
@@ -22,20 +22,20 @@ export type ClaimingOptions = {
   db: Db
   queue: Queue
   scheduler: Scheduler
-  /** Milliseconds between attempts at what could not be claimed. */
+  /** Milliseconds before a failed claim is tried again. */
   intervalMs: number
   onError: (error: unknown) => void
-  /** Told of each claimed delivery and the request it is for. */
+  /** Called for each claimed delivery with the request it is for. */
   onClaimed: (claim: Claim, request: Request) => void
-  /** Told of claimed deliveries of a flow that are in hand from now on. */
+  /** Called with claimed deliveries of a flow that are in memory from now on. */
   onInHand: (name: FlowName, claims: readonly Claim[]) => void
-  /** Told how long a claimed delivery had waited in the queue since it was due. Seconds. */
+  /** Called with the time that a claimed delivery had waited in the queue since it was due. Seconds. */
   onWaited?: (seconds: number) => void
-  /** Told when a claim has ended: places may be free. */
+  /** Called when a claim has ended: places may be free. */
   onEnd: () => void
 }
 
-/** Flows claimed of by one statement. */
+/** Maximum number of flows that one statement claims from. */
 const maxFlows = 500
 
 type Wants = { name: FlowName; requests: Request[] }
@@ -96,7 +96,7 @@ export function startClaiming(options: ClaimingOptions): Claiming {
       try {
         await claim(batch)
       } catch (error) {
-        // It still waits, as far as is known.
+        // The deliveries still wait in the queue, as far as this process knows.
         for (const { name } of batch) scheduler.offer(name, 1)
         throw error
       } finally {

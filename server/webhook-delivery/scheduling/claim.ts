@@ -6,19 +6,19 @@ import { type Claim, loadDue } from '../load-deliveries.ts'
 import { handBack } from './hand-back.ts'
 
 export type Claimed = {
-  /** How many jobs were claimed of each flow. */
+  /** Number of jobs claimed, by flow. */
   counts: ReadonlyMap<number, number>
-  /** Those that are to be attempted, in the order in which they were due. */
+  /** Deliveries to attempt, in the order in which they were due. */
   claims: Claim[]
-  /** How long each of these had waited since it was due, in any order. Seconds. */
+  /** Time that each claimed delivery had waited since it was due, in any order. Seconds. */
   waits: number[]
-  /** Deliveries that wait in another flow now, because the URL of their webhook has changed. */
+  /** Deliveries that now wait in another flow, because the URL of their webhook has changed. */
   moved: Claim[]
 }
 
 /**
- * Claims due deliveries of flows, so many of each at most. What is not to be sent any more is put away: deliveries
- * whose webhook is disabled or gone, or whose event is, are canceled; the job of one that has ended is dropped.
+ * Claims due deliveries, at most `count` of each wanted flow. Cancels deliveries whose webhook is disabled or deleted,
+ * or whose event is deleted. Drops jobs whose delivery has ended.
  */
 export async function claimDue({ db, queue }: { db: Db; queue: Queue }, wanted: readonly Wanted[]): Promise<Claimed> {
   const jobs = await queue.flows.claim(wanted)
@@ -29,7 +29,7 @@ export async function claimDue({ db, queue }: { db: Db; queue: Queue }, wanted: 
     for (const { flow } of jobs) counts.set(flow, (counts.get(flow) ?? 0) + 1)
     return { counts, ...sorted }
   } catch (error) {
-    // Else they would wait until the claim has lapsed; where this fails too, they do.
+    // Otherwise the jobs would wait until the claim lapses. They do if this fails too.
     await queue.giveBack(jobs).catch(() => undefined)
     throw error
   }
@@ -56,7 +56,7 @@ async function sortOut(
       if (delivery.webhook.flow === flow) waits.push(delivery.waitedSeconds)
       ;(delivery.webhook.flow === flow ? claims : moved).push({ delivery, claimed })
     } else if (delivery.passed === 'unwanted') unwanted.push(delivery.id)
-    // One that is early has a job for its time.
+    // A delivery that is not due yet has a job for its time.
   }
   if (unwanted.length > 0) await inTransaction(db, (trx) => cancelDeliveries(trx, queue, unwanted))
   await queue.drop(db, stale)

@@ -2,8 +2,10 @@ import type { ExchangeOutcome } from '../attempt/exchange.ts'
 import type { RequestEnd } from './scheduler-types.ts'
 
 /**
- * What an exchange says of how much its endpoint can take. A quick 4xx or 5xx beside 429 and 503 is an answer.
- * @param isBusy Whether this process has more to do than it can.
+ * Returns what an exchange says about the load that its endpoint can take. A quick 4xx or 5xx other than 429 and 503 is
+ * an ordinary response.
+ *
+ * @param isBusy True when this process is overloaded.
  */
 export function signalOf(outcome: ExchangeOutcome, isBusy: boolean): RequestEnd {
   const { durationMs: latencyMs } = outcome

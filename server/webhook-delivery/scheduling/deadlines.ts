@@ -1,15 +1,18 @@
-/** Items with a time each, of which the earliest come out first, and of those the first added: a binary heap. */
+/**
+ * A priority queue (binary heap) of items by time. Items with the same time come out in the order in which they were
+ * added.
+ */
 export type Deadlines<Item> = {
   readonly size: number
-  /** Adds an item. Takes time proportional to the logarithm of the size. */
+  /** Adds an item. O(log n). */
   add(item: Item, at: number): void
-  /** The earliest time, or undefined when there is none. */
+  /** Returns the earliest time. Undefined: the queue is empty. */
   earliest(): number | undefined
-  /** Removes and returns an item whose time is `now` or before, the earliest first. */
+  /** Removes and returns the earliest item whose time is `now` or before. Undefined: there is none. */
   takeDue(now: number): Item | undefined
 }
 
-/** `order` is how many were added before it. */
+/** `order` is the number of items added before. */
 type Entry<Item> = { item: Item; at: number; order: number }
 
 export function createDeadlines<Item>(): Deadlines<Item> {

@@ -1,42 +1,42 @@
 import { mayHoldMore, type Threshold } from './dynamic-threshold.ts'
 import { createRing, type Ring } from './ring.ts'
 
-/** What is known of an account here. */
+/** The fields of an account that decide its turns. */
 export type TurnAccount = {
-  /** Places that it holds. */
+  /** Places that the account holds. */
   held: number
   /** Starts left in its turn. */
   deficit: number
-  /** Something of it may start, for all that is known of its flows. */
+  /** Flows of the account that may start. */
   readonly ready: { readonly size: number }
-  /** `aside`: it holds too many places. */
+  /** `aside`: the account holds too many places to start another request. */
   state: 'no_work' | 'ready' | 'aside'
 }
 
 /**
- * Which account starts next: deficit round robin (Shreedhar and Varghese, 1995) over those that may start. A delivery
- * costs one, whatever its size, so that a deficit is a number of starts. An account that holds too many places is set
- * aside until it may hold more, so that nobody looks at it meanwhile.
+ * Decides which account starts next: deficit round robin (Shreedhar and Varghese, 1995) over the accounts that may
+ * start. A delivery costs one, whatever its size, so a deficit is a number of starts. An account that holds too many
+ * places is set aside until it may hold more, so that it costs no time meanwhile.
  */
 export type AccountTurns<Account extends TurnAccount> = {
-  /** Puts an account where it belongs, after something about it has changed. */
+  /** Moves an account to the ring that fits its state. Call it after every change of the account. */
   place(account: Account): void
-  /** The account whose turn it is. Undefined: none may start. */
+  /** Returns the account whose turn it is. Undefined: none may start. */
   current(): Account | undefined
-  /** An account starts one. */
+  /** Counts a start: the account takes a place. */
   take(account: Account): void
-  /** One of its places is free. */
+  /** Counts a freed place of the account. */
   release(account: Account): void
   readonly taken: number
 }
 
-/** Starts of an account in its turn. */
+/** Starts of an account in one turn. */
 export const quantum = 8
 
 export function createAccountTurns<Account extends TurnAccount>(threshold: Threshold): AccountTurns<Account> {
   const { places, alpha } = threshold
   const turns = createRing<Account>()
-  /** Accounts set aside, by the places they hold. */
+  /** Accounts set aside; the index is the number of places that they hold. */
   const aside: Ring<Account>[] = []
   let taken = 0
 
@@ -47,7 +47,7 @@ export function createAccountTurns<Account extends TurnAccount>(threshold: Thres
 
   function stateOf({ ready, held }: Account): Account['state'] {
     if (ready.size === 0) return 'no_work'
-    // While there is no place at all, nobody is looked at.
+    // While no place is free at all, `current` looks at no account, so setting aside would be wasted work.
     return taken >= places || mayHoldMore(threshold, held, taken) ? 'ready' : 'aside'
   }
 
@@ -64,7 +64,7 @@ export function createAccountTurns<Account extends TurnAccount>(threshold: Thres
     }
   }
 
-  /** One place more is free: takes back the accounts that this lets hold more. */
+  /** Puts accounts back that may hold more, now that one more place is free. */
   function takeBack(): void {
     const free = places - taken
     for (let held = Math.max(0, Math.floor(alpha * (free - 1))); held < alpha * free; held++) {

@@ -2,53 +2,53 @@ import type { ClaimedDelivery } from '../../queue/queue.ts'
 import type { DueDelivery } from '../load-deliveries.ts'
 import type { Request } from './scheduler-types.ts'
 
-/** A delivery that this process has, until it is settled or handed back. */
+/** A delivery that this process holds until it is settled or handed back. */
 export type HeldDelivery = {
   delivery: DueDelivery
-  /** Null: it is not written down yet, and its event is leased. */
+  /** Null: the delivery is not in the database yet, and its event is leased. */
   claimed: ClaimedDelivery | null
-  /** Milliseconds, monotonic. */
+  /** When this process took the delivery. Milliseconds, monotonic. */
   since: number
-  /** Null: it is not attempted yet. */
+  /** Null: no attempt has begun. */
   request: Request | null
 }
 
-/** What this process has and has not begun, by flow. */
+/** Deliveries in hand: they wait in memory for their attempt, in FIFO order for each flow. */
 export type DeliveriesInHand = {
   add(flow: string, held: readonly HeldDelivery[]): void
-  /** Takes out the first of a flow. Undefined: there is none. */
+  /** Removes and returns the first delivery of a flow. Undefined: there is none. */
   take(flow: string): HeldDelivery | undefined
-  /** Takes out all that has been here for longer than `ms`; by default everything. */
+  /** Removes and returns all deliveries held for longer than `ms`. Default: all. */
   takeOld(ms?: number): HeldDelivery[]
 }
 
 export function createDeliveriesInHand(): DeliveriesInHand {
-  /** Those of a flow that wait begin at `next`. */
-  const lines = new Map<string, { waiting: HeldDelivery[]; next: number }>()
+  /** By flow. Waiting deliveries begin at index `next`. */
+  const queues = new Map<string, { waiting: HeldDelivery[]; next: number }>()
 
   return {
     add(flow, held) {
       if (held.length === 0) return
-      const line = lines.get(flow) ?? { waiting: [], next: 0 }
-      lines.set(flow, line)
-      line.waiting.push(...held)
+      const queue = queues.get(flow) ?? { waiting: [], next: 0 }
+      queues.set(flow, queue)
+      queue.waiting.push(...held)
     },
     take(flow) {
-      const line = lines.get(flow)
-      const first = line?.waiting[line.next]
-      if (line === undefined || first === undefined) return undefined
-      line.next += 1
-      if (line.next === line.waiting.length) lines.delete(flow)
+      const queue = queues.get(flow)
+      const first = queue?.waiting[queue.next]
+      if (queue === undefined || first === undefined) return undefined
+      queue.next += 1
+      if (queue.next === queue.waiting.length) queues.delete(flow)
       return first
     },
     takeOld(ms = Number.NEGATIVE_INFINITY) {
       const before = performance.now() - ms
-      return [...lines].flatMap(([flow, { waiting, next }]) => {
-        // The oldest are first.
+      return [...queues].flatMap(([flow, { waiting, next }]) => {
+        // The oldest come first.
         const young = waiting.findIndex(({ since }, index) => index >= next && since >= before)
         const end = young === -1 ? waiting.length : young
-        if (end === waiting.length) lines.delete(flow)
-        else lines.set(flow, { waiting: waiting.slice(end), next: 0 })
+        if (end === waiting.length) queues.delete(flow)
+        else queues.set(flow, { waiting: waiting.slice(end), next: 0 })
         return waiting.slice(next, end)
       })
     },

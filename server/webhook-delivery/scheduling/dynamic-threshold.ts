@@ -1,25 +1,25 @@
 /**
- * How much of what all share an account may hold: dynamic thresholds (Choudhury and Hahne, Dynamic Queue Length
- * Thresholds for Shared-Memory Packet Switches, 1998). It may take one more while it holds fewer than α times what is
- * free.
+ * Limits how much of a shared resource one account may hold: dynamic thresholds (Choudhury and Hahne, Dynamic Queue
+ * Length Thresholds for Shared-Memory Packet Switches, 1998). An account may take one more while it holds fewer than α
+ * times the free ones.
  *
- * One account that takes all it can holds α/(1+α) of the places, and `n` such accounts α/(1+nα) each. The rest stays
- * free for whoever comes next, without anybody knowing who that is.
+ * One greedy account holds α/(1+α) of the places, and `n` of them α/(1+nα) each. The rest stays free for the next
+ * account, without any reservation by name.
  */
 export type Threshold = {
-  /** How much there is to hold. At least 1. */
+  /** Size of the shared resource. At least 1. */
   places: number
-  /** At least 1, so that who holds nothing may take one while there is one at all. */
+  /** At least 1, so that an account that holds nothing may always take a free one. */
   alpha: number
 }
 
-/** Whether an account that holds `held` may have one more, while `taken` are held by all. */
+/** Returns true if an account that holds `held` may take one more, while all accounts together hold `taken`. */
 export function mayHoldMore({ places, alpha }: Threshold, held: number, taken: number): boolean {
   const free = places - taken
   return free >= 1 && held < alpha * free
 }
 
-/** How many more an account may have at once, while it holds `held` and all hold `taken`. */
+/** Returns how many more an account may take at once, while it holds `held` and all accounts hold `taken`. */
 export function roomFor({ places, alpha }: Threshold, held: number, taken: number): number {
   const free = places - taken
   return Math.max(0, Math.min(free, Math.ceil((alpha * free - held) / (1 + alpha))))

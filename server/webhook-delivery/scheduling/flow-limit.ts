@@ -1,11 +1,11 @@
 /*
- * How many requests one endpoint may have in flight: the limit of a flow. Pure rules over a value; see
- * docs/delivery-engine.md, "How much one endpoint may hold".
+ * How many requests one endpoint may have in flight: the limit of a flow. Pure functions over a value; see
+ * docs/delivery-engine.md, "How much an endpoint may hold".
  *
  *              first sign of congestion
  *   slow_start ────────────────────────▶ additive ──┐ +1 a round trip; each sign makes it smaller
  *       ▲                                   ▲  │ ◀──┘
- *       │ an answer                         │  │ a sign while the limit is 1, or nobody answers
+ *       │ a response                        │  │ a sign while the limit is 1, or no response to this or a later request
  *       │                                   │  ▼
  *       └────────────────────────────── stalled     limit 1: one probe every `probeMs`
  *
@@ -16,51 +16,54 @@
 
 export type FlowPhase = 'slow_start' | 'additive' | 'stalled'
 
-/** Why the limit of a flow shrinks. A quick 4xx or 5xx other than 429 and 503 is no sign. */
+/** Why the limit of a flow shrinks. A quick 4xx or 5xx other than 429 and 503 is no sign of congestion. */
 export type CongestionSign =
-  /** The request was given up after the time limit of an exchange. */
+  /** The request was aborted at the time limit of an exchange. */
   | 'timed_out'
-  /** No connection came about, or it broke before the answer. */
+  /** The connection could not be opened, or broke before the response. */
   | 'connection_failed'
-  /** 429 or 503. */
+  /** The response was 429 or 503. */
   | 'refused'
-  /** The request has had no answer for `patienceMs`, and is still in flight. */
+  /** The request has had no response for `patienceMs`, and is still in flight. */
   | 'silent'
-  /** The answers of a round trip took more than twice as long as the flow's baseline. */
+  /** The responses of a round trip took more than twice as long as the flow's baseline. */
   | 'slower'
 
 export type FlowLimit = Readonly<{
   phase: FlowPhase
-  /** Requests in flight at most, rounded down. In [1, max]. */
+  /** Maximum number of requests in flight, in [1, max]. Its fraction is ignored. */
   limit: number
-  /** Requests begun so far. A request has the number that this was when it began, from 0. */
+  /** Requests begun so far. A request's number is this count when it began, from 0. */
   begun: number
-  /** Signs of requests with lower numbers are of the round trip that has made the limit smaller already. */
+  /**
+   * The limit last shrank when `begun` had this value. Signs of requests with lower numbers belong to the round trip
+   * that shrank it, and are ignored.
+   */
   shrunkAt: number
-  /** The highest number of a request that was answered. -1: none was. */
+  /** The highest number of a request that got a response. -1: none did. */
   answered: number
-  /** Latency of an answer, smoothed over about eight. Milliseconds. Null: none came yet. */
+  /** Latency of responses, an exponential moving average with weight 1/8. Milliseconds. Null: no response yet. */
   latencyMs: number | null
   /**
-   * Mean latency of the fastest round trip since the last one with the fewest requests in flight that was slower: that
-   * is how the endpoint has become. Milliseconds. Null: none is complete.
+   * Mean latency of the fastest round trip. A round trip that is slower with at most `initialLimit` requests in flight
+   * replaces it: that is how fast the endpoint is now. Milliseconds. Null: no round trip is complete.
    */
   baselineMs: number | null
   /**
-   * The answers of the present round trip, which ends with one of a request numbered `from` or higher, and the limit when
-   * it began.
+   * The current round trip: its responses so far, and the limit when it began. It ends with a response to a request
+   * numbered `from` or higher.
    */
   round: Readonly<{ from: number; limit: number; answers: number; totalMs: number }>
 }>
 
-/** The limit to begin with, and the least that `slower` leads to. */
+/** The limit of a new flow, and the lowest limit that `slower` leads to. */
 export const initialLimit = 4
-/** Milliseconds without an answer after which a request does not count against its flow's limit any more. */
+/** Bounds of `patienceMs`. Milliseconds. */
 const [leastPatienceMs, mostPatienceMs] = [2_000, 30_000]
 /** Milliseconds between the probes of a stalled flow. */
 const probeMs = 5_000
 
-/** What remains of the limit. */
+/** The factor by which each sign multiplies the limit. */
 const remains: Record<CongestionSign, number> = {
   timed_out: 0.5,
   connection_failed: 0.5,
@@ -69,14 +72,19 @@ const remains: Record<CongestionSign, number> = {
   slower: 0.8,
 }
 
-/** Answers by which latency is judged, at least. */
+/** Minimum number of responses in a round trip, so that its mean latency says something. */
 const answersOfARound = 8
-/** A round trip is slower than the baseline when it takes this many times as long, and a slack beside. */
+/**
+ * A round trip is slower than the baseline when its mean exceeds this factor times the baseline, plus the slack below.
+ */
 const slowerFactor = 2
-/** That slack: less while the process is busy. Then what waits in flight waits for the process. Milliseconds. */
+/**
+ * The slack. It is smaller while the process is overloaded, since requests in flight then wait for the process.
+ * Milliseconds.
+ */
 const [slackMs, busySlackMs] = [50, 5]
 
-/** The limit of a flow that nothing is known of. */
+/** Returns the limit of a flow that nothing is known about. */
 export function newFlowLimit(max: number): FlowLimit {
   return {
     phase: 'slow_start',
@@ -90,23 +98,23 @@ export function newFlowLimit(max: number): FlowLimit {
   }
 }
 
-/** Whether an endpoint answers, as far as is known: it has, and it is not one that nobody hears from now. */
+/** Returns true if the endpoint is known to respond: it has responded, and the flow is not stalled. */
 export function isAnswered({ phase, latencyMs }: FlowLimit): boolean {
   return phase !== 'stalled' && latencyMs !== null
 }
 
-/** Whether a flow may have one more request in flight, beside `counted` that have not been silent for too long. */
+/** Returns true if a flow may have one more request in flight, beside `counted` requests that are not silent. */
 export function hasRoom(state: FlowLimit, counted: number): boolean {
   return counted < Math.floor(state.limit)
 }
 
-/** Milliseconds that a request begun now may be silent. */
+/** Returns how long a request that begins now may be silent. Milliseconds. */
 export function patienceMs({ phase, latencyMs }: FlowLimit): number {
   if (phase === 'stalled') return probeMs
   return Math.min(mostPatienceMs, Math.max(leastPatienceMs, 2 * (latencyMs ?? 0)))
 }
 
-/** A request begins. Its number is `begun` before this. */
+/** Returns the state after a request began. The request's number is `begun` before this call. */
 export function afterBegin(state: FlowLimit): FlowLimit {
   return { ...state, begun: state.begun + 1 }
 }
@@ -115,15 +123,17 @@ export type RoundTrip = {
   /** The number of the request. */
   number: number
   latencyMs: number
-  /** Requests in flight that counted against the limit, with this one. One that was not nearly reached does not grow. */
+  /**
+   * Requests in flight that count against the limit, this one included. The limit grows only if they nearly reach it.
+   */
   counted: number
-  /** What the limit grows to at most. */
+  /** The upper bound of the limit. */
   max: number
-  /** Whether this process has more to do than it can, so that a part of the latency is its own. */
+  /** True when this process is overloaded, so that part of the latency is its own. */
   isBusy: boolean
 }
 
-/** The endpoint has answered, whatever it said but 429 and 503. */
+/** Returns the state after a response with any status but 429 and 503. */
 export function afterAnswer(state: FlowLimit, answer: RoundTrip): FlowLimit {
   const { number, latencyMs } = answer
   const heard: FlowLimit = {
@@ -139,7 +149,7 @@ function grown({ phase, limit }: FlowLimit, { counted, max }: RoundTrip): Pick<F
     case 'stalled':
       return { phase: 'slow_start', limit: Math.min(max, 2) }
     case 'slow_start':
-      // Twice: a flow that uses half of its limit has the other half for a burst.
+      // The factor 2 lets a flow that uses half of its limit grow, so that the other half is there for a burst.
       return { phase, limit: 2 * counted >= limit ? Math.min(max, limit + 1) : limit }
     case 'additive':
       return { phase, limit: counted >= limit - 1 ? Math.min(max, limit + 1 / limit) : limit }
@@ -156,7 +166,7 @@ function afterRound(state: FlowLimit, { number, latencyMs, max, isBusy }: RoundT
   const meanMs = round.totalMs / round.answers
   const slack = isBusy ? busySlackMs : slackMs
   const isSlower = state.baselineMs !== null && meanMs > slowerFactor * state.baselineMs + slack
-  // Slow with few requests is how the endpoint is, and not what many of them make of it.
+  // Slowness with few requests in flight is how fast the endpoint is, and not caused by their number.
   const isHowItIs = isSlower && state.round.limit <= initialLimit
   const next: FlowLimit = {
     ...state,
@@ -175,13 +185,16 @@ export type Sign = {
   max: number
 }
 
-/** A sign of congestion. Does nothing when the limit has shrunk since the request began: at most once a round trip. */
+/**
+ * Returns the state after a sign of congestion: unchanged if the limit has shrunk since the request began, so it
+ * shrinks at most once a round trip.
+ */
 export function afterSign(state: FlowLimit, { number, sign, max }: Sign): FlowLimit {
   if (number < state.shrunkAt) return state
   if (sign === 'slower' && state.limit <= initialLimit) return state
   const shrunkAt = state.begun
   const isHeard = sign === 'slower' || state.answered >= number
-  // Nobody answers: neither this request nor any that began after it.
+  // The endpoint is silent: neither this request nor a later one got a response.
   if ((sign === 'silent' && !isHeard) || Math.floor(state.limit) <= 1) {
     return { ...state, phase: 'stalled', limit: 1, shrunkAt }
   }
@@ -190,7 +203,7 @@ export function afterSign(state: FlowLimit, { number, sign, max }: Sign): FlowLi
 
 function smaller(limit: number, sign: CongestionSign): number {
   const left = limit * remains[sign]
-  // Then the next round trip tells how slow it is with few.
+  // The next round trip then shows how slow the endpoint is with few requests.
   if (sign === 'slower' && left < 2 * initialLimit) return initialLimit
   return Math.max(1, left)
 }

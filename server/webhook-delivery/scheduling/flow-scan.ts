@@ -3,11 +3,11 @@ import { type FlowHead, firstFlow } from '../../queue/flow-jobs.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { FlowName, Scheduler } from './scheduler-types.ts'
 
-/** Looks through the flows of the queue, and so finds work that other processes have put there. */
+/** Scans the flows of the queue for work that other processes have put there. */
 export type FlowScan = {
-  /** Has it go on at once, and look at this flow first. */
+  /** Starts the next scan step at once, and looks at this flow first. */
   wake(flow?: number): void
-  /** Milliseconds since it last looked without an error. */
+  /** Returns the milliseconds since the last step that ended without an error. */
   idleMs(): number
   stop(): Promise<void>
 }
@@ -15,23 +15,23 @@ export type FlowScan = {
 export type FlowScanOptions = {
   queue: Pick<Queue, 'flows'>
   scheduler: Pick<Scheduler, 'offer' | 'view'>
-  /** Milliseconds between two looks. Each looks at up to 1,000 flows. */
+  /** Milliseconds between two steps. Each looks at up to 1,000 flows. */
   intervalMs: number
   onError: (error: unknown) => void
-  /** Told when a look has ended. */
+  /** Called at the end of each step. */
   onFound: () => void
 }
 
-/** Flows looked at by one statement. */
+/** Maximum number of flows that one statement looks at. */
 const pageSize = 1_000
 
 /**
- * A flow with work is found within `intervalMs` and one more for each 1,000 flows. It is offered one delivery: a claim
- * that finds it asks for more.
+ * Starts the scan. It finds a flow with work within `intervalMs` × (1 + flows / 1,000). It offers one delivery of the
+ * flow to the scheduler: a claim that finds it asks for more.
  */
 export function startFlowScan({ queue, scheduler, intervalMs, onError, onFound }: FlowScanOptions): FlowScan {
-  /** The last flow that was looked at in this round. Nobody who wakes it begins another: it would come to no end. */
-  let walkedTo = firstFlow - 1
+  /** The last flow looked at in this round. A wake-up does not start a new round, or rounds would never end. */
+  let scannedTo = firstFlow - 1
   const asked = new Set<number>()
 
   function offer(heads: readonly FlowHead[]): void {
@@ -49,9 +49,9 @@ export function startFlowScan({ queue, scheduler, intervalMs, onError, onFound }
         offer(await queue.flows.heads(flow - 1, 1))
         asked.delete(flow)
       }
-      const heads = await queue.flows.heads(walkedTo, pageSize)
+      const heads = await queue.flows.heads(scannedTo, pageSize)
       offer(heads)
-      walkedTo = heads.length < pageSize ? firstFlow - 1 : (heads.at(-1) as FlowHead).flow
+      scannedTo = heads.length < pageSize ? firstFlow - 1 : (heads.at(-1) as FlowHead).flow
       onFound()
       return false
     },
@@ -67,7 +67,10 @@ export function startFlowScan({ queue, scheduler, intervalMs, onError, onFound }
   }
 }
 
-/** A flow of which nothing is known is of webhooks that are gone: what waits in it is put away. */
+/**
+ * Returns the name of a flow. Account and host are unknown if its webhooks are deleted: its jobs are then removed by
+ * the claim.
+ */
 function nameOf({ flow, accountId, host }: FlowHead): FlowName {
   return { flow: String(flow), account: accountId ?? '', host: host ?? '' }
 }

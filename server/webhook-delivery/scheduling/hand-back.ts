@@ -5,12 +5,12 @@ import { uuidOf } from '../../shared/ids.ts'
 import type { Claim } from '../load-deliveries.ts'
 import { lockedDeliveries } from '../lock-order.ts'
 
-/** Deliveries handed back by one statement. */
+/** Maximum number of deliveries in one statement. */
 const batchSize = 500
 
 /**
- * Puts deliveries that were not attempted back into the queue, due at once, each first in the flow of its webhook. One
- * that another worker has claimed or carried on meanwhile is left as it is.
+ * Puts deliveries that were not attempted back at the head of their webhook's flow, due at once. A delivery that
+ * another worker has claimed or attempted meanwhile is left unchanged.
  */
 export async function handBack(means: { db: Db; queue: Queue }, claims: readonly Claim[]): Promise<void> {
   for (let from = 0; from < claims.length; from += batchSize) {

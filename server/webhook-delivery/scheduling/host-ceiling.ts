@@ -2,20 +2,20 @@ import { type FlowLimit, isAnswered } from './flow-limit.ts'
 import { createRing, type Ring } from './ring.ts'
 
 /*
- * How many requests the flows of an account may have in flight to one host. A part of the ceiling is for flows whose
- * endpoints are known to answer, so that those that hang do not delay them. See docs/delivery-engine.md.
+ * Limits how many requests an account may have in flight to one host. Part of the ceiling is reserved for flows whose
+ * endpoints are known to respond, so that endpoints that hang do not delay them. See docs/delivery-engine.md.
  */
 
 /**
- * `answered`: the endpoint is known to answer. `unanswered`: it is not, and requests to it are in flight that have not been
- * silent for long. `unasked`: it is not, and there are none of these.
+ * `answered`: the endpoint is known to respond. `unanswered`: it is not, and the flow has requests that are reserved or
+ * in flight and not silent. `unasked`: it is not, and the flow has no such requests.
  */
 export type HostState = 'answered' | 'unanswered' | 'unasked'
 
 export type Host<Flow> = {
-  /** Requests in flight, and those reserved. */
+  /** Requests in flight or reserved. */
   held: number
-  /** Of these, those of flows whose endpoints are not known to answer. */
+  /** The part of `held` that belongs to flows whose endpoints are not known to respond. */
   unanswered: number
   /** Flows that wait for the ceiling. */
   waiting: Record<HostState, Ring<Flow>>
@@ -27,19 +27,20 @@ export function newHost<Flow>(): Host<Flow> {
   return { held: 0, unanswered: 0, waiting, flows: 0 }
 }
 
-/** The standing of a flow at its host. `counted`: its requests that are reserved, or in flight and not silent. */
+/** Returns the state of a flow at its host. `counted`: its requests that are reserved, or in flight and not silent. */
 export function standingOf({ limit, counted }: { limit: FlowLimit; counted: number }): HostState {
   if (isAnswered(limit)) return 'answered'
   return counted === 0 ? 'unasked' : 'unanswered'
 }
 
-/** Whether a host has room for one more request of a flow, by the standing of that flow. */
+/** Returns true if a host has room for one more request of a flow in this state. */
 export type HostCeiling = (host: Pick<Host<unknown>, 'held' | 'unanswered'>, standing: HostState) => boolean
 
 /**
- * All may use `hostMax` requests together. Flows that are not known to answer use half of them; one that is unasked may
- * start while they use less than three quarters. So an endpoint that hangs on many does not keep a new one from being
- * asked, nor its own deliveries from being claimed, which is how they come to a new URL.
+ * Creates the rule. All flows together may use `hostMax` requests. Flows not known to respond use at most half of them;
+ * a flow that is `unasked` may start while they use less than three quarters. So an endpoint that hangs with many
+ * requests cannot keep a new endpoint from its first request, nor its own deliveries from being claimed, which is how
+ * they move to a new URL.
  */
 export function createHostCeiling(hostMax: number): HostCeiling {
   const max = {

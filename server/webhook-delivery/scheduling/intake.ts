@@ -2,64 +2,74 @@ import type { WebhookFlow } from '../load-deliveries.ts'
 import type { LeasedEvent } from '../settlement/leased-event.ts'
 import type { Admission, FlowName, Scheduler } from './scheduler-types.ts'
 
-/** What one fan-out may give this process in hand. What was reserved and not filled is free again when it is disposed of. */
+/** Room in memory for one batch of the fan-out. Disposing it frees the room that was reserved and not filled. */
 export type Reservation = Disposable & {
-  /** Events that are worth reading. */
+  /** Maximum number of events to read. */
   readonly size: number
-  /** Only events with higher ids are to be read. */
+  /** Read only events with higher ids. */
   readonly after: string
-  /** Where the deliveries of an event are best off. With `hand` they all are, and it is reserved for them. */
+  /**
+   * Returns where the deliveries of an event should go. `hand`: all of them into memory, and room for them is reserved.
+   */
   destinationOf(names: readonly FlowName[]): Admission
-  /** Takes over the events that were reserved for, once their lease is committed. */
+  /** Takes over the events that room was reserved for. Call it after their lease is committed. */
   fill(taken: Taken): void
 }
 
 export type Taken = {
   leased: readonly LeasedEvent[]
-  /** The last event that was read. Null: there is none after it. */
+  /** The last event that was read. Null: the batch reached the end of the outbox. */
   last: string | null
 }
 
-/** Has events come into hand: from the fan-out of the same process, and from its own requests. */
+/** Takes events into memory, from the fan-out and from the requests of this process. */
 export type Intakes = {
-  /** For a batch of the fan-out. Where the last left events for later, it resolves when they may be in hand, or soon. */
+  /**
+   * Begins a batch of the fan-out. If the last batch left events for later, it waits for room, at most about 100 ms.
+   */
   open(): Promise<Reservation>
-  /** Whether an event of the account that is appended now is likely to be the next of it. */
+  /** Returns true if an event of the account that is appended now is probably the account's next one. */
   isCaughtUp(accountId: string): boolean
-  /** Takes over an event that was leased when it was appended. False: its deliveries are not all best off in hand. */
+  /**
+   * Takes over an event that was leased when it was appended. Returns false if not all of its deliveries should be in
+   * memory.
+   */
   takeNow(event: LeasedEvent): boolean
-  /** There may be room now. */
+  /** Checks again whether there is room for the events that were left for later. */
   wake(): void
-  /** Everything goes into the queue from now on. */
+  /** Sends everything to the queue from now on. */
   close(): void
 }
 
 export type IntakesOptions = {
   scheduler: Pick<Scheduler, 'destinationOf' | 'mayTakeInHand' | 'expectInHand' | 'view'>
-  /** Has the deliveries of events made. */
+  /** Starts the deliveries of these events. */
   take: (events: readonly LeasedEvent[]) => void
 }
 
-/** Events in a batch at most: each fan-out waits for a few round trips, however many they are. */
+/** Maximum number of events in a batch. A fan-out takes a few round trips, however many events it has. */
 const batchSize = 1_000
-/** A batch of a handful costs as much as one of hundreds: a flow is waited for until it takes so many, or half of what it can. */
+/**
+ * A small batch costs as much as one of hundreds. So it waits until a flow has room for this many, or for as many as
+ * are in memory already.
+ */
 const goodRoom = 250
-/** For so long events are left for later, until others behind them are looked at. Milliseconds. */
+/** After this time the fan-out looks at events behind those left for later. Milliseconds. */
 const patienceMs = 100
-/** For so long after one of its events was left for later, an account's events go through the outbox. Milliseconds. */
+/** An account's events go through the outbox for this long after one of them was left for later. Milliseconds. */
 const behindMs = 1_000
 
 export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
-  /** The last batch left an event of this flow for later. */
+  /** The flow of an event that the last batch left for later. */
   let awaited: FlowName | null = null
   let endWait: (() => void) | null = null
   let isClosed = false
-  /** Whether there was an end of the outbox since this process has started. */
+  /** True once this process has seen the end of the outbox. */
   let hasSeenEnd = false
-  /** Up to where events were looked at that stand behind those left for later. Empty: from the beginning. */
+  /** Events up to this id, behind those left for later, were looked at. Empty: start from the beginning. */
   let passedTo = ''
   let passedAt = performance.now()
-  /** When an event of an account was last left for later. Milliseconds, monotonic. */
+  /** When an event of an account was last left for later, by account. Milliseconds, monotonic. */
   const leftAt = new Map<string, number>()
 
   function leave(name: FlowName): void {
@@ -67,7 +77,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     leftAt.set(name.account, performance.now())
   }
 
-  /** Whether what was waited for can be in hand. */
+  /** Returns true if events of the awaited flow can be taken into memory. */
   function hasRoom(): boolean {
     if (isClosed || awaited === null) return true
     const inHand = scheduler.view(awaited.flow)?.inHand ?? 0
@@ -85,12 +95,12 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     endWait = null
   }
 
-  /** What is beyond the room of the one would be read in vain. */
+  /** Returns how many events to read: more than fit would be read in vain. */
   function sizeFor(room: number): number {
     return Math.min(batchSize, Math.max(goodRoom, room))
   }
 
-  /** Reserves for all of them in hand, or for none. Returns the first that is not best off there. */
+  /** Reserves room in memory for all of them, or for none. Returns the first flow that should not be in memory. */
   function reserve(names: readonly FlowName[]): FlowName | null {
     for (const [index, name] of names.entries()) {
       if (scheduler.destinationOf(name) !== 'hand') {
@@ -111,7 +121,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
     async open() {
       const isWaiting = awaited !== null
       if (isWaiting) await roomComes(passedAt + patienceMs - performance.now())
-      // Others behind what is left for later have their turn, however quickly that goes on.
+      // Look at events behind those left for later, however quickly their flow goes on.
       const passes = isWaiting && performance.now() >= passedAt + patienceMs
       const size = awaited === null || passes ? batchSize : sizeFor(scheduler.mayTakeInHand(awaited))
       if (!passes) awaited = null
@@ -172,7 +182,7 @@ export function createIntakes({ scheduler, take }: IntakesOptions): Intakes {
   }
 }
 
-/** How the scheduler knows the flow of a webhook. */
+/** Returns the scheduler's name for the flow of a webhook. */
 export function flowName(accountId: string, { flow, host }: WebhookFlow): FlowName {
   return { flow: String(flow), account: accountId, host }
 }

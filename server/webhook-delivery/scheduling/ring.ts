@@ -1,15 +1,15 @@
 /**
- * A ring of items, each in it once at most. Every operation takes constant time, which a `Set` does not promise to
- * somebody who takes its first item again and again.
+ * A circular list of distinct items. All operations take constant time. A `Set` does not guarantee that when its
+ * first item is taken again and again.
  */
 export type Ring<Item> = {
   readonly size: number
-  /** The item whose turn it is. */
+  /** Returns the item whose turn it is. */
   first(): Item | undefined
   has(item: Item): boolean
-  /** Adds an item at the end. One that is in the ring already stays where it is. */
+  /** Adds an item at the end. Does nothing if it is in the ring already. */
   add(item: Item): void
-  /** Removes an item. One that is not in the ring is passed over. */
+  /** Removes an item. Does nothing if it is not in the ring. */
   remove(item: Item): void
   /** Moves the first item to the end. */
   rotate(): void

@@ -2,15 +2,15 @@ import type { Threshold } from './dynamic-threshold.ts'
 import type { CongestionSign, FlowLimit } from './flow-limit.ts'
 
 export type SchedulerSettings = Threshold & {
-  /** Requests of a flow that count against its limit, at most. At least 1. */
+  /** Maximum number of requests that count against the limit of a flow. At least 1. */
   flowMax: number
-  /** Requests of an account to one host at most, over all of its flows. At least 1. */
+  /** Maximum number of requests of an account to one host, over all of its flows. At least 1. */
   hostMax: number
-  /** Deliveries that wait in this process for their requests at most, over all accounts. 0: none do. */
+  /** Maximum number of deliveries in hand (waiting in memory for their requests), over all accounts. 0: none. */
   handMax: number
 }
 
-/** The queue of what is for one URL of one account. */
+/** Identifies a flow: the queue of deliveries for one URL of one account. */
 export type FlowName = {
   /** Unique over all accounts. */
   flow: string
@@ -18,11 +18,11 @@ export type FlowName = {
   host: string
 }
 
-/** A request of a flow, from the decision to make it until it is settled. It holds one place all the time. */
+/** A request of a flow, from the decision to make it until it is settled. It holds one place for all of that time. */
 export type Request = {
   readonly flow: string
   readonly account: string
-  /** Where its delivery is: in the hand of this process, or to be claimed. */
+  /** Where the delivery is: in memory, or in the queue, to be claimed. */
   readonly from: 'hand' | 'queue'
   readonly state: RequestState
 }
@@ -32,101 +32,114 @@ export type Request = {
  *   next()        begin()        end()          free()
  *   ──────▶ reserved ──▶ running ───▶ settling ───▶ freed
  *                          │ elapse()   ▲             ▲
- *                          └▶ silent ───┘             └─ also from reserved, running and silent: it was not made
+ *                          └▶ silent ───┘             └─ also from reserved, running and silent: no request was made
  * ```
- * `reserved`: it is being claimed and read. `silent`: it has been in flight for long without an answer, and does not
- * count against the limit of its flow any more. `settling`: it is over, and is being written down.
+ * `reserved`: its delivery is being claimed and read. `silent`: it has been in flight without a response for longer
+ * than the patience of its flow, and no longer counts against the limit of the flow. `settling`: the exchange is over,
+ * and its result is being written.
  */
 export type RequestState = 'reserved' | 'running' | 'silent' | 'settling' | 'freed'
 
-/** What a request says of its endpoint when it is over. */
+/** The result of a request, as far as it says something about the endpoint. */
 export type RequestEnd =
   | {
       kind: 'answered'
       latencyMs: number
-      /** Whether this process has more to do than it can. Default: no. */
+      /** True when this process is overloaded, so that part of the latency is its own. Default: false. */
       isBusy?: boolean
     }
   | { kind: 'congested'; sign: Exclude<CongestionSign, 'silent' | 'slower'> }
 
-/** Why a flow that has work starts nothing at this moment. */
+/** Why a flow with work starts no request at this moment. */
 export type WaitReason = 'endpoint_limit' | 'host_limit' | 'account_share' | 'turn'
 
 /**
- * `hand`: it is likely to start within a tenth of a second. `later`: it cannot be in hand now, but in a moment, since
- * its endpoint is quick. `queue`: it may take long.
+ * Where a new delivery should go. `hand`: into memory, it will probably start within 100 ms. `later`: it should stay in
+ * the outbox for a moment, since memory is full but the endpoint is quick. `queue`: it may wait for long.
  */
 export type Admission = 'hand' | 'later' | 'queue'
 
 export type FlowView = {
   name: FlowName
   limit: FlowLimit
-  /** From the claim until they are over, the silent ones included. */
+  /** Requests from the claim until they are over, silent ones included. */
   held: number
-  /** What is known to wait in the queue. */
+  /** Deliveries known to wait in the queue. */
   waiting: number
-  /** Deliveries that wait in this process. */
+  /** Deliveries that wait in memory. */
   inHand: number
-  /** Null: it has no work. */
+  /** Null: the flow has no work. */
   waitsFor: WaitReason | null
-  /** When a request of it was last over, to the latest moment that was told. Milliseconds. */
+  /** When a request of the flow last ended. Milliseconds; it is the latest time that the scheduler was told before. */
   usedAt: number
 }
 
 export type Scheduler = {
   /**
-   * Says that so much more waits in the queue of a flow, as far as is known. Who finds a flow by looking offers one, and
-   * who claims all that was asked for offers twice as much, so that what is not there takes few places.
+   * Adds `count` to the deliveries known to wait in the queue of a flow. The scan of flows offers 1 when it finds work.
+   * A claim that gets all it asked for offers twice that number: so the number grows quickly, and a wrong guess takes
+   * few places.
    */
   offer(name: FlowName, count: number): void
   /**
-   * How many deliveries of a flow this process may take in hand beyond those whose requests are reserved: what it is
-   * likely to start within a tenth of a second, within the account's share of the hand. None of a flow that hangs.
+   * Returns how many deliveries of a flow may be taken into memory, beyond those whose requests are reserved: as many
+   * as will probably start within 100 ms, within the account's share of the memory limit. 0 for a stalled flow.
    */
   mayTakeInHand(name: FlowName): number
   /**
-   * Says that so many deliveries of a flow are about to be taken in hand, or, with a negative number, that as many are
-   * not any more. They count as in hand for `mayTakeInHand`, and nothing is started with them.
+   * Reserves room in memory for `count` deliveries that are about to be taken there. A negative count ends the
+   * reservation. Reserved room counts for `mayTakeInHand`, but starts nothing.
    */
   expectInHand(name: FlowName, count: number): void
-  /** Whether more of a flow waits in the queue and half of what may be in hand is free: time to claim more. */
+  /**
+   * Returns true when deliveries wait in the queue and at least half of the flow's room in memory is free: time to
+   * claim more.
+   */
   isToRefill(name: FlowName): boolean
-  /** Where a delivery is best off that is about to be made: see `Destination`. */
+  /** Returns where a delivery that is about to be created should go: see `Admission`. */
   destinationOf(name: FlowName): Admission
-  /** So many deliveries of a flow are in hand from now on; a negative number when they are handed back. */
+  /** Adds `count` deliveries of a flow to those in memory. A negative count: they were handed back. */
   takeInHand(name: FlowName, count: number): void
   /**
-   * Chooses the flow of the next request and reserves its place. Null: none may start now. Its cost is constant on
-   * average: setting an account aside is paid for by its having been taken back.
+   * Chooses the flow of the next request and reserves its place. Null: none may start now. Amortized constant time:
+   * each time an account is set aside pays for one time that it is put back.
    */
   next(): Request | null
   nameOf(request: Request): FlowName
-  /** The request is being made now. Returns how long it may be silent. Milliseconds. */
+  /** Records that the request starts now. Returns how long it may stay silent. Milliseconds. */
   begin(request: Request, now: number): number
-  /** The request is over: its flow may start another. Does nothing when it was not begun, or is over already. */
+  /**
+   * Records that the request is over, so that its flow may start another. Does nothing if it was not begun or is over
+   * already.
+   */
   end(request: Request, how: RequestEnd): void
   /**
-   * Frees the place, when the request is settled, or when it was not made: then it says nothing of the endpoint.
+   * Frees the place of a request that is settled, or that was not made and thus says nothing about the endpoint.
    * Calling it again does nothing.
    */
   free(request: Request): void
-  /** How much was offered to a flow so far, to be told to `drained` when a claim that began now has ended. */
+  /**
+   * Returns how many times a flow was offered work so far. Read it before a claim and pass it to `drained` after it.
+   */
   offers(flow: string): number
-  /** A claim found less than it asked for: nothing waits but what was offered since. */
+  /**
+   * Records that a claim found less than it asked for. The flow is then empty, unless work was offered since the claim
+   * began.
+   */
   drained(flow: string, offers: number): void
-  /** Notes which requests have been silent for too long. To be called at `nextSilence`, or later. */
+  /** Marks requests that have been silent for too long. Call it at `nextSilence` or later. */
   elapse(now: number): void
-  /** When `elapse` has something to do at the earliest. Undefined: nothing is in flight. */
+  /** Returns the earliest time at which `elapse` has something to do. Undefined: nothing is in flight. */
   nextSilence(): number | undefined
-  /** Forgets flows that hold nothing and have no work since `before`. Their limits begin anew. */
+  /** Forgets flows that hold nothing and have had no work since `before`. They start again with the initial limit. */
   forgetIdle(before: number): void
-  /** Null: nothing is known of the flow. */
+  /** Returns the state of a flow. Null: the flow is unknown. */
   view(flow: string): FlowView | null
   /**
-   * Views of all flows, each as it is when it is asked for. It may be left for a while and gone on with: flows that are
-   * forgotten meanwhile are passed over, and those that are added come last.
+   * Iterates over the state of all flows; each is read at the moment it is returned. The iteration may be paused: flows
+   * that are forgotten meanwhile are skipped, and new ones come last.
    */
   views(): Iterator<FlowView>
-  /** Places held by an account, or by all. */
+  /** Returns the number of places held by an account, or by all. */
   held(account?: string): number
 }

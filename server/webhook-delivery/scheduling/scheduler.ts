@@ -26,12 +26,12 @@ import type {
 } from './scheduler-types.ts'
 
 /*
- * Which flow starts a request next. No I/O, no clock and no timers: whoever owns a scheduler tells it what happens
- * and when. See docs/delivery-engine.md.
+ * Decides which flow starts a request next. It has no I/O, clock or timers: its owner tells it what happens and when.
+ * See docs/delivery-engine.md.
  *
- * A flow may start when it has work, its limit has room and its host is below the ceiling, of which a part is for flows
- * whose endpoints are known to answer. Accounts with such flows take turns, and within an account its flows do, one start
- * each.
+ * A flow may start when it has work, its limit has room and its host is below the ceiling. Part of the ceiling is
+ * reserved for flows whose endpoints are known to respond. Accounts with such flows take turns (deficit round robin).
+ * Within an account its flows take turns, one start each.
  */
 
 export const defaultSettings: SchedulerSettings = {
@@ -42,12 +42,12 @@ export const defaultSettings: SchedulerSettings = {
   handMax: 2_048,
 }
 
-/** What a flow starts in this time may be taken in hand. Milliseconds. */
+/** Deliveries that a flow will probably start within this time may be in memory. Milliseconds. */
 const aheadMs = 100
-/** A flow whose answers take longer is slow: what it cannot start waits in the queue. Milliseconds. */
+/** A flow with a higher latency is slow: deliveries that it cannot start wait in the queue. Milliseconds. */
 const quickMs = 250
 
-/** How many deliveries a flow starts in `aheadMs`. */
+/** Returns how many deliveries a flow can start in `aheadMs`. */
 function aheadOf({ limit, latencyMs }: FlowLimit): number {
   return latencyMs === null ? initialLimit : Math.floor((limit * aheadMs) / Math.max(1, latencyMs))
 }
@@ -58,9 +58,9 @@ type Account = TurnAccount & {
   ready: Ring<Flow>
   hosts: Map<string, Host<Flow>>
   flows: number
-  /** What its flows have in hand, and expect. */
+  /** Deliveries of its flows in memory, and room reserved for more. */
   inHand: number
-  /** Of its requests in flight, those that have been silent for too long. */
+  /** Requests in flight that have been silent for too long. */
   silent: number
 }
 
@@ -71,19 +71,19 @@ type Flow = {
   limit: FlowLimit
   waiting: number
   inHand: number
-  /** About to be in hand. */
+  /** Room reserved in memory. */
   expected: number
   offers: number
   held: number
-  /** Those held that are not silent: reserved or running. */
+  /** Held requests that count against the limit: reserved or running, not silent. */
   counted: number
   running: number
-  /** A standing: it waits for the ceiling of its host, with those of the same. */
+  /** A `HostState`: the flow waits for the ceiling of its host, among flows of that state. */
   state: 'no_work' | 'at_limit' | 'ready' | HostState
   usedAt: number
 }
 
-/** A request as it is kept here. */
+/** A request with the fields that only the scheduler sees. */
 type HeldRequest = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
 
 export function createScheduler(settings: SchedulerSettings): Scheduler {
@@ -94,11 +94,11 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
   const accounts = new Map<string, Account>()
   const turns = createAccountTurns<Account>({ places, alpha })
   const silences = createDeadlines<HeldRequest>()
-  /** What all have in hand, and expect. */
+  /** Deliveries in memory over all accounts, and room reserved for more. */
   let inHand = 0
   let latest = 0
 
-  /** Puts a flow where it belongs after something about it has changed. */
+  /** Moves a flow to the ring that fits its state. Call it after every change of the flow. */
   function placeFlow(flow: Flow): void {
     const { account, host } = flow
     const { state: before } = flow
@@ -109,19 +109,19 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       if (state === 'ready') account.ready.add(flow)
       else if (state !== 'no_work' && state !== 'at_limit') host.waiting[state].add(flow)
       flow.state = state
-      // It may have been let start for a request of its host that it does not use.
+      // The flow may have been admitted for a free request of its host that it does not use.
       if (before === 'ready') admitNext(host)
     }
     turns.place(account)
   }
 
-  /** Lets one flow start that waits for the ceiling of its host, if any may. */
+  /** Makes one flow ready that waits for the ceiling of its host, if the host has room. */
   function admitNext({ waiting }: Host<Flow>): void {
-    // The part that is left to those that answer is theirs alone.
+    // Flows that are known to respond come last, since part of the ceiling is reserved for them anyway.
     admitFirst(waiting.unasked) || admitFirst(waiting.unanswered) || admitFirst(waiting.answered)
   }
 
-  /** Lets the first of these start that has work and room, if the host has room for it. */
+  /** Makes the first flow with work and room ready, if the host has room for it. */
   function admitFirst(waiting: Ring<Flow>): boolean {
     for (let next = waiting.first(); next !== undefined && hasHostRoom(next); next = waiting.first()) {
       placeFlow(next)
@@ -148,7 +148,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     flow.limit = limit
   }
 
-  /** Changes how many requests a flow holds. */
+  /** Adds `by` to the number of requests that a flow holds. */
   function changeHeld(flow: Flow, by: 1 | -1): void {
     flow.held += by
     flow.host.held += by
@@ -179,10 +179,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     return flow
   }
 
-  /** The flow of an account whose turn it is. Undefined: none may start after all. */
+  /** Returns the flow of an account whose turn it is. Undefined: none may start after all. */
   function flowInTurn({ ready }: Account): Flow | undefined {
     for (let flow = ready.first(); flow !== undefined; flow = ready.first()) {
-      // Another flow may have taken the last request of its host.
+      // Another flow may have taken the last free request of the host.
       placeFlow(flow)
       if (flow.state === 'ready') return flow
     }
@@ -208,7 +208,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     inHand += by
   }
 
-  /** A request is over, or was not made: it counts no more against its flow and its host. */
+  /** Stops counting a request that is over, or was not made, against its flow and its host. */
   function leaveFlow({ of: flow, state }: HeldRequest): void {
     changeHeld(flow, -1)
     if (state === 'silent') flow.account.silent -= 1
@@ -224,7 +224,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
       setLimit(flow, afterSign(flow.limit, { number, sign: how.sign, max: flowMax }))
       return
     }
-    // What is reserved may come to nothing: a limit grows by what was in flight.
+    // Reserved requests may never be made: only requests in flight let the limit grow.
     const counted = flow.running + (state === 'silent' ? 1 : 0)
     const { latencyMs, isBusy = false } = how
     setLimit(flow, afterAnswer(flow.limit, { number, latencyMs, counted, max: flowMax, isBusy }))
@@ -239,7 +239,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     return Math.max(0, Math.min(aheadOf(limit) - own, roomFor(hand, held, inHand)))
   }
 
-  /** Whether a flow waits for places that requests of its account hold which hang: that may take long. */
+  /**
+   * Returns true when a flow waits for places held by requests of its account and at least half of those hang: that may
+   * take long.
+   */
   function waitsForSilent(flow: Flow): boolean {
     const { held, silent } = flow.account
     const reason = waitsFor(flow)
@@ -285,12 +288,12 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     },
     destinationOf(name) {
       const flow = flows.get(name.flow)
-      // What waits in the queue goes first.
+      // Deliveries in the queue go first.
       if ((flow?.waiting ?? 0) <= 0 && mayTakeInHand(name) > 0) return 'hand'
       const limit = flow?.limit ?? newFlowLimit(flowMax)
       const { phase, latencyMs } = limit
       const isQuick = phase !== 'stalled' && latencyMs !== null && latencyMs <= quickMs
-      // Where nothing of it is ever in hand, later never comes.
+      // A flow that may have nothing in memory would stay at `later` forever.
       if (!isQuick || aheadOf(limit) < 1) return 'queue'
       return flow !== undefined && waitsForSilent(flow) ? 'queue' : 'later'
     },
@@ -365,7 +368,7 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
         account.flows -= 1
         host.flows -= 1
         if (host.flows === 0) account.hosts.delete(name.host)
-        // Else something of it is being settled.
+        // Otherwise a request of it is still being settled.
         if (account.flows === 0 && account.held === 0) accounts.delete(account.id)
       }
     },

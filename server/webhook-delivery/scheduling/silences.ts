@@ -1,16 +1,16 @@
 import type { Scheduler } from './scheduler-types.ts'
 
-/** Has a scheduler note requests that have been silent for too long. */
+/** A timer that makes the scheduler mark requests that have been silent for too long. */
 export type Silences = {
-  /** To be called after requests have begun. */
+  /** Sets the timer. Call it after requests have begun. */
   watch(): void
-  /** Ends a watch that is under way. */
+  /** Clears the timer. */
   stop(): void
 }
 
 export type SilencesOptions = {
   scheduler: Pick<Scheduler, 'nextSilence' | 'elapse'>
-  /** Told when some may have been noted: their flows may start others. */
+  /** Called after requests may have been marked: their flows may start others. */
   onNoted: () => void
 }
 
@@ -20,7 +20,7 @@ export function watchSilences({ scheduler, onNoted }: SilencesOptions): Silences
   return {
     watch() {
       const at = scheduler.nextSilence()
-      // A request that has begun since may be silent for less long than the others.
+      // A request that began later may have less patience than the earlier ones.
       if (at === undefined || (next !== undefined && next.at <= at)) return
       clearTimeout(next?.timer)
       const timer = setTimeout(

@@ -1,37 +1,39 @@
 /**
- * Which versions of webhooks have been made known to this process. It holds no URL and no secret: it only refuses
- * attempts with what was read too early. A webhook's version grows with each change of its URL, its secrets or its
- * status; that of a deleted webhook is Infinity.
+ * The latest versions of webhooks that this process was told of. It holds no URL and no secret: it only refuses
+ * attempts whose webhook was read before a change. A webhook's version grows with each change of its URL, its secrets
+ * or its status; a deleted webhook has version Infinity.
  *
- * Moments are numbers that grow. They are compared with each other only.
+ * Times are increasing numbers. They are only compared with each other.
  */
 export type WebhookVersions = {
-  /** A webhook has changed: by this process before it answers, by others when a notification says so. */
+  /**
+   * Records a change: this process calls it before it responds to the request, others when the notification arrives.
+   */
   tell(webhookId: string, version: number, now: number): void
-  /** Says whether this process hears of changes from now on. It begins without hearing. */
+  /** Records whether this process receives notifications from now on. Initially it does not. */
   hear(isHearing: boolean, now: number): void
   readonly isHearing: boolean
   /**
-   * Whether an attempt may begin with what was read of a webhook. Otherwise it is to be read anew. A process that
-   * does not hear may begin only with what is fresh: read for this attempt alone, and begun as it comes.
+   * Returns true if an attempt may begin with a webhook that was read earlier; otherwise read it again. A process that
+   * receives no notifications may begin only with a fresh one: read for this attempt alone, right before it begins.
    */
   mayBegin(webhookId: string, read: ReadVersion, isFresh: boolean): boolean
-  /** Webhooks whose versions are remembered. */
+  /** Number of webhooks whose versions are remembered. */
   readonly size: number
 }
 
-/** A webhook's version as it was read, by a statement that was sent after `readAt`. */
+/** A webhook's version as it was read, by a statement sent after `readAt`. */
 export type ReadVersion = { version: number; readAt: number }
 
-/** About 100 bytes each. */
+/** About 100 bytes for each webhook. */
 const defaultMaxWebhooks = 10_000
 
 /**
- * A change is told after its commit, so what is read from then on has it: a version matters only to what was read
- * before it was told.
+ * Creates an empty record of versions. A change is told after its commit, so every later read includes it: a version
+ * matters only for reads from before it was told.
  *
- * @param maxWebhooks Webhooks remembered at most. Beyond it the one told of longest ago is forgotten, and all that was
- *   read before that is to be read anew. Default 10,000.
+ * @param maxWebhooks Maximum number of webhooks remembered. Beyond it the oldest entry is forgotten, and everything
+ *   read before that entry must be read again. Default 10,000.
  */
 export function createWebhookVersions(maxWebhooks: number = defaultMaxWebhooks): WebhookVersions {
   /** Those told of longest ago come first. */

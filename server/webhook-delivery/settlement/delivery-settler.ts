@@ -3,32 +3,32 @@ import type { HeldDelivery } from '../scheduling/deliveries-in-hand.ts'
 import { type SettleMeans, settle } from './settle-attempts.ts'
 import type { Settlement } from './settlement.ts'
 
-/** Attempts settled at once at most. */
+/** Maximum number of attempts settled by one statement. */
 const batchSize = 500
-/** Attempts fewer than these wait a moment for more: a statement for a handful costs as much as one for hundreds. */
+/** Smaller batches wait `gatheringMs` for more: a statement for a few attempts costs as much as one for hundreds. */
 const fullBatch = 250
 const gatheringMs = 10
 
-/** Attempts that were made and wait to be written down. */
+/** A queue of attempts that wait to be written to the database. */
 export type DeliverySettler = {
   add(held: HeldDelivery, settlement: Settlement): void
-  /** Whether an attempt of it waits to be written down. */
+  /** Returns true while an attempt of this delivery waits to be written. */
   holds(held: HeldDelivery): boolean
-  /** Milliseconds since it last settled, or found nothing to settle, without an error. */
+  /** Returns the milliseconds since it last settled, or had nothing to settle, without an error. */
   idleMs(): number
-  /** Ends when all is settled, or at the deadline. Milliseconds, monotonic. */
+  /** Stops once all is settled, or at the deadline. Milliseconds, monotonic. */
   stop(deadline: number): Promise<void>
 }
 
 export type DeliverySettlerOptions = SettleMeans & {
-  /** Milliseconds between attempts at settling what could not be settled. */
+  /** Milliseconds before a failed batch is settled again. */
   intervalMs: number
-  /** Told of what is settled. */
+  /** Called with the deliveries of each settled batch. */
   onSettled: (held: readonly HeldDelivery[]) => void
   onError: (error: unknown) => void
 }
 
-/** Settles attempts in batches. A batch that fails waits here and is settled again. */
+/** Starts settling attempts in batches. A batch that fails stays in the queue and is settled again. */
 export function startDeliverySettler(options: DeliverySettlerOptions): DeliverySettler {
   const { intervalMs, onSettled, onError } = options
   const batches = startBatches<{ held: HeldDelivery; settlement: Settlement }>({

@@ -11,18 +11,18 @@ import type { LeasedEvent } from './leased-event.ts'
 import type { Settlement } from './settlement.ts'
 import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
-/** A delivery of a leased event as it is to be written down: what came of its attempt, or where it waits. */
+/** A delivery of a leased event as it is written: with the result of its attempt, or pending. */
 export type FinishedDelivery = {
   delivery: DueDelivery
-  /** `claimed`: its job is claimed by this process from the start. `queued`: it waits to be claimed. */
+  /** `claimed`: it is pending, and this process holds the claim on its job. `queued`: its job waits to be claimed. */
   end: Settlement | 'claimed' | 'queued'
 }
 
 export type FinishedEvent = { event: LeasedEvent; deliveries: readonly FinishedDelivery[] }
 
 /**
- * Writes down the deliveries of leased events, and takes the events out of the outbox: both, or neither where an event
- * is not leased to this process any more. Returns the ids of the events that were.
+ * Writes the deliveries of leased events and removes the events from the outbox, in one transaction. An event that is
+ * no longer leased to this process is skipped. Returns the ids of the events that were written.
  */
 export async function finishEvents(
   { db, queue }: { db: Db; queue: Queue },
@@ -32,7 +32,7 @@ export async function finishEvents(
   const settlements = events.flatMap(settlementsOf)
   if (settlements.some(({ verdict }) => verdict.kind !== 'succeeded')) {
     return inTransaction(db, async (trx) => {
-      // The webhooks first, as everywhere.
+      // Webhooks are locked first: see lock-order.ts.
       const states = await lockAffected(trx, settlements, webhooksOfUnended(events))
       const { written } = await write({ handle: trx, queue }, lease, events)
       await recordHealth(trx, queue, healthChanges(writtenOf(events, written), states))
@@ -49,7 +49,7 @@ export async function finishEvents(
   return written
 }
 
-/** Webhooks that `write` locks because a delivery of theirs becomes pending without an attempt. */
+/** Returns the webhooks that `write` locks because one of their deliveries becomes pending without an attempt. */
 function webhooksOfUnended(events: readonly FinishedEvent[]): string[] {
   const unended = events.flatMap(({ deliveries }) => deliveries.filter(({ end }) => typeof end === 'string'))
   return [...new Set(unended.map(({ delivery }) => delivery.webhookId))]
@@ -70,7 +70,7 @@ const statusAfter = {
   gone: 'failed',
 } as const satisfies Record<Verdict['kind'], string>
 
-/** A row for the statement. Null: it was not attempted. */
+/** Returns the values of one row of the statement. Without an attempt, those of the attempt are null. */
 function toRow({ delivery, end }: FinishedDelivery) {
   const attempted = typeof end === 'string' ? null : end
   const verdict = attempted?.verdict
@@ -100,7 +100,8 @@ async function write(
       WHERE event_id = ANY(${plainArray(events.map(({ event }) => event.id))}::text[]) AND lease = ${lease}::uuid
       RETURNING event_id
     ), open AS (
-      -- Who disables or deletes one locks it, and cancels what is pending: before this, or with what this makes pending.
+      -- A transaction that disables or deletes a webhook locks it and cancels its pending deliveries. With this lock
+      -- that happens either before this statement, which then writes no pending delivery, or after it.
       SELECT id FROM webhooks WHERE id = ANY(${pendingFor}::text[]) AND status = 'enabled' ORDER BY id FOR SHARE
     ), input AS MATERIALIZED (
       SELECT i.*, CASE WHEN i.status = 'pending' AND i.webhook_id IN (SELECT id FROM open) THEN
@@ -138,7 +139,7 @@ async function write(
       SELECT id, account_id, webhook_id, event_id, event_type, created_at,
         CASE WHEN status = 'pending' AND due_at IS NULL THEN 'canceled' ELSE status END, (started_at IS NOT NULL)::int,
         (started_at IS NOT NULL)::int, due_at, CASE WHEN due_at IS NULL THEN now END,
-        -- They were in hand from the beginning.
+        -- Deliveries of leased events were in hand from the start, so they were due at once.
         LEAST(created_at, started_at), CASE WHEN started_at IS NOT NULL THEN LEAST(created_at, started_at) END
       FROM input
     ), tried AS (

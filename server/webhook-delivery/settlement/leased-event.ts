@@ -1,8 +1,8 @@
 import type { DueDelivery } from '../load-deliveries.ts'
 
 /**
- * An event of the outbox that is leased to this process, with the deliveries that are to be made of it. They are written
- * down when they are over, or soon: see `startLeasedEvents`.
+ * An event of the outbox that is leased to this process, with the deliveries to make for it. The deliveries are written
+ * when their attempts are over, or shortly after: see `startLeasedEvents`.
  */
 export type LeasedEvent = {
   id: string

@@ -10,60 +10,66 @@ import type { LeasedEvent } from './leased-event.ts'
 import type { Settlement } from './settlement.ts'
 
 /*
- * The events that are leased to this process, from the lease until their deliveries are written down.
+ * Holds the events that are leased to this process, from the lease until their deliveries are written.
  *
- *   take ──▶ open ── all attempts are over, or one goes back, or 300 ms ──▶ written: the event leaves the outbox
+ *   take ──▶ open ── all attempts are over, or one is put back, or 300 ms ──▶ written: the event leaves the outbox
  *
- * Until then the row in the outbox stands for the deliveries. So an event whose attempts are over soon costs one
- * statement, which it shares with others. What is not over by then is written as a delivery with a job that this process
- * has claimed, and settled like all others.
+ * Until then the outbox row stands for the deliveries. So an event whose attempts are over soon costs one statement,
+ * shared with other events. A delivery that is not over by then is written as pending, with a job that this process has
+ * claimed, and is settled like any other.
  */
 
-/** Open events are looked at so often, and written at the third look at the latest. Milliseconds. */
+/** Open events are checked at this interval, and written at the third check at the latest. Milliseconds. */
 const lookMs = 100
-const looksAtMost = 3
-/** Events written by one statement. */
+const maxLooks = 3
+/** Maximum number of events written by one statement. */
 const batchSize = 500
-/** Fewer events than these wait a moment for more: a statement for a handful costs as much as one for many. */
+/** Smaller batches wait `gatheringMs` for more: a statement for a few events costs as much as one for many. */
 const fullBatch = 250
 const gatheringMs = 25
 
 export type LeasedEvents = {
-  /** Takes an event over that is not open here. */
+  /** Takes over an event that is not open yet, and returns its deliveries. */
   take(event: LeasedEvent): HeldDelivery[]
-  /** Whether an event is open here: until what came of it is written. */
+  /** Returns true while an event is open: taken, and not yet written. */
   isOpen(eventId: string): boolean
-  /** Gives events back that are not taken over: anyone may take them from the outbox. */
+  /** Gives up the lease of events that were not taken over, so that the fan-out of any process can take them. */
   release(eventIds: readonly string[]): void
-  /** An attempt is over. False: its delivery is not of an event that is open here. */
+  /** Records the result of an attempt. Returns false if its delivery does not belong to an open event. */
   end(held: HeldDelivery, settlement: Settlement): boolean
-  /** A delivery that is not attempted after all is to wait in the queue. False: as above. */
+  /**
+   * Lets a delivery wait in the queue because it is not attempted. Returns false if it does not belong to an open
+   * event.
+   */
   putBack(held: HeldDelivery): boolean
-  /** Whether its attempt is over, or it was put back, and that is not written down yet. */
+  /** Returns true if the delivery has a result or was put back, and that is not written yet. */
   hasEnd(held: HeldDelivery): boolean
-  /** How many deliveries of open events there are, and events without any. */
+  /** Returns the number of deliveries of open events, or the number of open events if that is larger. */
   size(): number
-  /** Milliseconds since it last wrote, or had nothing to write, without an error. */
+  /** Returns the milliseconds since it last wrote, or had nothing to write, without an error. */
   idleMs(): number
-  /** Writes what is left, until the deadline. Milliseconds, monotonic. */
+  /** Writes the open events, then stops, at the deadline at the latest. Milliseconds, monotonic. */
   stop(deadline: number): Promise<void>
 }
 
 export type LeasedEventsOptions = {
   db: Db
   queue: Queue
-  /** Names this process in the outbox. */
+  /** The lease that identifies this process in the outbox. */
   lease: string
-  /** Milliseconds between attempts at writing what could not be written. */
+  /** Milliseconds before a failed write is tried again. */
   intervalMs: number
   onError: (error: unknown) => void
-  /** Told of deliveries that are written down with their attempts. */
+  /** Called with deliveries that were written together with their attempts. */
   onSettled: (held: readonly HeldDelivery[]) => void
-  /** Told of deliveries that wait in the queue now. */
+  /** Called with deliveries that wait in the queue now. */
   onQueued: (held: readonly HeldDelivery[]) => void
-  /** Called for a delivery that ended, or was put back, while it was being written as claimed: it is settled or handed back. */
+  /**
+   * Called for a delivery that ended or was put back while it was being written as claimed. The caller settles it or
+   * hands it back.
+   */
   onLate: (held: HeldDelivery, end: Settlement | 'queued') => void
-  /** Told when events were given back. */
+  /** Called when events were given up. */
   onReleased: () => void
 }
 
@@ -72,7 +78,7 @@ type Open = { event: LeasedEvent; parts: Part[]; unended: number; isDue: boolean
 
 export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
   const { db, lease, intervalMs, onError, onSettled, onQueued, onLate, onReleased } = options
-  /** By id, the oldest first. */
+  /** By event id, the oldest first. */
   const open = new Map<string, Open>()
   const parts = new Map<HeldDelivery, Part>()
   let timer: NodeJS.Timeout | undefined
@@ -105,7 +111,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
     timer = undefined
     for (const one of open.values()) {
       one.looks += 1
-      if (one.looks >= looksAtMost) makeDue(one)
+      if (one.looks >= maxLooks) makeDue(one)
     }
     if (open.size > 0) lookLater()
   }
@@ -132,8 +138,9 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
       for (const [index, { held, end }] of one.parts.entries()) {
         parts.delete(held)
         held.claimed = { deliveryId: held.delivery.id, claim: { id: uuidOf(held.delivery.id), retryCount: 0 } }
-        // An event that is not leased to this process any more may have been written by a try whose answer was lost.
-        // Then what ended since is still to be settled; and else no delivery is found for it.
+        // If the event is no longer leased to this process, an earlier try may have written it and its response was
+        // lost. Results that came since then must still be settled. If no try has written it, settling finds no
+        // delivery and does nothing.
         const isWritten = ours.has(one.event.id) && ends[index] === end
         if (end === null) continue
         if (end === 'queued' && isWritten) queued.push(held)
@@ -172,7 +179,7 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
     isOpen: (eventId) => open.has(eventId),
     release(eventIds) {
       if (!isStopping) for (const id of eventIds) releasing.add(id)
-      // A transaction has committed after the worker had stopped.
+      // A transaction committed after the worker had stopped.
       else if (eventIds.length > 0) giveBack(eventIds).catch(onError)
     },
     end(held, settlement) {

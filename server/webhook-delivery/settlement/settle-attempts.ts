@@ -14,16 +14,17 @@ type Settled = { id: string; next_attempt_at: Date | null }
 export type SettleMeans = { db: Db; queue: Queue }
 
 /**
- * Writes a batch of attempts down: the attempts, the state of their deliveries, their jobs gone, and
- * the jobs of the next attempts. A settlement counts once: one whose delivery another worker has
- * carried on meanwhile changes nothing, so that a batch may be settled again when it failed half-way.
- * A delivery canceled while it was in flight keeps its attempt, and succeeded if the endpoint took it; one that was
- * sent again meanwhile keeps the attempt too, and is still made again.
+ * Writes a batch of attempts: inserts the attempts, updates their deliveries, removes their jobs and inserts the jobs
+ * of the next attempts. A settlement counts once: it changes nothing if another worker has attempted the delivery
+ * meanwhile. So a batch that failed half-way may be settled again.
+ *
+ * A delivery that was canceled in flight keeps its attempt, and becomes `succeeded` if the endpoint accepted it. A
+ * delivery that was canceled and sent again keeps the attempt too, and the new run goes on.
  */
 export async function settle(means: SettleMeans, settlements: readonly Settlement[]): Promise<void> {
-  // One order for all, so that two batches never wait for each other's rows.
+  // All batches use the same order, so that two of them never deadlock.
   const sorted = settlements.toSorted((a, b) => (a.delivery.id < b.delivery.id ? -1 : 1))
-  // A statement changes a row once. Attempts of two runs of a delivery can end in the same batch.
+  // A statement can update a row only once, and attempts of two runs of a delivery can be in the same batch.
   const batch = sorted.filter(({ delivery }, index) => delivery.id !== sorted[index - 1]?.delivery.id)
   const again = sorted.filter(({ delivery }, index) => delivery.id === sorted[index - 1]?.delivery.id)
   const failures = batch.filter(isFailure)
@@ -41,7 +42,7 @@ function isFailure(one: Settlement): one is FailedAttempt {
   return one.verdict.kind !== 'succeeded'
 }
 
-/** Writes down what failed of a batch, and what all of the batch says about the health of its webhooks. */
+/** Writes the failures of a batch, and the health of the webhooks of the whole batch. */
 async function settleFailures(
   { db, queue }: SettleMeans,
   batch: readonly Settlement[],

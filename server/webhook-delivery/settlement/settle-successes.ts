@@ -9,9 +9,9 @@ import { lockedDeliveries } from '../lock-order.ts'
 import type { Settlement } from './settlement.ts'
 
 /**
- * Which deliveries `d` an attempt `i` is recorded for. `run` and `position` name the attempt, so that it is recorded
- * once however often it is settled. An attempt whose delivery was canceled and sent again meanwhile is of an earlier
- * run: it goes into the log, and the delivery keeps its state and its job.
+ * Matches the deliveries `d` that an attempt `i` is recorded for. `run` and `position` identify the attempt, so that it
+ * is recorded once, however often it is settled. If the delivery was canceled and sent again meanwhile, the attempt
+ * belongs to an earlier run: it is logged, and the delivery keeps its state and its job.
  */
 export const isUnrecorded = sql`
   CASE WHEN d.run = i.run THEN d.schedule_position = i.position
@@ -20,21 +20,24 @@ export const isUnrecorded = sql`
   ) END
 `
 
-/** How an attempt `i` changes when its delivery `d` was due and claimed. Not known of one that was canceled in flight. */
+/**
+ * Returns the assignments that record when the delivery `d` of an attempt `i` was due and claimed. Both become NULL if
+ * it was canceled in flight: its times are not known any more.
+ */
 export function turnTimes(queue: Queue) {
   return sql`
     queued_at = CASE WHEN d.run <> i.run THEN d.queued_at
       WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${dueSince('d')}, i.started_at) END,
-    -- The clocks of processes differ, and what was begun in hand is written down as claimed later.
+    -- The earlier time: the clocks of processes differ, and the claim of a delivery that began in hand is recorded later.
     claimed_at = CASE WHEN d.run <> i.run THEN d.claimed_at
       WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${queue.lastClaim(sql`i.job_id`)}, i.started_at) END
   `
 }
 
 /**
- * Records successes in one statement: the attempts, the state of their deliveries, and their jobs gone. One whose
- * delivery another worker has carried on meanwhile changes nothing. Returns whether one of the webhooks was failing;
- * the caller then has to end its run of failures.
+ * Records successes in one statement: inserts the attempts, updates their deliveries and removes their jobs. A success
+ * changes nothing if another worker has attempted the delivery meanwhile. Returns whether one of the webhooks was
+ * failing; the caller must then end its run of failures.
  */
 export async function settleSuccesses(
   { db, queue }: { db: Db; queue: Queue },

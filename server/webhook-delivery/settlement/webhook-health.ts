@@ -5,39 +5,39 @@ import { failingLimitAttempts, failingLimitMs } from '../attempt/retry-schedule.
 import { cancelPending } from '../cancel.ts'
 import type { Settlement } from './settlement.ts'
 
-/** What is known of a webhook before a batch of its attempts is written down. */
+/** The state of a webhook before a batch of its attempts is written. */
 export type WebhookState = {
   id: string
   url: string
-  /** Whether its latest attempt failed. */
+  /** True when its latest attempt failed. */
   failing: boolean
-  /** Whether it has failed for five days or longer without a success. */
+  /** True when it has failed for five days or longer without a success. */
   expired: boolean
-  /** Failed attempts in that time. Counted no further than the least number that disables it. */
+  /** Failed attempts in its current run of failures. Counting stops at `failingLimitAttempts`. */
   attempts: number
 }
 
-/** A webhook and the failed attempts in its present run of failures. */
+/** A webhook and the number of failed attempts in its current run of failures. */
 type FailureCount = { id: string; attempts: number }
 
-/** How a batch of attempts changes the health of webhooks, by their ids. */
+/** The changes that a batch of attempts makes to the health of webhooks, by webhook id. */
 export type HealthChanges = {
-  /** The endpoint answered 410. */
+  /** The endpoint responded with 410. */
   gone: string[]
-  /** First failures after a success, or ever. */
+  /** First failure after a success, or the first ever. */
   beginning: FailureCount[]
-  /** More failures, while their number still matters. */
+  /** Further failures, below `failingLimitAttempts` before. */
   continuing: FailureCount[]
-  /** One more failure after five days of nothing else, and enough of them. */
+  /** Another failure after five days without a success, with at least `failingLimitAttempts` of them. */
   expired: string[]
   /** First success after a failure. */
   recovered: string[]
 }
 
 /**
- * Locks the webhooks whose health a batch may change, in one order, and answers their state; a success
- * changes nothing for a webhook that is not failing. Done before their deliveries are touched, as
- * everywhere: a request that disables a webhook locks it first too.
+ * Locks the webhooks whose health a batch may change, in order of id, and returns their state. A success changes
+ * nothing for a webhook that is not failing. Call it before locking deliveries: a request that disables a webhook locks
+ * the webhook first too (lock-order.ts).
  *
  * @param also Ids of other webhooks that the transaction is going to lock. Default: none.
  */
@@ -60,9 +60,9 @@ export async function lockAffected(
 }
 
 /**
- * Judges a batch: one success in it is enough to end a run of failures. What another URL answered, that the webhook
- * had when the attempt began, says nothing of this one. A sample that failed says nothing either: a test is no
- * reason to disable a webhook.
+ * Returns the changes to the health of webhooks. One success in the batch ends a run of failures. Responses of another
+ * URL, which the webhook had when the attempt began, do not count. Failed samples do not count either: a test must not
+ * disable a webhook.
  */
 export function healthChanges(settlements: readonly Settlement[], states: readonly WebhookState[]): HealthChanges {
   const changes: HealthChanges = { gone: [], beginning: [], continuing: [], expired: [], recovered: [] }
@@ -83,8 +83,8 @@ export function healthChanges(settlements: readonly Settlement[], states: readon
 }
 
 /**
- * Records runs of nothing but failures, and disables the webhooks whose endpoint is gone or whose run has lasted
- * five days with enough attempts, canceling what is pending for them.
+ * Records runs of failures. Disables webhooks whose endpoint is gone, and those whose run has lasted five days with
+ * enough attempts, and cancels their pending deliveries.
  */
 export async function recordHealth(trx: Trx, queue: Queue, changes: HealthChanges): Promise<void> {
   const { gone, beginning, continuing, expired, recovered } = changes
@@ -109,7 +109,7 @@ export async function recordHealth(trx: Trx, queue: Queue, changes: HealthChange
   await cancelPending(trx, queue, disabled)
 }
 
-/** Ends the run of failures of a webhook that has answered a test at this URL with success. */
+/** Ends the run of failures of a webhook whose endpoint, at this URL, accepted a test. */
 export async function endRunOfFailures(
   trx: Trx,
   { webhookId, url }: { webhookId: string; url: string },
@@ -121,8 +121,8 @@ export async function endRunOfFailures(
 }
 
 /**
- * Disables webhooks on behalf of the service, and returns the ids of those that were enabled. No other code disables a
- * webhook by itself. Its account learns of it by `disabledReason`, set in the same transaction.
+ * Disables webhooks on behalf of the service, and returns the ids of those that were enabled. No other code disables
+ * webhooks without a request. The account sees the reason in `disabledReason`, set in the same transaction.
  */
 async function disable(
   trx: Trx,

@@ -5,19 +5,22 @@ import { executePrepared } from '../../database/prepared.ts'
 import { queueNow } from '../../queue/queue.ts'
 import type { Settlement } from './settlement.ts'
 
-/** Counts what comes of attempts by webhook, for the last hour of each. Statistics: the log of attempts is apart. */
+/**
+ * Counts the results of attempts by webhook, for the health of webhooks. These are statistics, separate from the log of
+ * attempts.
+ */
 export type WebhookOutcomes = {
   add(settlement: Settlement): void
-  /** Adds what was counted since to the table. What cannot be written is kept. */
+  /** Adds the counts since the last call to the table. Counts that cannot be written are kept. */
   write(): Promise<void>
 }
 
 type Counts = { succeeded: number; failed: number; durationMs: number; maxDurationMs: number }
 
-/** Webhooks written by one statement at most. */
+/** Maximum number of webhooks written by one statement. */
 const pageSize = 1_000
-/** Webhooks counted for at most until they are written: those beyond are not counted. */
-const webhooksAtMost = 10_000
+/** Maximum number of webhooks counted between two writes. Attempts of further webhooks are not counted. */
+const maxWebhooks = 10_000
 
 export function createWebhookOutcomes(db: Db): WebhookOutcomes {
   const counts = new Map<string, Counts>()
@@ -25,13 +28,13 @@ export function createWebhookOutcomes(db: Db): WebhookOutcomes {
   function countsOf(webhookId: string): Counts | null {
     const known = counts.get(webhookId)
     if (known !== undefined) return known
-    if (counts.size >= webhooksAtMost) return null
+    if (counts.size >= maxWebhooks) return null
     const none = { succeeded: 0, failed: 0, durationMs: 0, maxDurationMs: 0 }
     counts.set(webhookId, none)
     return none
   }
 
-  /** What could not be written is counted with what came since. */
+  /** Adds counts that could not be written to those made since. */
   function putBack(webhookId: string, more: Counts): void {
     const own = countsOf(webhookId)
     if (own === null) return
@@ -79,7 +82,7 @@ async function add(db: Db, page: readonly (readonly [string, Counts])[]): Promis
       ${column('durationMs')}::bigint[],
       ${column('maxDurationMs')}::int[]
     ) AS i (webhook_id, succeeded, failed, duration_ms, max_duration_ms)
-    -- In one order, so that two processes never wait for each other's rows.
+    -- In a fixed order, so that two processes never deadlock.
     ORDER BY webhook_id
     ON CONFLICT (webhook_id, bucket) DO UPDATE SET succeeded = o.succeeded + excluded.succeeded,
       failed = o.failed + excluded.failed, duration_ms = o.duration_ms + excluded.duration_ms,
