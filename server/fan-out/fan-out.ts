@@ -13,11 +13,11 @@ import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts
 import { toLeasedEvent } from './matching.ts'
 import { findTargets } from './targets.ts'
 
-/** Events taken in one transaction at most. */
+/** Maximum number of events read in one transaction. */
 const maxEvents = 1_000
-/** Deliveries made in one transaction, beyond which no further event is begun. */
+/** No further event is begun once a transaction has this many deliveries. */
 const maxDeliveries = 2_000
-/** Rows written by one statement. */
+/** Maximum number of rows written by one statement. */
 const chunkSize = 2_500
 
 type OutboxRow = {
@@ -33,39 +33,39 @@ export type FanOutMeans = {
   db: Db
   queue: Queue
   clock: Clock
-  /** Has events taken in hand. Default: all go into the queue. */
+  /** Lets the worker take events into memory. Default: all deliveries go into the queue. */
   taking?: {
-    /** Where deliveries are best off. */
+    /** Decides where deliveries go. */
     intake: Pick<Reservation, 'size' | 'after' | 'destinationOf'>
     lease: string
-    /** Whether an event is in hand already: its lease has lapsed, and is renewed. */
+    /** Returns true if the worker still has the event: its lease has lapsed and is renewed. */
     isOpen: (eventId: string) => boolean
   }
 }
 
-/** How much was done, and with which events. */
+/** The result of one batch. */
 export type FanOut = {
   events: number
   deliveries: number
   eventIds: readonly string[]
-  /** Those that are leased: the caller makes their deliveries. */
+  /** Leased events: the caller makes their deliveries. */
   leased: readonly LeasedEvent[]
-  /** How many deliveries wait in the queue to be claimed, by flow. */
+  /** Deliveries put into the queue, by flow. */
   queued: readonly { name: FlowName; count: number }[]
-  /** The last event that was read. Null: there is none after it. */
+  /** The last event that was read. Null: the batch reached the end of the outbox. */
   last: string | null
-  /** Whether it took all it may, or left events for later, so that there may be more. */
+  /** True if more events may wait: the batch was full, or left events for later. */
   isFull: boolean
 }
 
 /**
- * Takes one batch of waiting events, in one transaction. An event whose deliveries are all best off in hand is leased:
- * it stays in the outbox until they are written down. One with a delivery that is best made later stays there without a
- * lease. Of all others the deliveries are written with their jobs, and they leave the outbox. Several workers may do
- * this at once; each event is taken by one of them. Returns how much was done; all counts are 0 when nothing waits.
+ * Takes one batch of waiting events, in one transaction. An event whose deliveries should all be in memory is leased:
+ * it stays in the outbox until they are written. An event with a delivery that should be made later stays there without
+ * a lease. For all others, deliveries and jobs are written, and the events leave the outbox. Several workers may do
+ * this at the same time; each event is taken by one of them. All counts are 0 when nothing waits.
  *
- * When this rejects, nothing is the caller's: should the commit have taken place all the same, the leases lapse, and
- * then others make the deliveries.
+ * If this rejects, the caller must not deliver anything. Should the commit have succeeded nevertheless, the leases
+ * lapse and another process makes the deliveries.
  */
 export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Promise<FanOut> {
   return inTransaction(db, async (trx) => {
@@ -85,7 +85,7 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     for (const row of waiting) {
       if (deliveries >= maxDeliveries) break
       last = row.event_id
-      // It stays in the outbox meanwhile, since its row is locked.
+      // The row is locked, so the event stays in the outbox meanwhile.
       if (taking?.isOpen(row.event_id)) {
         renewed.push(row.event_id)
         continue
@@ -116,7 +116,8 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
     if (leased.length + renewed.length > 0 && taking !== undefined) {
       await lease(trx, [...idsOf(leased), ...renewed], taking.lease)
     }
-    // Last, together with the COMMIT: the events get their positions, for which the accounts' counters stay locked.
+    // Last, together with the COMMIT: leaving events get their positions, and from then on the accounts' counters are
+    // locked.
     if (leaving.length > 0) await leave(trx, leaving)
     const eventIds = [...leaving, ...idsOf(leased)]
     const isFull = waiting.length === limit || eventIds.length + renewed.length < waiting.length
@@ -152,7 +153,7 @@ async function take(trx: Trx, { after, limit }: { after: string; limit: number }
       SELECT event_id, account_id, mode, type FROM outbox_rows, (SELECT ${queueNow} AS now OFFSET 0) present
       WHERE event_id > ${after} AND leased_until <= present.now ORDER BY event_id LIMIT ${limit} FOR UPDATE OF outbox_rows SKIP LOCKED
     ) o
-    -- One by one along the key, whatever the statistics say.
+    -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
     LEFT JOIN LATERAL (SELECT body, traceparent FROM events WHERE id = o.event_id OFFSET 0) e ON true
     ORDER BY o.event_id
   `
@@ -175,7 +176,7 @@ async function leave(trx: Trx, eventIds: readonly string[]): Promise<void> {
   )
 }
 
-/** Writes deliveries that wait in the queue. */
+/** Writes deliveries that wait in the queue, with their jobs. */
 async function write(trx: Trx, queue: Queue, deliveries: readonly NewDelivery[]): Promise<void> {
   if (deliveries.length === 0) return
   const insertion = sql`

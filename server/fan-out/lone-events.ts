@@ -11,22 +11,24 @@ import { selectTargets, type TargetRow, toTargets } from './targets.ts'
 import { recordFanOut } from './trace.ts'
 
 /*
- * Events that come alone are delivered by the process that appends them, without a fan-out:
+ * Events in small transactions are delivered by the process that appends them, without a fan-out:
  *
  *   BEGIN … INSERT event, leased row in the outbox … COMMIT; SELECT webhooks
- *                                                              └▶ deliveries in hand
+ *                                                              └▶ deliveries in memory
  *
- * The webhooks are read behind the COMMIT, in the same round trip. So a webhook that was made before the commit misses
+ * The webhooks are read after the COMMIT, in the same round trip. So a webhook that was created before the commit misses
  * nothing, as with the fan-out.
  */
 
-/** Events of a transaction that are delivered so; for more, a batch of the fan-out costs less. */
+/**
+ * Maximum number of events of a transaction that are delivered like this. For more, a batch of the fan-out costs less.
+ */
 const mostEvents = 16
 
 export type LoneEventsOptions = {
   clock: Clock
   leasing: Leasing
-  /** Records what a fan-out would. Default: nothing is recorded. */
+  /** Records the spans that a fan-out would record. Default: records nothing. */
   tracer?: Tracer | undefined
 }
 

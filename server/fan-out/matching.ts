@@ -5,7 +5,7 @@ import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts
 import { receives } from '../webhook-delivery/subscription.ts'
 import type { Target } from './targets.ts'
 
-/** The deliveries that are to be made of an event, by the webhooks that may receive it. */
+/** Returns an event with a new delivery for each webhook that receives it. */
 export function toLeasedEvent(
   event: OutboxEvent,
   targets: ReadonlyMap<string, readonly Target[]>,

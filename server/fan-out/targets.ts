@@ -6,7 +6,7 @@ import { nextSequence } from '../lib/sequence.ts'
 import { sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
 
-/** A webhook that may receive events, with all that an attempt needs. */
+/** A webhook that may receive events, with everything that an attempt needs. */
 export type Target = {
   id: string
   accountId: string
@@ -20,7 +20,7 @@ export type TargetRow = Pick<DueDelivery['webhook'], 'url' | 'version' | 'flow' 
 
 const columns = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
 
-/** A statement for the enabled webhooks of accounts that receive events of any of these types. */
+/** Returns a query for the enabled webhooks of accounts that receive events of any of these types. */
 export function selectTargets(accountIds: readonly string[], types: readonly string[]) {
   return sql<TargetRow>`
     SELECT w.id, w.account_id, w.mode, w.events, w.url, ${columns}, w.version, w.flow, f.host
@@ -30,7 +30,11 @@ export function selectTargets(accountIds: readonly string[], types: readonly str
   `
 }
 
-/** @param readAt The moment before the statement was sent. */
+/**
+ * Groups webhooks by account.
+ *
+ * @param readAt A sequence number from before the statement was sent.
+ */
 export function toTargets(rows: readonly TargetRow[], readAt: number): Map<string, Target[]> {
   const targets = rows.map(({ id, account_id: accountId, mode, events, ...webhook }) => ({
     id,
@@ -42,7 +46,7 @@ export function toTargets(rows: readonly TargetRow[], readAt: number): Map<strin
   return Map.groupBy(targets, ({ accountId }) => accountId)
 }
 
-/** The enabled webhooks that receive events of the types of `events`, by account. */
+/** Returns the enabled webhooks that receive events of the types of `events`, by account. */
 export async function findTargets(
   handle: Handle,
   events: readonly { account_id: string; type: string }[],

@@ -7,8 +7,8 @@ import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 export type FanOutTraceOptions = { db: Db; clock: Clock; logger: Logger; tracer?: Tracer }
 
 /**
- * Records a fan-out, from `startedAt` to now, in the traces of those of its events that are in one.
- * Nothing depends on it: it never rejects, and without a tracer the database is not asked.
+ * Records a fan-out, from `startedAt` to now, in the traces of its events. Events without a trace are skipped. Never
+ * rejects. Without a tracer it does not query the database.
  */
 export async function traceFanOut(
   { db, clock, logger, tracer = noTracer }: FanOutTraceOptions,
@@ -20,11 +20,11 @@ export async function traceFanOut(
   try {
     for (const event of await findTraced(db, eventIds)) recordFanOut(tracer, event, { startedAt, endedAt })
   } catch (error) {
-    logger.warn({ err: error }, 'a fan-out is missing in the traces of its events')
+    logger.warn({ err: error }, 'cannot record a fan-out in the traces of its events')
   }
 }
 
-/** Records when an event was matched with webhooks, in its trace if it is in one. */
+/** Records when an event was matched with webhooks, if the event is traced. */
 export function recordFanOut(
   tracer: Tracer,
   { id, type, traceparent }: { id: string; type: string; traceparent: string | null },

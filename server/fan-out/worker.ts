@@ -13,17 +13,17 @@ export type FanOutWorkerOptions = {
   queue: Queue
   clock: Clock
   logger: Logger
-  /** Who makes the deliveries of what is leased, and claims those that are not. */
+  /** The worker that delivers leased events and claims the other deliveries. */
   delivery: Pick<DeliveryWorker, 'intakes' | 'lease' | 'isOpen' | 'offer'>
   /** Milliseconds between polls when nothing wakes the worker. */
   intervalMs: number
-  /** Records fan-outs in the traces of their events. Default: none are recorded. */
+  /** Records fan-outs in the traces of their events. Default: records nothing. */
   tracer?: Tracer
 }
 
 /**
- * Fans out what is in the outbox, batch by batch. Where more waits than a batch, it waits a moment until the deliveries
- * can be in hand: making them is as fast then as it can be, and they cost least.
+ * Starts fanning out the outbox, batch by batch. While more events wait than fit into a batch, it waits a moment for
+ * room in memory: deliveries from memory are the fastest and cost the least.
  */
 export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
   const { clock, logger, delivery, intervalMs } = options
@@ -38,7 +38,7 @@ export function startFanOutWorker(options: FanOutWorkerOptions): Loop {
       intake.fill(done)
       const { queued, eventIds, isFull } = done
       for (const { name, count } of queued) delivery.offer(name, count)
-      // Nothing waits for traces.
+      // Runs in the background: nothing waits for traces.
       void traceFanOut(options, eventIds, startedAt)
       return isFull
     },
