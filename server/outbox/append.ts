@@ -5,24 +5,23 @@ import type { Clock } from '../lib/clock.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 
-/** An event about to be appended, of any type. */
+/** An event to be appended, of any type. */
 export type NewEvent = { [T in EventTypeName]: { type: T; data: EventData<T> } }[EventTypeName]
 
 export type Outbox = {
   /**
-   * Writes events into the transaction that causes them: they exist if and only if it commits, and
-   * are fanned out in the order given. The body is serialised here, once; it is sent and signed as
-   * stored. Returns the ids.
+   * Writes events in the transaction that causes them: they exist if and only if it commits, and are fanned out in the
+   * given order. The body is serialized here, once; it is sent and signed as stored. Returns the ids.
    *
-   * Throws a ZodError when `data` does not have the shape the contract publishes, which undoes the
-   * transaction: nothing unpublished is ever sent.
+   * Throws a ZodError when `data` does not match the published contract. That rolls the transaction back, so nothing
+   * unpublished is ever sent.
    *
    * @param scope The account, and the mode of what caused the events.
    */
   append(trx: Trx, scope: Scope, events: readonly NewEvent[]): Promise<string[]>
 }
 
-/** Builds the body of an event: the bytes every receiver gets. Throws as `append` does. */
+/** Builds the body of an event: the bytes that every receiver gets. Throws like `append`. */
 function eventBody(id: string, event: NewEvent, at: Date): string {
   const definition = eventType(event.type)
   return JSON.stringify({
@@ -35,7 +34,7 @@ function eventBody(id: string, event: NewEvent, at: Date): string {
 
 type EventRows = Scope & {
   at: Date
-  /** Null: none. */
+  /** Null: the event is not leased. */
   lease: string | null
   traceparent: string | null
   leaseSeconds: number
@@ -57,7 +56,7 @@ const insertEvents = prepare<EventRows>({ name: 'insert_events', sendsWithNext: 
   FROM event
 `
 
-/** An event in the outbox, as its deliveries need it. */
+/** An event in the outbox, with the fields that its deliveries need. */
 export type OutboxEvent = Scope & {
   id: string
   type: string
@@ -65,24 +64,27 @@ export type OutboxEvent = Scope & {
   traceparent: string | null
 }
 
-/** How long others leave a leased event alone. What a process had when it died is delivered after that. Seconds. */
+/** Duration of a lease. Other processes take the events of a process that died after this time. Seconds. */
 export const leaseSeconds = 20
 
 /** Delivers events from the process that appends them, without a fan-out. */
 export type LoneEvents = {
-  /** What to lease the next events of a transaction to. Null: they are left to the fan-out. */
+  /** Returns the lease for the next events of a transaction. Null: they are left to the fan-out. */
   lease(trx: Trx, next: { accountId: string; count: number }): string | null
-  /** Has events delivered once the transaction has committed. They are inserted with their lease. */
+  /** Starts the deliveries of events after the transaction has committed. The events were inserted with their lease. */
   add(trx: Trx, events: readonly OutboxEvent[]): Promise<void>
 }
 
 export type OutboxOptions = {
   clock: Clock
-  /** Called after a commit that appended something: there is work for the fan-out. */
+  /** Called after a commit with new events for the fan-out. */
   wake: () => void
-  /** Called with what is appended; returns the `traceparent` to keep with it. Default: none is kept. */
+  /** Called with the new events; returns the `traceparent` to store with them. Default: stores none. */
   trace?: (events: readonly { id: string; type: string }[]) => string | null
-  /** Has events delivered from here, without the fan-out, where that is likely to be at once. Default: none are. */
+  /**
+   * Delivers events from this process, without the fan-out, if their deliveries can probably start at once. Default:
+   * all events go through the fan-out.
+   */
   loneEvents?: LoneEvents
 }
 

@@ -8,27 +8,27 @@ import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 
 /*
- * The order of polling. Each event has a position, a number from 1 within its account, in `event_positions`. It is
- * given to committed events only, and the counter of the account is locked until that commits. So a reader who sees a
- * position sees every lower one there will ever be, and can go on after it without missing any. No clock, process or
- * session matters, and no request waits for the commit of another.
+ * The order of polling. Each event has a position, a number from 1 within its account, in `event_positions`. Only
+ * committed events get one, and the counter of the account stays locked until the positions are committed. So a reader
+ * who sees a position sees every lower one that will ever exist, and can continue after it without missing any. The
+ * order does not depend on clocks, processes or sessions, and no request waits for the commit of another.
  *
- * A trigger gives positions to the events that leave the outbox, whatever process takes them out. `givePositions`
- * gives them to those that are still in it, for a poller that reads to the end. The SQL is in the migration
+ * A trigger gives positions to events that leave the outbox, whichever process removes them. `givePositions` gives
+ * positions to events that are still in it, for a poller that reads to the end. The SQL is in the migration
  * 0005-event-positions.
  *
  * Events that left the outbox before that migration have no position. They come before all others, in the order of
- * their ids. The last of them is in `settings`, as `last_event_without_position`.
+ * their ids. The last of them is stored in `settings` as `last_event_without_position`.
  */
 
-/** Where an event stands among those of its account: by position, and by id where that is 0. */
+/** The place of an event in the order of its account: by position, then, for position 0, by id. */
 export type PollingPosition = {
-  /** 0: it is from before there were positions. */
+  /** 0: the event is older than positions are. */
   position: number
   id: string
 }
 
-/** The id of the last event without a position; empty where there is none. */
+/** The id of the last event without a position. Empty: there is none. */
 export const lastUnpositioned = sql<string>`
   coalesce((SELECT value COLLATE "C" FROM settings WHERE name = 'last_event_without_position'), '')
 `
@@ -39,17 +39,17 @@ const placeOf = prepare<{ accountId: string; eventId: string }, PlaceRow>({ name
   SELECT coalesce(p.type, e.type) AS type, coalesce(p.mode, e.mode) AS mode, p.position::float8 AS position,
     EXISTS (SELECT FROM outbox_rows WHERE event_id = ${'eventId'}) AS waits
   FROM (VALUES (1)) AS one
-  -- By their keys alone, whatever the statistics say.
+  -- OFFSET 0 makes the planner look up each row by its key, whatever the statistics say.
   LEFT JOIN LATERAL (SELECT * FROM event_positions WHERE event_id = ${'eventId'} OFFSET 0) p ON true
   LEFT JOIN LATERAL (SELECT * FROM events WHERE id = ${'eventId'} OFFSET 0) e ON true
   WHERE coalesce(p.account_id, e.account_id) = ${'accountId'} AND (p.position IS NOT NULL OR NOT e.sample)
 `
 
 /**
- * Where an event stands. Null when there is no such event in the scope, or it is a sample. One that is still in the
- * outbox is given its position. The last event of each mode of an account is known here also after its retention.
+ * Returns the place of an event. Null: there is no such event in the scope, or it is a sample. An event that is still
+ * in the outbox gets its position now. The last event of each mode of an account is found even after its retention.
  *
- * Throws `unavailable` when it cannot be given its position now.
+ * Throws `unavailable` when the event cannot get its position now.
  *
  * @param handle Not a transaction: see `givePositions`.
  */
@@ -76,22 +76,22 @@ export async function findPlace(
   return { position: placed.position, id: eventId }
 }
 
-/** Events of one mode: of all types, or of these. */
+/** Events of one mode: of all types, or of the given ones. */
 export type EventsOfMode = { mode: Mode; types: readonly string[] | 'all' }
 
 export type PositionRange = {
   /** Exclusive. */
   above: number
-  /** Exclusive. Default: without an end. */
+  /** Exclusive. Default: no upper bound. */
   below?: number | undefined
   order: 'asc' | 'desc'
   limit: number
 }
 
 /**
- * A query for the `position` and `event_id` of the first events of an account within a range of positions, in the
- * order of their positions. For each kind it reads no more than `limit` entries of an index, however many events of
- * other kinds stand between.
+ * Returns a query for the `position` and `event_id` of the first events of an account within a range of positions, in
+ * order of position. For each kind it reads at most `limit` entries of an index, however many events of other kinds are
+ * in between.
  */
 export function positionsOf(
   accountId: string,
@@ -101,7 +101,7 @@ export function positionsOf(
   const direction = sql.raw(order)
   const whole = kinds.flatMap(({ mode, types }) => (types === 'all' ? [mode] : []))
   const byType = kinds.flatMap(({ mode, types }) => (types === 'all' ? [] : types.map((type) => ({ mode, type }))))
-  // In these words only one index has the order, whatever the statistics say.
+  // Written as row comparisons, so that only one index has this order, whatever the statistics say.
   return sql`
     SELECT position, event_id FROM (
       SELECT p.* FROM unnest(${whole}::text[]) AS kind (mode) CROSS JOIN LATERAL (
@@ -126,10 +126,13 @@ export function positionsOf(
   `
 }
 
-/** Not one that is only kept for its poller to go on after it: see `server/background/retention.ts`. */
+/**
+ * Excludes positions whose event is deleted and which are kept only as a place for a poller to continue: see
+ * `server/background/retention.ts`.
+ */
 const hasEvent = sql<boolean>`EXISTS (SELECT FROM events WHERE id = event_id OFFSET 0)`
 
-/** The last position before the first event of an account whose id is `id` or greater; 0 when there is none before. */
+/** Returns the last position before the first event of an account whose id is `id` or greater. 0: there is none. */
 export async function lastPositionBefore(handle: Handle, accountId: string, id: string): Promise<number> {
   const [row] = await positionBefore(handle, { accountId, firstId: id })
   return row?.position ?? 0
@@ -146,11 +149,11 @@ const giveInOutbox = prepare<UnpositionedEvents, { last_id: string | null }>({ n
 `
 
 /**
- * Gives positions to committed events of an account that are still in the outbox: up to 1,000, in the order of their
- * ids from `above`, and to the one that is `wanted`. Returns the id to go on above when there may be more, else null.
+ * Gives positions to committed events of an account that are still in the outbox: up to 1,000 in order of id, from
+ * `above`, and the `wanted` one. Returns the id to continue above if there may be more, otherwise null.
  *
- * It waits for others that give positions to this account, such as a fan-out during its commit, for a second at most.
- * After that it gives none and returns null.
+ * It waits up to one second for others that give positions to this account, such as a fan-out during its commit. After
+ * that it gives none and returns null.
  *
  * @param handle Not a transaction: the counter of the account would stay locked until its end.
  */
@@ -168,5 +171,5 @@ export async function givePositions(
   }
 }
 
-/** Source: PostgreSQL, appendix A. */
+/** SQLSTATE lock_not_available. Source: PostgreSQL documentation, appendix A. */
 const lockNotAvailable = '55P03'
