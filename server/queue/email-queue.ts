@@ -13,44 +13,47 @@ export type ClaimedEmail = {
   claim: JobClaim
 }
 
-/** A claimed email, and when it is taken up again; null: never. `in-place`: as if it had not been claimed. */
+/**
+ * A claimed email and the time of its next attempt. Null: never. `in-place`: it is put back as if it had not been
+ * claimed.
+ */
 export type FinishedEmail = { claimed: ClaimedEmail; nextAt: Date | 'in-place' | null }
 
-/** An email to be put in the queue. */
+/** An email to put into the queue. */
 export type QueuedEmail = {
   emailId: string
-  /** Emails of one account take turns with those of the others. */
+  /** Accounts take turns: see fair-queuing.ts. */
   accountId: string
-  /** Not before this time. Null: at once. */
+  /** Earliest time of the first attempt. Null: at once. */
   dueAt: Date | null
 }
 
 /**
- * The jobs of emails, in pg-boss. An email has at most one job, whose id is the UUID inside its own, so
- * that no two workers are ever at the same email.
+ * The jobs of emails, in pg-boss. An email has at most one job, whose id is the UUID inside the email's id, so that two
+ * workers never process the same email.
  */
 export type EmailQueue = {
-  /** Puts emails in, in the transaction that stores them. If one is in already, `trx` fails. */
+  /** Puts emails into the queue, in the transaction that stores them. Fails if an email is in it already. */
   put(trx: Trx, emails: readonly QueuedEmail[]): Promise<void>
-  /** Takes emails out, whatever the state of their jobs. Those that are not in are passed over. */
+  /** Removes emails from the queue, whatever the state of their jobs. Emails that are not in it are skipped. */
   remove(trx: Trx, emailIds: readonly string[]): Promise<void>
-  /** Claims up to `limit` emails: of those due at once, or of those whose time has come. */
+  /** Claims up to `limit` emails: new ones (`fresh`), or those whose time has come (`due`). */
   claim(what: 'fresh' | 'due', limit: number): Promise<ClaimedEmail[]>
-  /** Says that claimed emails are still being worked on; needed every few seconds. */
+  /** Sends a heartbeat for claimed emails. Call it every few seconds. */
   keepAlive(claimed: readonly ClaimedEmail[]): Promise<void>
   /**
-   * Ends claims in a transaction of the caller's: emails leave the queue, or, with a time, wait for it, or are put
-   * back where they were. A claim that lapsed meanwhile changes nothing: the email is another worker's.
+   * Ends claims in the caller's transaction: emails leave the queue, wait for their next time, or are put back where
+   * they were. A claim that has lapsed changes nothing: another worker owns the email now.
    */
   finish(trx: Trx, finished: readonly FinishedEmail[]): Promise<void>
-  /** Of `emailIds`, those that have no job that will ever run. */
+  /** Returns those of `emailIds` without a job that will run. */
   missing(handle: Handle, emailIds: readonly string[]): Promise<string[]>
   depth(): Promise<QueueDepth>
 }
 
 const emailQueue = 'emails'
 
-/** Far above the longest conversations with many servers. */
+/** Far longer than the longest conversations with many servers. */
 const expireInSeconds = 4 * 3_600
 
 export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
@@ -66,7 +69,8 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
     async put(trx, emails) {
       if (emails.length === 0) return
       const at = new Date()
-      // What pg-boss's insert would leave, but prepared, and without waiting for it: see test/queue/put-emails.test.ts.
+      // The row that pg-boss's insert would write, but as a prepared statement, sent without waiting for the result:
+      // see test/queue/put-emails.test.ts.
       const insertion = sql`
         INSERT INTO ${jobs} (
           id, name, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
@@ -91,7 +95,7 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
     async claim(what, limit) {
       const range = what === 'fresh' ? freshRange : rangeOfDueRetries(await queueTime(boss))
       const claims = await jobsOfEmails.claim(range, limit)
-      // Nothing waits any more, so nobody owes anybody a turn.
+      // Nothing waits any more, so no account owes turns to others.
       if (what === 'fresh' && claims.length < limit) turns.forget()
       return claims.map((claim) => ({ emailId: idOfUuid('email', claim.id), claim }))
     },

@@ -1,32 +1,34 @@
 import { priorityOfTurn, secondOf } from './priority-ranges.ts'
 
 /**
- * Whose turn it is. Each account has so many turns in a second; what comes beyond them takes the turns of the seconds to
- * come. So a flood never stands before what is of other accounts. Turns order what waits, and delay nothing: who is
- * alone is served at once, however far ahead its turns are.
- *
- * Source: Goyal, Vin, Cheng, Start-time Fair Queuing, 1996, with the seconds of the clock for the virtual time.
+ * Start-time fair queuing (Goyal, Vin, Cheng, Start-time Fair Queuing, 1996), with clock seconds as the virtual time.
+ * Each account has `turnsPerSecond` turns in a second; its further jobs take turns of later seconds. So a flood of one
+ * account never goes before jobs of other accounts. Turns only order what waits: an account that is alone is served at
+ * once, however far ahead its turns are.
  */
 export type Turns = {
-  /** The priority of the next fresh job of an account. */
+  /** Returns the priority of the next fresh job of an account. */
   next(accountId: string, now: Date): number
-  /** Forgets who is ahead: nothing waits any more, so nobody owes anybody a turn. */
+  /** Forgets which accounts are ahead. Call it when nothing waits any more, so that no account owes turns to others. */
   forget(): void
 }
 
-/** Of one account. */
+/** Turns of one account in a second. */
 export const turnsPerSecond = 64
-/** How far ahead of the clock an account gets at most: one that is always fast shall not pay for that for ever. Seconds. */
+/**
+ * Maximum time that an account's turns get ahead of the clock, so that a constantly fast account does not pay for it
+ * forever. Seconds.
+ */
 const maxAhead = 3_600
 
-/** The turns of an account in the latest second in which it has any. */
+/** The latest second in which an account has turns, and how many it has taken there. */
 type Latest = { second: number; turns: number }
 
 export function createTurns(): Turns {
   const accounts = new Map<string, Latest>()
   let entered = 0
 
-  /** What is past needs no memory. */
+  /** Drops entries of past seconds: they do not affect later turns. */
   function enter(second: number): void {
     for (const [id, latest] of accounts) if (latest.second < second) accounts.delete(id)
     entered = second

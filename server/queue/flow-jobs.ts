@@ -8,30 +8,30 @@ import { type JobClaim, queueTime } from './jobs.ts'
 import { freshRange, type PriorityRange, rangeOfDueRetries } from './priority-ranges.ts'
 
 /*
- * The jobs of deliveries stand in flows: a flow is one URL of one account, and has a number. The priority of a job is
- * minus that number, and its `created_on` is when it is due, as its `start_after` is. So pg-boss's own index for
- * fetching, (name, priority DESC, created_on, start_after), has each flow in one piece, in the order in which its jobs
- * are due. A claim names the flows it wants and how many of each: what waits in others costs it nothing, however much
- * that is, nor do the retries of a flow that are due later.
+ * Jobs of deliveries are grouped by flow: a flow is one URL of one account, and has a number. The priority of a job is
+ * minus that number. Its `created_on` and `start_after` are the time when it is due. So each flow is one contiguous
+ * range, ordered by due time, of the index that pg-boss fetches along: (name, priority DESC, created_on, start_after).
+ * A claim names flows and a number of jobs for each. Its cost does not depend on what waits in other flows, or on later
+ * retries of the same flow.
  *
- * Jobs of the version before have priorities above those of all flows. See docs/delivery-engine.md.
+ * Jobs of the previous version have priorities above those of all flows. See docs/delivery-engine.md.
  */
 
-/** The least number of a flow. */
+/** The smallest flow number. */
 export const firstFlow = 1_000_000_000
 
-/** For deliveries whose webhook is gone: who claims them puts them away. Above the numbers of all flows. */
+/** The flow of deliveries whose webhook is deleted: the claim removes them. Larger than all other flow numbers. */
 export const noFlow = 2_147_483_647
 
-/** So many jobs of a flow. */
+/** A number of jobs of a flow. */
 export type Wanted = { flow: number; count: number }
 
-/** A flow in which something waits. */
+/** A flow with waiting jobs. */
 export type FlowHead = {
   flow: number
-  /** Whether the first is due. */
+  /** True when its first job is due. */
   isDue: boolean
-  /** Null: nothing is known of the flow but its number. */
+  /** Null: only the number of the flow is known. */
   accountId: string | null
   host: string | null
 }
@@ -42,42 +42,50 @@ export type FlowClaim = { deliveryId: string; flow: number; claim: JobClaim }
 
 export type FlowJobs = {
   /**
-   * A statement that puts jobs in, for one with a `WITH` before it. `rows` yields `id`, the UUID in the id of a
-   * delivery, its `flow`, when it is due (`due_at`; null: now), and whether it is claimed from the start
-   * (`is_claimed`): then its claim has the `retryCount` 0.
+   * Returns a statement that inserts jobs, for use after a `WITH`. `rows` yields `id` (the UUID in the id of a
+   * delivery), `flow`, `due_at` (null: now) and `is_claimed`. A job with `is_claimed` starts out claimed, with a claim
+   * whose `retryCount` is 0.
    */
   insertion(rows: RawBuilder<unknown>): RawBuilder<unknown>
-  /** Puts jobs in. Fails if one is in already. */
+  /** Inserts jobs. Fails if one exists already. */
   put(trx: Trx, jobs: readonly FlowJob[]): Promise<void>
-  /** Claims due jobs of these flows, the first of each. */
+  /** Claims due jobs of these flows, the first of each flow. */
   claim(wanted: readonly Wanted[]): Promise<FlowClaim[]>
-  /** Up to `limit` flows in which anything waits, in the order of their numbers, above `after` only. */
+  /** Returns up to `limit` flows with waiting jobs and numbers above `after`, in order of number. */
   heads(after: number, limit: number): Promise<FlowHead[]>
-  /** Deletes up to `limit` flows that no webhook has and in which nothing waits. Returns how many were looked at. */
+  /** Deletes up to `limit` flows without a webhook and without waiting jobs. Returns how many were found. */
   deleteUnused(db: Db, limit: number): Promise<number>
   /**
-   * Takes up to `limit` jobs of each lane of the version before over into their flows, those that are not due only when
-   * there are fewer of the others. Those that are claimed are left to their claimers. Returns how many, and whether
-   * there may be others.
+   * Moves up to `limit` jobs of each lane of the previous version into their flows; jobs that are not due only if fewer
+   * due ones are left. Claimed jobs are left to their workers. Returns how many were moved, and whether there may be
+   * more.
    */
   adopt(db: Db, limit: number): Promise<{ count: number; isFull: boolean }>
 }
 
-/** Where jobs of the version before wait. */
+/** The priorities of waiting jobs of the previous version. */
 const before: PriorityRange = { min: 1 - firstFlow, max: freshRange.max }
 
-/** The lanes it claimed from, side by side, so that none of them waits for another: the last is for slow webhooks. */
+/**
+ * Returns the lanes of the previous version. They are read separately, so that no lane waits for another. The last one
+ * is for slow webhooks.
+ */
 function lanesBefore(now: Date): PriorityRange[] {
   return [freshRange, rangeOfDueRetries(now), { min: before.min, max: 0 }]
 }
 
-/** @param name of the queue; @param table of its jobs */
+/**
+ * Creates the queries.
+ *
+ * @param name The name of the queue.
+ * @param tableName The table of its jobs.
+ */
 export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tableName: string }): FlowJobs {
   const table = sql.table(tableName)
-  /** In these words the index serves it. */
+  /** Written with constants, so that the index for fetching matches. */
   const waiting = `name = '${name}' AND state < 'active' AND NOT blocked`
 
-  // With OFFSET 0 the time is asked for once. What is claimed is looked up by id, however old the statistics are.
+  // OFFSET 0 reads the time once. The claimed jobs are updated by id, so that the plan does not depend on statistics.
   const claimText = `
     WITH present AS (SELECT pgboss.job_now() AS now OFFSET 0),
     wanted AS (SELECT * FROM unnest($1::int[], $2::int[]) AS w (flow, count)),
@@ -97,7 +105,7 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
     RETURNING j.id, j.retry_count AS "retryCount", -j.priority AS flow, j.created_on
   `
 
-  // A walk from flow to flow along the index: one step each, however much waits in it.
+  // Loose index scan: one index lookup for each flow, however many jobs wait in it.
   const headsText = `
     WITH RECURSIVE present AS (SELECT pgboss.job_now() AS now OFFSET 0), head AS (
       (SELECT priority, created_on FROM ${tableName} WHERE ${waiting} AND priority < $1
@@ -113,7 +121,7 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
     ORDER BY h.priority DESC
   `
 
-  // What pg-boss's insert and fetch would leave, but for `created_on`: see test/queue/flow-jobs.test.ts.
+  // The row that pg-boss's insert and fetch would write, except for `created_on`: see test/queue/flow-jobs.test.ts.
   const insertion = (rows: RawBuilder<unknown>) => sql`
     INSERT INTO ${table} (
       id, name, priority, start_after, created_on, keep_until, state, started_on, heartbeat_on, expire_seconds,
@@ -163,7 +171,8 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
             AND NOT EXISTS (SELECT FROM ${table} WHERE ${sql.raw(waiting)} AND priority = -f.number)
           LIMIT ${limit} FOR UPDATE SKIP LOCKED
         `.execute(trx)
-        // This statement sees the webhooks that were committed before the flows were locked. Later ones find them gone.
+        // This statement sees the webhooks committed before the flows were locked. Later webhooks find the flows
+        // deleted.
         await sql`
           DELETE FROM delivery_flows f WHERE number = ANY(${plainArray(rows.map(({ number }) => number))}::int[])
             AND NOT EXISTS (SELECT FROM webhooks WHERE flow = f.number)
@@ -204,7 +213,7 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
   }
 }
 
-/** The flows of deliveries, in their order; `noFlow` of those that are not there, or whose webhook is not. */
+/** Returns the flows of deliveries, in the given order; `noFlow` if the delivery or its webhook is deleted. */
 async function flowsOf(handle: Handle, deliveryIds: readonly string[]): Promise<number[]> {
   const { rows } = await sql<{ id: string; flow: number }>`
     SELECT d.id, w.flow FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id

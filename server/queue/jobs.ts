@@ -4,42 +4,42 @@ import type { Handle } from '../database/connection.ts'
 import { uuidOf } from '../shared/ids.ts'
 import type { PriorityRange } from './priority-ranges.ts'
 
-/** Names the claim of a job: one that lapsed and was made again by another worker has another name. */
+/** Identifies a claim of a job. When it lapses and another worker claims the job, `retryCount` is higher. */
 export type JobClaim = { id: string; retryCount: number }
 
-/** Counts of jobs; as of the last monitoring pass, at most a minute old. */
+/** Numbers of jobs, as of the last monitoring pass: at most a minute old. */
 export type QueueDepth = { ready: number; scheduled: number; claimed: number }
 
 /**
- * The jobs of one kind of thing, in a table of their own. A thing has at most one job, whose id is the UUID
- * inside its own, so that nothing can put it into the queue twice.
+ * The jobs of one kind, in a table of their own. An item has at most one job, whose id is the UUID inside the item's
+ * id, so that nothing can put it into the queue twice.
  */
 export type Jobs = {
-  /** For statements of our own. */
+  /** The table, for own statements. */
   table: RawBuilder<unknown>
-  /** The same, as text. */
+  /** The name of the table. */
   tableName: string
   /** Claims up to `limit` due jobs of a range of priorities, the highest first. */
   claim(range: PriorityRange, limit: number): Promise<JobClaim[]>
-  /** Says that claimed jobs are still being worked on; needed every few seconds. */
+  /** Sends a heartbeat for claimed jobs. Call it every few seconds. */
   keepAlive(claims: readonly JobClaim[]): Promise<void>
-  /** Of the things with these ids, those that have no job that will ever run. */
+  /** Returns those of the `ids` without a job that will run. */
   missing(handle: Handle, ids: readonly string[]): Promise<string[]>
   depth(): Promise<QueueDepth>
 }
 
 /**
- * No job is in a group, and none is limited. With a limit pg-boss writes the claim so that the jobs are
- * looked up by their ids whatever the planner knows of the table; without, statistics from a moment when
- * nothing waited make it compare all that waits with all it claims: 45 s for 500 of 100,000.
+ * No job is in a group, so this limit never applies. It makes pg-boss write the claim so that jobs are looked up by id,
+ * whatever the planner's statistics say. Without it, with statistics from a moment when nothing waited, the planner
+ * compares all waiting jobs with all claimed ones: 45 s for 500 of 100,000.
  */
 const noLimit = 1_000_000
 
-/** Of every queue whose jobs a worker claims and reports on. */
+/** Options of every queue whose workers claim jobs and send heartbeats. */
 export const claimOptions = {
-  // A worker that does not report for this long is taken for dead and what it had is claimed again.
+  // After this time without a heartbeat a worker counts as dead, and its jobs are claimed again.
   heartbeatSeconds: 20,
-  // pg-boss retries are only for a worker that died, as often as that happens.
+  // pg-boss counts a retry only when a worker died; there is no limit to that.
   retryLimit: 1_000_000,
 } as const
 
@@ -47,11 +47,15 @@ const options = {
   ...claimOptions,
   partition: true,
   retryDelay: 0,
-  // A job may wait as long as what it is for does.
+  // A job may wait as long as its item does.
   retentionSeconds: 365 * 24 * 3_600,
 } as const
 
-/** @param expireInSeconds A bound for a worker that reports but never ends. */
+/**
+ * Creates or opens a queue.
+ *
+ * @param expireInSeconds Upper bound for a worker that sends heartbeats but never ends.
+ */
 export async function openJobs(
   boss: PgBoss,
   { name, expireInSeconds }: { name: string; expireInSeconds: number },
@@ -75,8 +79,8 @@ export async function openJobs(
     },
     async keepAlive(claims) {
       if (claims.length === 0) return
-      // What pg-boss's touch does, but for jobs that are locked: their claims are about to end. It never waits, so that
-      // no order of locking has to hold.
+      // Like pg-boss's touch, but skips locked jobs: their claims are about to end. So it never waits, and needs no
+      // lock order.
       await boss.getDb().executeSql(
         `UPDATE ${tableName} SET heartbeat_on = pgboss.job_now() WHERE name = $1 AND id = ANY(ARRAY(
            SELECT j.id FROM ${tableName} j JOIN unnest($2::uuid[], $3::int[]) AS i (id, retry_count) ON j.id = i.id
@@ -105,7 +109,7 @@ export async function openJobs(
   }
 }
 
-/** What the queues take for now: the time of the database, which all processes share. */
+/** Returns the time that the queues use: that of the database, which all processes share. */
 export async function queueTime(boss: PgBoss): Promise<Date> {
   const { rows } = await boss.getDb().executeSql('SELECT pgboss.job_now() AS now')
   return rows[0].now

@@ -1,40 +1,40 @@
 /*
  * Lanes are ranges of the priority of the job of an email. pg-boss claims along an index that begins with the priority,
- * so a claim limited to a range never reads past what waits in the other: a million retries due later cost a claim of
- * fresh ones nothing. Deliveries wait in flows: see flow-jobs.ts.
+ * so a claim limited to one range never reads past jobs of another: a million retries that are due later do not slow a
+ * claim of fresh emails. Deliveries wait in flows: see flow-jobs.ts.
  *
  *   fresh    one priority for each second in which it is their turn, the earliest highest
  *   retries  one priority for each second in which they fall due, the earliest highest
  */
 
-/** A range of priorities, both ends included. PostgreSQL: integer. */
+/** A range of priorities, both ends included. PostgreSQL type: integer. */
 export type PriorityRange = { min: number; max: number }
 
 const firstFreshPriority = 2_000_000_000
 const firstRetryPriority = 1_000_000_000
-/** Lanes of seconds. They count from here and last until 2056. */
+/** Start of the range of seconds. It lasts until 2056. */
 const epochSeconds = Date.UTC(2025, 0) / 1000
 const laneSeconds = 1_000_000_000
 
-/** The priority of a retry: the second in which it is certainly due. */
+/** Returns the priority of a retry: the first full second at which it is due. */
 export function priorityOfRetry(dueAt: Date): number {
   return firstRetryPriority - offsetOf(Math.ceil(dueAt.getTime() / 1000))
 }
 
-/** The priority of a fresh one whose turn is in a second of Unix time. */
+/** Returns the priority of a fresh email whose turn is in a second of Unix time. */
 export function priorityOfTurn(second: number): number {
   return firstFreshPriority - offsetOf(second)
 }
 
-/** The lanes of all fresh ones. */
+/** The priorities of all fresh emails. */
 export const freshRange: PriorityRange = { min: firstFreshPriority - laneSeconds + 1, max: firstFreshPriority }
 
-/** The lanes of all retries that are due at `now`, and of no other. */
+/** Returns the priorities of all retries that are due at `now`. */
 export function rangeOfDueRetries(now: Date): PriorityRange {
   return { min: firstRetryPriority - offsetOf(secondOf(now)), max: firstRetryPriority }
 }
 
-/** The second of Unix time that `at` is in. */
+/** Returns the second of Unix time that `at` is in. */
 export function secondOf(at: Date): number {
   return Math.floor(at.getTime() / 1000)
 }

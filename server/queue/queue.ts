@@ -8,93 +8,101 @@ import { type FlowJobs, flowJobs } from './flow-jobs.ts'
 import { claimOptions, type JobClaim, openJobs, type QueueDepth } from './jobs.ts'
 import { type KeptQueue, openKeptQueue } from './kept-queue.ts'
 
-/** A delivery that this process has claimed and must settle, requeue or drop. */
+/** A delivery that this process has claimed, and must settle, hand back or drop. */
 export type ClaimedDelivery = {
   deliveryId: string
   claim: JobClaim
 }
 
-/** Work in the background that is not a delivery. `data` is JSON. */
+/** Background work that is not a delivery. `data` is JSON. */
 export type Task =
   | { name: 'recovery'; data: { accountId: string; recoveryId: string; task: number } }
-  /** Put in by processes of the version before, which may still run beside this one. */
+  /** Added by processes of the previous version, which may still run beside this one. */
   | { name: 'recover'; data: { webhookId: string; since: string; until: string } }
   | { name: 'cancel'; data: { webhookId: string } }
 
 export type TaskData<Name extends Task['name']> = Extract<Task, { name: Name }>['data']
 
 /**
- * The jobs, in pg-boss. A delivery has at most one job, whose id is the UUID inside the id of the
- * delivery, so that nothing can put it into the queue twice.
+ * The jobs, in pg-boss. A delivery has at most one job, whose id is the UUID inside the delivery's id, so that nothing
+ * can put it into the queue twice.
  */
 export type Queue = {
-  /** The jobs of deliveries by their flows: put in, claimed, looked through. */
+  /** Inserts, claims and lists the jobs of deliveries by flow. */
   flows: FlowJobs
-  /** Takes deliveries out, whatever the state of their jobs. Those that are not in are passed over. */
+  /** Removes deliveries from the queue, whatever the state of their jobs. Deliveries that are not in it are skipped. */
   remove(trx: Trx, deliveryIds: readonly string[]): Promise<void>
-  /** A statement that takes out deliveries, for one with a `WITH` before it; `uuids` yields the UUIDs in their ids. */
+  /**
+   * Returns a statement that removes jobs, for use after a `WITH`. `uuids` yields the UUIDs in the ids of deliveries.
+   */
   removal(uuids: RawBuilder<unknown>): RawBuilder<unknown>
   /**
-   * A statement that ends claims of what was not attempted and puts it back, first of its flow. `claims` yields
-   * `job_id`, the UUID in the id of a delivery and one of `uuids`, the `retry_count` of its claim, and its `flow`.
-   * Those claimed anew since are passed over.
+   * Returns a statement that ends claims without an attempt and puts the jobs back at the head of their flow. `claims`
+   * yields `job_id` (the UUID in the id of a delivery, one of `uuids`), the `retry_count` of its claim, and its `flow`.
+   * Jobs that were claimed again since are skipped.
    */
   handingBack(uuids: readonly string[], claims: RawBuilder<unknown>): RawBuilder<unknown>
-  /** Takes out what is still claimed so: neither claimed anew nor put in anew since. */
+  /** Removes jobs whose claim is still the given one. Jobs that were claimed or inserted again since are skipped. */
   drop(handle: Handle, claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Ends claims of what was not attempted: whoever claims next has it. Those claimed anew since are passed over. */
+  /**
+   * Ends claims without an attempt, so that the jobs can be claimed again. Jobs that were claimed again since are
+   * skipped.
+   */
   giveBack(claimed: readonly ClaimedDelivery[]): Promise<void>
-  /** Says that claimed deliveries are still being worked on; needed every few seconds. */
+  /** Sends a heartbeat for claimed deliveries. Call it every few seconds. */
   keepAlive(claimed: readonly ClaimedDelivery[]): Promise<void>
   /**
-   * Of `deliveryIds`, those that a process has in hand at present. The others are not claimed before a transaction
-   * ends.
+   * Returns those of `deliveryIds` that a process has claimed or keeps now. The others cannot be claimed until the
+   * transaction ends.
    */
   claimed(handle: Handle, deliveryIds: readonly string[]): Promise<Set<string>>
-  /** Of `deliveryIds`, those that have no job of their own that will ever run. */
+  /** Returns those of `deliveryIds` without a job of their own that will run. */
   withoutJob(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
-  /** Of those, the ones that no process keeps either. */
+  /** Returns those of `deliveryIds` without a job that will run, and that no process keeps either. */
   missing(handle: Handle, deliveryIds: readonly string[]): Promise<string[]>
-  /** An expression for when the job with this UUID was last claimed. Null: it was not, or there is none. */
+  /**
+   * Returns an expression for the time at which the job with this UUID was last claimed. Null: never, or there is no
+   * job.
+   */
   lastClaim(uuid: RawBuilder<unknown>): RawBuilder<Date | null>
-  /** A query for the job of a delivery: its `flow`, and `claimed_at`, which is null while it waits. */
+  /** Returns a query for the job of a delivery: its `flow`, and `claimed_at`, which is null while it waits. */
   jobOf(deliveryId: string): RawBuilder<unknown>
   depth(): Promise<QueueDepth>
-  /** Puts a task in, in the transaction that causes it. */
+  /** Adds a task, in the transaction that causes it. */
   addTask(trx: Trx, task: Task): Promise<void>
-  /** Works on tasks of a name, one at a time; one that throws is tried again, with pauses. */
+  /** Handles tasks of a name, one at a time. A task that throws is tried again, with pauses. */
   onTask<Name extends Task['name']>(name: Name, work: (data: TaskData<Name>) => Promise<void>): Promise<void>
-  /** Has `work` done by one process of all, at the times of a cron line in UTC. */
+  /** Runs `work` in one of all processes, at the times of a cron expression in UTC. */
   onSchedule(name: string, cron: string, work: () => Promise<void>): Promise<void>
   /** The emails that wait to be sent. */
   emails: EmailQueue
-  /** The deliveries that processes of the version before keep. */
+  /** The deliveries that processes of the previous version keep. */
   kept: KeptQueue
   stop(): Promise<void>
 }
 
-/** The database's time in SQL; in tests, the moved one. */
+/** The database's time in SQL; in tests, the adjusted one. */
 export const queueNow = sql<Date>`pgboss.job_now()`
 
 const deliveryQueue = 'deliveries'
 
-/** Far above the 30 s of an exchange. */
+/** Far longer than the 30 s of an exchange. */
 const expireInSeconds = 3_600
 
 const taskNames: readonly Task['name'][] = ['recovery', 'recover', 'cancel']
 const taskOptions = { retryLimit: 1_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 } as const
 
-/** Given to tasks at the end: one that needs longer is begun again by another process. Milliseconds. */
+/** Time that tasks have to end at a stop. Another process repeats a task that needs longer. Milliseconds. */
 const taskGraceMs = 2_000
 
 export type QueueOptions = {
   connectionString: string
-  /** Whether this process works (monitors, schedules) or only puts jobs in. */
+  /** True: this process runs jobs, monitoring and schedules. False: it only adds jobs. */
   works: boolean
   onError: (error: Error) => void
-  /** Moves time in tests. Default: the real one. */
+  /** Adjusts the time in tests. Default: the real time. */
   clock?: AttachableClock
-  /** Statements' settings for every session, needed by a test clock. */
+  /** Settings for every session, needed by a test clock. */
   sessionOptions?: string
 }
 
@@ -110,12 +118,16 @@ export async function startQueue(options: QueueOptions): Promise<Queue> {
 }
 
 /**
- * What pg-boss does in sessions of its own does not wait for the disk: nobody is promised a claim, and one
- * that a crash of PostgreSQL takes back is made again, as are the end of a task and what is installed at a
- * start. What goes into the queue or leaves it does wait, in the transaction of its cause. And it counts all
- * that waits again and again, for which it shall not have all cores at once. Nor is anything sorted that an index has
- * in order: with statistics from a moment when nothing waited, to read and sort all that waits looks as cheap as a claim
- * of ten along the index.
+ * Configures the sessions that pg-boss uses by itself.
+ *
+ * synchronous_commit is off: a claim, the end of a task or an installation that a crash of PostgreSQL loses is
+ * repeated, so no promise is broken. Jobs are inserted and removed in the transaction of their cause, which does wait
+ * for the disk.
+ *
+ * Parallel workers are off, since pg-boss counts all waiting jobs again and again and must not take all cores for that.
+ *
+ * Sorting is off, so that rows are read in index order. With statistics from a moment when nothing waited, reading and
+ * sorting all waiting jobs looks as cheap to the planner as a claim of ten along the index.
  */
 async function prepareSession(session: { query(statement: string): Promise<unknown> }): Promise<void> {
   await session.query(`
@@ -131,13 +143,13 @@ function createBoss(options: QueueOptions): PgBoss {
     max: options.works ? 4 : 2,
     schedule: options.works,
     supervise: options.works,
-    // These reach pg's pool as they are.
+    // These options reach pg's pool unchanged.
     ...{ onConnect: prepareSession, ...socketGuards },
     superviseIntervalSeconds: 15,
     monitorIntervalSeconds: 15,
     cronWorkerIntervalSeconds: 5,
     cronMonitorIntervalSeconds: 15,
-    // A clock is told to each new session without waiting for the answer, which `pg` wants pipeline mode for.
+    // pg-boss sends the clock to each new session without waiting for the result; `pg` needs pipeline mode for that.
     ...(options.clock === undefined ? {} : { clock: options.clock, pipeline: true }),
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
@@ -163,7 +175,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
       await boss.deleteJob(deliveryQueue, deliveryIds.map(uuidOf), { db: inside(trx) })
     },
     removal: (uuids) => sql`DELETE FROM ${jobs} WHERE name = ${deliveryQueue} AND id = ANY(ARRAY(${uuids}))`,
-    // What pg-boss's fail would leave, but for the flow: see test/queue/handed-back.test.ts.
+    // The row that pg-boss's fail would write, except for the flow: see test/queue/handed-back.test.ts.
     handingBack: (uuids, claims) => sql`
       UPDATE ${jobs} j SET state = 'retry', priority = -c.flow, start_after = ${queueNow}, heartbeat_on = NULL
       FROM (${claims}) c
@@ -193,7 +205,7 @@ async function openQueue(boss: PgBoss): Promise<Queue> {
     keepAlive: (claimed) => deliveries.keepAlive(claimed.map(({ claim }) => claim)),
     async claimed(handle, deliveryIds) {
       const ids = deliveryIds.map(uuidOf)
-      // Locked whatever their state: a claim passes over a locked job, and one that came first is waited for.
+      // Locks the jobs in any state: claims skip locked jobs, and this waits for a claim that came first.
       const { rows } = await sql<{ id: string; claimed: boolean }>`
         SELECT id, state = 'active' AS claimed FROM ${jobs}
         WHERE name = ${deliveryQueue} AND id = ANY(${ids}::uuid[]) ORDER BY id FOR UPDATE
@@ -244,7 +256,7 @@ export async function installQueue(connectionString: string, onError: (error: Er
   await queue.stop()
 }
 
-/** Has a call of pg-boss work inside our transaction. */
+/** Makes a call of pg-boss use our transaction. */
 function inside(handle: Handle): BossConnection {
   return fromKysely(handle)
 }
