@@ -8,26 +8,26 @@ import { deleteOldRecoveries } from '../webhook-delivery/recovery/recovery-queri
 import { deleteOldStatistics } from '../webhook-delivery/statistics-retention.ts'
 
 /*
- * A delivery can be sent again for as long as it is there, and needs its event for that. So deliveries
- * go first, and then the events that have none left and are not on their way to get any. A fan-out makes
- * deliveries of events in the outbox, in the transaction that takes the events out of it. A recovery makes
- * deliveries of any event, and locks the event before. So an event that is locked here, is not in the
- * outbox and has no delivery can go.
+ * A delivery can be sent again as long as it exists, and needs its event for that. So deliveries are deleted first,
+ * then the events that have no delivery left and will not get one. A fan-out creates deliveries of events in the
+ * outbox, in the transaction that removes the events from it. A recovery creates deliveries of any event, and locks the
+ * event first. So an event can be deleted if it is locked here, is not in the outbox and has no delivery.
  *
- * To find the deliveries of old events without an index of all deliveries by event: an id begins with
- * the time it was made at, and nearly all deliveries are made in the same half a minute as their
- * events. So they are looked for there, and the few others are in an index of their own.
+ * There is no index of all deliveries by event. To find the deliveries of old events: an id begins with its creation
+ * time, and nearly all deliveries are created within half a minute of their events. So they are looked up in that range
+ * of ids; the few others are in a partial index.
  */
 
-/** Rows dealt with by one statement: each holds its locks for some milliseconds. */
+/** Maximum number of rows deleted by one statement, which holds its locks for some milliseconds. */
 const chunkSize = 2_000
-/** How far past its retention is looked for what to delete, each time. */
+/** How far past the retention each call looks for rows to delete. Milliseconds. */
 const lookBackMs = 3_600_000
 /**
- * How often all that is older is looked through too: for what was kept because something needed it. Not
- * each time, since what was deleted is walked over again until a vacuum has been there.
+ * How often all older rows are checked too, for rows that were kept because something needed them. Milliseconds. Not at
+ * each call: deleted rows are read again until a vacuum removes them.
  */
 const thoroughEveryMs = 3_600_000
+
 export type Expired = { events: number; deliveries: number; emails: number }
 
 export type RetentionOptions = {
@@ -38,10 +38,10 @@ export type RetentionOptions = {
 }
 
 /**
- * Returns a function that deletes what is past its retention, in small transactions and along the
- * primary keys, so that nothing else waits. What is still pending stays, and the event of every
- * delivery that stays. To be called every few minutes: what is more than an hour past its retention
- * is looked for at the first call, and then once an hour.
+ * Returns a function that deletes rows past their retention, in small transactions and along the primary keys, so that
+ * nothing else has to wait. Pending deliveries stay, and so does the event of every delivery that stays. Call the
+ * function every few minutes. Rows more than an hour past their retention are checked at the first call, and then once
+ * an hour.
  */
 export function createRetention({ db, clock, retentionMs }: RetentionOptions): () => Promise<Expired> {
   let thoroughAt = Number.NEGATIVE_INFINITY
@@ -62,14 +62,14 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
   }
 }
 
-/** When the rows were made that are looked at. */
+/** The creation times of the rows to check. */
 type TimeRange = { since: Date; until: Date }
 
 async function deleteDeliveries(db: Db, { since, until }: TimeRange): Promise<number> {
   const bound = firstIdAt('delivery', until)
   let deleted = 0
   for (let after = firstIdAt('delivery', since); ; ) {
-    // What is locked is being sent again.
+    // Locked deliveries are being sent again.
     const { rows } = await sql<{ id: string }>`
       WITH page AS (
         SELECT id FROM deliveries WHERE id > ${after} AND id < ${bound} AND status <> 'pending'
@@ -108,14 +108,16 @@ async function deleteEvents(db: Db, { since, until }: TimeRange): Promise<number
   }
 }
 
-/** Deletes those of the events, given in order, that are not in the outbox and have no delivery, with their positions. */
+/**
+ * Deletes those of the events, given in order, that are not in the outbox and have no delivery, and their positions.
+ */
 async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<number> {
   const [first] = eventIds
   const last = eventIds.at(-1)
   if (first === undefined || last === undefined) return 0
   return inTransaction(db, async (trx) => {
-    // A recovery that makes a delivery of an old event has the event locked until its commit: what is locked stays.
-    // The next statement sees what was committed before these locks were taken, and holds back recoveries after it.
+    // A recovery that creates a delivery of an old event keeps the event locked until its commit: locked events stay.
+    // The next statement sees what was committed before these locks, and recoveries wait for these locks.
     const locked = await trx
       .selectFrom('events')
       .select('id')
@@ -125,8 +127,8 @@ async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<numb
       .skipLocked()
       .execute()
     const ids = locked.map(({ id }) => id)
-    // One statement, so that it sees one moment: an event leaves the outbox as its deliveries appear. And
-    // EXCEPT, which takes each row once, whatever the planner believes of how many there are.
+    // One statement reads one snapshot: an event leaves the outbox in the same commit in which its deliveries appear.
+    // EXCEPT reads each row once, whatever number of rows the planner expects.
     const { rows } = await sql`
       WITH gone AS (
         DELETE FROM events WHERE id = ANY(ARRAY(
@@ -141,12 +143,13 @@ async function deleteUnneeded(db: Db, eventIds: readonly string[]): Promise<numb
       ), positions_gone AS (
         DELETE FROM event_positions WHERE ctid = ANY(ARRAY(
           SELECT p.ctid FROM gone
-          -- One by one along the keys, whatever the statistics say.
+          -- OFFSET 0 makes the planner look up each position by its key, whatever the statistics say.
           CROSS JOIN LATERAL (
             SELECT ctid, account_id, mode, position FROM event_positions
             WHERE event_id = gone.id OFFSET 0
           ) p
-          -- The last of a mode stays: after a quiet time longer than the retention, its poller goes on after it.
+          -- The last position of a mode stays: after a quiet time longer than the retention, its poller continues after
+          -- it.
           WHERE EXISTS (
             SELECT FROM event_positions
             WHERE (account_id, mode, position) > (p.account_id, p.mode, p.position)

@@ -4,12 +4,12 @@ import { applicationName } from '../database/connection.ts'
 import { sessionGuards, socketGuards } from '../database/session-guards.ts'
 import { startLoop } from '../lib/loop.ts'
 
-/** Messages between the processes of the service, over NOTIFY. Speed only: all of them may be lost. */
+/** Messages between the processes of the service, over NOTIFY. They only speed things up: all of them may be lost. */
 export type WakeUps = {
   /**
-   * Tells the other processes, at once when nothing was told just now; calls close together become one
-   * NOTIFY. Without a connection, as just after the start, it is told when there is one. It is outside any transaction:
-   * a NOTIFY inside one would have all commits wait for each other.
+   * Notifies the other processes: at once, or together with other calls if there was a NOTIFY just now. Without a
+   * connection, for example just after the start, the message is sent once there is one. It is sent outside of
+   * transactions: commits with a NOTIFY wait for each other.
    */
   notify(channel: string): void
   stop(): Promise<void>
@@ -17,26 +17,29 @@ export type WakeUps = {
 
 export type WakeUpOptions = {
   connectionString: string
-  /** What to do on a message, by channel. Called with an empty one too, when some may have been missed. */
+  /** Handlers by channel. Called with an empty payload too, when messages may have been missed. */
   on: Record<string, (payload: string) => void>
-  /** Told whether it hears. */
+  /** Told whether notifications arrive. */
   hearing?: Hearing
-  /** How often the connection is asked, and how long its answer may take. Milliseconds. Default 5,000. */
+  /** Milliseconds between two checks of the connection, and the time limit of a check. Default 5,000. */
   aliveMs?: number
   onError: (error: unknown) => void
 }
 
 export type Hearing = {
   /**
-   * It listens, and has answered: all that was said since it listens and before `askedAt` has been heard.
-   * Milliseconds, monotonic.
+   * Called when the connection listens and has responded: every message sent after it began to listen and before
+   * `askedAt` has been handled. Milliseconds, monotonic.
    */
   hear(askedAt: number): void
-  /** Nothing is heard any more: of a connection that is dead and looks alive after 2 × `aliveMs` at most. */
+  /**
+   * Called when notifications no longer arrive. If the connection is dead without an error, that is noticed after 2 ×
+   * `aliveMs` at most.
+   */
   hearNoMore(): void
 }
 
-/** Between one NOTIFY and the next. Milliseconds. */
+/** Minimum time between two NOTIFYs. Milliseconds. */
 const restMs = 5
 const connectTimeoutMs = 5_000
 
@@ -73,7 +76,7 @@ export function startWakeUps(options: WakeUpOptions): WakeUps {
       throw error
     }
     client = next
-    // Whatever was said while nobody listened.
+    // Messages may have been missed while this process did not listen.
     for (const handle of Object.values(on)) handle('')
     hearing?.hear(askedAt)
     tellPending()
@@ -84,7 +87,10 @@ export function startWakeUps(options: WakeUpOptions): WakeUps {
     hearing?.hearNoMore()
   }
 
-  /** PostgreSQL sends what was notified before it answers. */
+  /**
+   * Checks the connection. PostgreSQL sends pending notifications before the response, so all earlier ones have
+   * arrived.
+   */
   async function ask(through: pg.Client): Promise<void> {
     const askedAt = performance.now()
     try {
@@ -114,13 +120,13 @@ export function startWakeUps(options: WakeUpOptions): WakeUps {
     } catch (error) {
       if (stopping) return
       onError(error)
-      // Its end has the loop make another.
+      // When the connection has ended, the loop opens a new one.
       void through.end()
     }
   }
 
   async function tell(): Promise<void> {
-    // What is said in one go is told in one.
+    // Calls in the same turn of the event loop share one NOTIFY.
     await Promise.resolve()
     while (client !== undefined && pending.size > 0 && !stopping) {
       const channels = [...pending]

@@ -20,15 +20,15 @@ import {
 import { createRetention } from './retention.ts'
 
 export type Workers = {
-  /** There may be events to fan out. */
+  /** Makes the fan-out look for events now. */
   wakeFanOut(): void
-  /** There may be deliveries to make, of this flow or of whatever flow. */
+  /** Makes the delivery worker look for due deliveries now: in this flow first, or in all flows. */
   wakeDelivery(flow?: number): void
-  /** Has events taken in hand as they are appended. */
+  /** Lets requests pass events straight to the delivery worker as they are appended. */
   readonly leasing: Leasing
-  /** Whether all of them have lately looked for work without an error. */
+  /** Returns true if all workers have recently looked for work without an error. */
   alive(): boolean
-  /** Ends them: nothing is claimed any more, what is in flight is finished or handed back. */
+  /** Stops the workers: nothing more is claimed, and attempts in flight are finished or handed back. */
   stop(deadlineMs: number): Promise<void>
 }
 
@@ -38,22 +38,22 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   clock: Clock
   logger: Logger
   retentionMs: number
-  /** Looks up the records of domains that are due, until `signal` ends it. */
+  /** Checks the DNS records of domains that are due, until `signal` aborts. */
   checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
-  /** Deletes what the HTTP room keeps for a time. */
+  /** Deletes expired rows of the HTTP room: idempotency keys and windows of the rate limit. */
   deleteExpiredOfHttp: () => Promise<unknown>
 }
 
 const everyMinute = '* * * * *'
-/** It reads all that is pending: 12 s of a database with 1,000,000 of them. */
+/** Reconciliation reads everything that is pending: 12 s for a database with 1,000,000 pending deliveries. */
 const everyHour = '0 * * * *'
-/** Flows deleted in one transaction. */
+/** Maximum number of flows deleted in one transaction. */
 const flowsAtOnce = 1_000
 
-/** A worker that has not succeeded for this long is reported as not alive. Milliseconds. */
+/** A worker without success for this long counts as not alive. Milliseconds. */
 export const silenceLimitMs = 30_000
 
-/** Starts everything that happens off the request's path, or nothing when a part of it does not start. */
+/** Starts all background work. If a part fails to start, the parts started before are stopped. */
 export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   await using starting = new AsyncDisposableStack()
   const { db, queue, clock, logger } = options
@@ -71,7 +71,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     queue,
     intervalMs: 1_000,
     onError: (error) =>
-      logger.error({ err: error }, 'taking over deliveries of the version before failed; trying again'),
+      logger.error({ err: error }, 'moving deliveries of the previous version into their flows failed; trying again'),
     onAdopted: () => delivery.wake(),
   })
   starting.defer(() => adopting.stop())
@@ -90,7 +90,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     const expired = await deleteExpired()
     await options.deleteExpiredOfHttp()
     if (expired.events + expired.deliveries + expired.emails > 0)
-      logger.info(expired, 'deleted what is past its retention')
+      logger.info(expired, 'deleted rows past their retention')
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())
