@@ -35,53 +35,53 @@ import { createWebhookChanges, type WebhookChanges, webhookChannel } from './web
 
 /** The running service. */
 export type App = AsyncDisposable & {
-  /** Where it listens. */
+  /** The address of the HTTP server. */
   url: string
-  /** Where it takes notifications about email by SMTP; null: nowhere. */
+  /** The port that takes notifications about email by SMTP. Null: none. */
   inboundPort: number | null
   /**
-   * Makes an account with its keys if there is none yet. Called once everything runs, since the keys
-   * are shown then and never again. Null where there is one, and in a process that is no API.
+   * Creates an account with its keys if there is none. Call it once everything runs, since the keys are shown only
+   * then. Null: there is an account already, or this process has no API.
    */
   ensureFirstAccount(): Promise<FirstAccount | null>
-  /** Rejects, with an OperatorError, when the service cannot go on: its embedded database has ended. */
+  /** Rejects with an OperatorError when the service cannot continue: its embedded database has ended. */
   failed: Promise<never>
   /**
-   * Takes no more work, finishes what is in flight or hands it back, and closes everything. Safe to
-   * call again. Rejects, with an OperatorError, when the database does not answer any more: then its
-   * connections stay open, and the process must be ended.
+   * Stops the service: takes no more work, finishes what is in flight or hands it back, and closes everything. May be
+   * called again. Rejects with an OperatorError when the database no longer responds: its connections then stay open,
+   * and the process must be ended.
    */
   stop(): Promise<void>
 }
 
-/** What a test may take into its own hands. */
+/** Options for tests. */
 export type AppOptions = FoundationOptions & {
   /** Milliseconds between polls of the workers. Default 1,000. */
   pollIntervalMs?: number
-  /** Milliseconds for an exchange with an endpoint. Default 30,000. */
+  /** Time limit of an exchange with an endpoint. Milliseconds. Default 30,000. */
   exchangeTimeoutMs?: number
-  /** Makes the keys of sending domains. Default: as `createDkimKeyMaker` does. */
+  /** Creates the keys of sending domains. Default: as `createDkimKeyMaker` does. */
   makeDkimKeys?: MakeDkimKeys
-  /** What it knows of changed webhooks, to be watched. Default: its own. */
+  /** Tracks changed webhooks; a test passes its own to observe it. Default: a new one. */
   webhookChanges?: WebhookChanges
 }
 
-/** The plan of the account made at the first start. */
+/** The plan of the account created at the first start. */
 const firstPlan = 'scale'
-/** Woken when another process has appended to the outbox. */
+/** Notified when another process has appended to the outbox. */
 const outboxChannel = 'postern_outbox'
-/** Woken when another process has put emails into the queue. */
+/** Notified when another process has put emails into the queue. */
 const emailsChannel = 'postern_emails'
-/** Connections of the sending of email: its loops, and the sink of the capture. */
+/** Database connections for sending email: for its loops, and for storing captured messages. */
 const mailConnections = 6
-/** Connections of the workers: each loop has one statement at a time, and they are seldom all at it. */
+/** Database connections of the workers. Each loop runs one statement at a time, and rarely all at once. */
 const workerConnections = 6
 
 /**
- * Builds the service from its rooms and starts it; the one place that knows them all. What was
- * started is stopped in the reverse order, also when a later part fails to start.
+ * Builds the service from its rooms and starts it. This is the only place that knows all rooms. Parts are stopped in
+ * reverse order, also when a later part fails to start.
  *
- * Throws OperatorError for what the operator can mend.
+ * Throws OperatorError for problems that the operator can fix.
  */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
   await using starting = new AsyncDisposableStack()
@@ -91,7 +91,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const { publicUrl } = config.http
   const { pollIntervalMs, exchangeTimeoutMs } = options
   const polling = pollIntervalMs === undefined ? {} : { pollIntervalMs }
-  // Of their own: a flood of requests must not keep the workers from settling, nor the other way round.
+  // A separate pool: a flood of requests must not keep the workers from settling, or the other way round.
   const workerDb = roles.worker ? database.pool('postern workers', workerConnections) : db
 
   const tokens = createMailTokens(key)
@@ -199,7 +199,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   let inbound: SmtpListener | null = null
   if (roles.worker) {
-    // After the HTTP server, since its messages say where this service is reached.
+    // Mail starts after the HTTP server, since its messages contain the server's address.
     mail = await startMail({
       ...means,
       ...polling,
@@ -224,7 +224,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
         keyOf: addressKey,
       })
     starting.defer(() => inbound?.close(0))
-    const onError = reportIn('looking for refused webhooks')
+    const onError = reportIn('the check for refused webhooks')
     const refusing = { db: workerDb, policy: addressPolicy, resolve: resolverOf(addressPolicy), logger, onError }
     starting.defer(startReportingRefused(refusing))
   }

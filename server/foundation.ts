@@ -17,13 +17,15 @@ export type FoundationOptions = {
   queueClock?: NonNullable<QueueOptions['clock']>
   sessionOptions?: string
   logger?: Logger
-  /** What went wrong in the process, to be counted. Default: nothing. */
+  /** Counters of faults of the process. Default: none. */
   faults?: Pick<ProcessFaults, 'rejections'>
-  /** What this version knows. Default: all there are. */
+  /** The migrations of this version. Default: all. */
   migrations?: Migrations
 }
 
-/** Starts what all rooms stand on: logs, tracing, metrics, the database with its tables, the queue, the keys. */
+/**
+ * Starts what all rooms need: logs, tracing, metrics, the database with its tables, the queue and the encryption key.
+ */
 export async function startFoundation(config: Config, options: FoundationOptions) {
   await using starting = new AsyncDisposableStack()
   const { clock = systemClock, logger = createLogger({ level: config.logLevel }), sessionOptions } = options

@@ -7,14 +7,14 @@ import { watchProcessFaults } from './observability/process-faults.ts'
 import { OperatorError } from './shared/errors.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
-/** Shows the keys of the first account to the people at the terminal: they must not come into a log. */
+/** Prints the keys of the first account to the terminal, since they must never be in a log. */
 async function greet(app: App, config: Config): Promise<void> {
   const first = await app.ensureFirstAccount()
   const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
   process.stdout.write(config.roles.api ? welcome(app.url, keys, config) : welcomeWorker(app.url, config))
 }
 
-/** Runs the service until it is told to stop, or must. Returns the exit code. */
+/** Runs the service until it is told to stop, or has to. Returns the exit code. */
 async function run(): Promise<number> {
   const config = readConfig()
   const stopping = stopSignal()
@@ -32,9 +32,9 @@ try {
   process.exitCode = await run()
 } catch (error) {
   if (error instanceof OperatorError) process.stderr.write(`postern: ${error.message}\n`)
-  else createLogger({ level: 'fatal' }).fatal({ err: error }, 'the service ended because of a fault of its own')
+  else createLogger({ level: 'fatal' }).fatal({ err: error }, 'the service ended because of an internal error')
   process.exitCode = 1
 }
 
-// All is closed by now. What is open all the same belongs to a database that does not answer.
+// Everything is closed by now, except connections to a database that does not respond.
 setTimeout(() => process.exit(), 500).unref()

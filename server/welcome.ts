@@ -3,23 +3,23 @@ import { isPublicHostName } from './network/host-name.ts'
 /** The keys of the first account. */
 export type FirstKeys = { test: string; live: string }
 
-/** What the terminal tells of the settings. */
+/** The settings that the terminal shows. */
 export type Setup = { mail: WayOut; webhooks: { allowPrivateNetworks: boolean } }
 
-/** How email leaves, as the terminal tells it. */
+/** How email leaves, as shown in the terminal. */
 export type WayOut = {
   transport: 'capture' | 'direct' | 'relay'
   relay: { host: string; port: number } | null
-  /** What the service calls itself. */
+  /** The host name that the service uses with mail servers. */
   hostname: string
 }
 
 /**
- * What the terminal shows when the service is up: on the first start the keys, which are shown only
- * then, with a line to try one; in the end, always, the address, how email leaves, with what is in its way, and
- * whether webhooks may lead to private networks.
+ * Returns the text for the terminal when the service is up. On the first start it begins with the keys, which are shown
+ * only then, and a command to try one. It always contains the address, how email leaves and what prevents that, and
+ * whether webhooks may reach private networks.
  *
- * @param url Of the service, without a slash at the end.
+ * @param url The URL of the service, without a slash at the end.
  */
 export function welcome(url: string, keys: FirstKeys | null, { mail, webhooks }: Setup): string {
   const first = keys === null ? '' : `${firstStart(url, keys)}\n`
@@ -27,7 +27,7 @@ export function welcome(url: string, keys: FirstKeys | null, { mail, webhooks }:
   return `${first}${listening}${tellOf(mail, `shown at ${url}/captured`)}\n${tellOfWebhooks(webhooks)}`
 }
 
-/** What it shows for a process that is no API. */
+/** Returns the text for a process without an API. */
 export function welcomeWorker(url: string, { mail, webhooks }: Setup): string {
   const working = `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
   return `${working}${tellOf(mail, 'shown by the API at /captured')}\n${tellOfWebhooks(webhooks)}`
