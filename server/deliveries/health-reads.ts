@@ -3,9 +3,9 @@ import type { Handle } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 import { freshSeconds } from './waiting.ts'
 
-/** The limit of a flow is told for so long after it had something to do. */
+/** The limit of a flow is shown for this long after the flow last had work. */
 const limitSeconds = 60
-/** The last hour, with the five minutes in which it began. */
+/** The last hour, rounded up to the start of the five-minute bucket in which it began. */
 const hourSeconds = 3_900
 
 const bounds = { freshSeconds, limitSeconds, hourSeconds, countedPending }
@@ -32,7 +32,7 @@ const selectHealth = prepare<Params, Row>({ name: 'read_webhook_health' })`
     FROM present, flow_states WHERE flow = ${'flow'} AND updated_at > now - make_interval(secs => ${'limitSeconds'})
   ), waiting AS (
     SELECT count(*)::int AS pending, min(id) AS oldest FROM (
-      -- In these words a partial index has the order, and the status.
+      -- Written as in the definition of a partial index, which has this order and the status.
       SELECT id, status FROM deliveries
       WHERE webhook_id = ${'webhookId'} AND status <> 'succeeded' ORDER BY id DESC LIMIT ${'countedPending'}
     ) latest WHERE status = 'pending'
@@ -47,7 +47,7 @@ const selectHealth = prepare<Params, Row>({ name: 'read_webhook_health' })`
   FROM states, waiting, outcomes
 `
 
-/** Reads how the deliveries of a webhook are doing, as of one moment. Each part reads no more rows than its bound. */
+/** Reads the health of a webhook, in one snapshot. Each part reads at most as many rows as its bound. */
 export async function readHealth(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth> {
   const [row] = await selectHealth(handle, { ...webhook, ...bounds })
   return toHealth(row as Row)

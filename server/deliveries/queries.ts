@@ -20,12 +20,12 @@ export const deliveryColumns = [
   'completed_at',
 ] as const
 
-/** Whether the event of a delivery was made up for a test. The event is there for as long as its deliveries. */
+/** True if the event of a delivery was made up for a test. An event is kept as long as its deliveries. */
 export const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id = deliveries.event_id)`
-/** A delivery has the mode of its event, which stays for as long as it does. */
+/** The mode of a delivery, which is that of its event. An event is kept as long as its deliveries. */
 export const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
 
-/** Newest first; up to `limit` beginning below `before`. */
+/** Returns up to `limit` deliveries of a webhook with ids below `before`, the newest first. */
 export async function listDeliveries(
   handle: Handle,
   { webhookId, query, before, limit }: { webhookId: string; query: DeliveryListQuery; before?: string; limit: number },
@@ -44,14 +44,14 @@ export async function listDeliveries(
     .execute()
 }
 
-/** Created at or after a time; the bound on the id lets the index stop there. */
+/** Matches deliveries created at or after a time. The bound on the id lets the index scan stop there. */
 function createdSince(time: string) {
   const at = new Date(time)
   return (eb: ExpressionBuilder<Database, 'deliveries'>) =>
     eb.and([eb('id', '>=', firstIdAt('delivery', at)), eb('created_at', '>=', at)])
 }
 
-/** Created before a time; the bound on the id lets the index begin there. */
+/** Matches deliveries created before a time. The bound on the id lets the index scan start there. */
 function createdBefore(time: string) {
   const at = new Date(time)
   const bound = idAboveThoseBefore('delivery', at)
@@ -80,9 +80,9 @@ export async function listAttempts(handle: Handle, deliveryId: string) {
 export type AttemptRow = Awaited<ReturnType<typeof listAttempts>>[number]
 
 /**
- * Makes a delivery due now. One that is pending keeps its place in the schedule. One that had ended begins a new
- * run of the schedule, but a sample is tried once. An attempt of the run before that is still in flight belongs
- * to that run and takes nothing from the new one.
+ * Makes a delivery due now. A pending delivery keeps its position in the schedule. A delivery that has ended begins a
+ * new run of the schedule; a sample is tried only once. An attempt of the previous run that is still in flight belongs
+ * to that run and does not count for the new one.
  */
 export async function makeDue(
   trx: Trx,
@@ -112,14 +112,14 @@ export type SampleDelivery = {
   delivery: { id: string; succeeded: boolean; completedAt: Date }
   attempt: {
     outcome: Pick<ExchangeOutcome, 'startedAt' | 'durationMs' | 'reposted'>
-    /** Null: there was none. */
+    /** Null: there was no response. */
     response: { status: number; body: string | null } | null
-    /** Why the attempt failed; null: it succeeded. */
+    /** Why the attempt failed. Null: it succeeded. */
     fault: string | null
   }
 }
 
-/** Writes down a sample that was sent: its event, its delivery and its only attempt. */
+/** Inserts a sample that was sent: its event, its delivery and its only attempt. */
 export async function insertSample(
   trx: Trx,
   { scope, webhookId, event, delivery, attempt }: SampleDelivery,
@@ -151,7 +151,7 @@ export async function insertSample(
       created_at: event.createdAt,
       completed_at: delivery.completedAt,
       next_attempt_at: null,
-      // It waits for nothing.
+      // A test does not wait in a queue.
       queued_at: event.createdAt,
       claimed_at: event.createdAt,
     })

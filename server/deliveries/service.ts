@@ -52,29 +52,29 @@ import {
 } from './queries.ts'
 import { findWaitingDelivery, waitOf } from './waiting.ts'
 
-/** Use cases around deliveries. Throws DomainErrors; every call is limited to one mode of one account. */
+/** Use cases of deliveries. All throw DomainErrors. Every call is limited to one mode of one account. */
 export type DeliveryService = {
   list(handle: Handle, scope: Scope, webhookId: string, query: DeliveryListQuery): Promise<Page<Delivery>>
   get(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
-  /** Makes the next attempt now, one sequence of attempts whatever was scheduled. */
+  /** Makes the delivery due now, whatever was scheduled, unless its attempt is running. */
   resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
-   * Has events sent that the webhook has missed, in the background: those of a span of time that it receives as it is
-   * now and that were never fanned out to it, or whose delivery failed or was canceled. Samples are left out, and so are
-   * events past the retention.
+   * Sends events again that the webhook has missed, in the background: events of a time range that the webhook, as it
+   * is now, receives, and that have no delivery to it or a failed or canceled one. Samples and events past the
+   * retention are left out.
    *
-   * One recovery of a webhook runs at a time. The same request returns the one that is running, with `started` false;
-   * another is refused with `conflict`.
+   * One recovery of a webhook runs at a time. A request for the running one returns it with `started` false; any other
+   * request is refused with `conflict`.
    */
   recover(handle: Handle, scope: Scope, webhookId: string, request: RecoverRequest): Promise<StartedRecovery>
   getRecovery(handle: Handle, scope: Scope, webhookId: string, recoveryId: string): Promise<Recovery>
   /** Newest first. */
   listRecoveries(handle: Handle, scope: Scope, webhookId: string, query: PageQuery): Promise<Page<Recovery>>
-  /** How the deliveries of a webhook are doing, whose flow this is. */
+  /** Returns the health of a webhook's deliveries. `flow` is the webhook's flow. */
   health(handle: Handle, webhook: { webhookId: string; flow: number }): Promise<WebhookHealth>
-  /** Cancels all that is pending for a webhook that was disabled or deleted, with its jobs. */
+  /** Cancels all pending deliveries of a webhook that was disabled or deleted, and removes their jobs. */
   cancelPending(trx: Trx, webhookId: string): Promise<void>
-  /** Sends a sample of `type` at once, tried once and logged. */
+  /** Sends a sample of `type` at once. It is tried only once, and logged. */
   sendTest(handle: Handle, scope: Scope, webhookId: string, type: EventTypeName): Promise<WebhookTestResult>
 }
 
@@ -84,16 +84,16 @@ export type DeliveryServiceOptions = RetentionMeans & {
   keyring: Keyring
   /** Called after a commit that made deliveries of a flow due. */
   wake: (flow: number) => void
-  /** Records the attempts of tests, within what is being done. Default: none are recorded. */
+  /** Records the attempts of tests in the current trace. Default: records nothing. */
   tracer?: Tracer
-  /** Asked before each test. */
+  /** Consulted before each test, so that no test uses an outdated webhook. */
   webhookChanges: Pick<WebhookChanges, 'mayBegin'>
 }
 
 export function createDeliveryService(options: DeliveryServiceOptions): DeliveryService {
   const { queue, exchange, keyring, clock, tracer = noTracer, webhookChanges } = options
 
-  /** The webhook, enabled and kept so until the transaction ends. */
+  /** Returns the webhook if it is enabled, and locks it, so that it stays enabled until the transaction ends. */
   async function enabledWebhook(
     trx: Trx,
     scope: Scope,
@@ -141,7 +141,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
         const row = await findDelivery(trx, { webhookId, deliveryId, lock: true })
         if (row === undefined) throw notFound('delivery', deliveryId)
         const claimed = await queue.claimed(trx, [deliveryId])
-        // Its attempt is running or about to: that is the one asked for.
+        // Its attempt is running or about to: that is the attempt the client asks for.
         if (row.status === 'pending' && claimed.has(deliveryId)) return toDelivery(row)
         await queue.remove(trx, [deliveryId])
         const due = await makeDue(trx, { deliveryId, lastPosition: retryDelaysSeconds.length })
@@ -158,7 +158,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
           await enabledWebhook(trx, scope, webhookId, 'share')
           return sameRecovery(running, request)
         }
-        // Counted before the webhook is locked, so that its settlements need not wait for that.
+        // Counted before the webhook is locked, so that settlements of the webhook do not wait for the count.
         const span = { since: new Date(request.since), until: toDate(request.until), types: request.types ?? null }
         const { count, isExact } = await countRecoverable(trx, await mustExist(trx, scope, webhookId), {
           ...span,
@@ -199,7 +199,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     async sendTest(handle, scope, webhookId, type) {
       let webhook: WebhookTarget
       let readAt: number
-      // Nothing is awaited between the answer and the exchange.
+      // There is no `await` between the response of the database and the exchange, so no change can come in between.
       do {
         readAt = nextSequence()
         webhook = await mustExist(handle, scope, webhookId)
@@ -224,7 +224,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       const fault = faultOf(outcome)
       const answer = loggedAnswer(outcome)
       await inTransaction(handle, async (trx) => {
-        // The webhook first, as everywhere: a settlement locks it before it writes deliveries.
+        // The webhook is locked first, as settlements do before they write deliveries: see lock-order.ts.
         if (fault === null) await endRunOfFailures(trx, { webhookId, url: webhook.url })
         await insertSample(trx, {
           scope,
@@ -239,7 +239,7 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
   }
 }
 
-/** A body of the type as its example shows it, with the id and the time of now. */
+/** Returns the example body of the event type, with this id and the current time. */
 function sampleBody(type: EventTypeName, eventId: string, now: Date): string {
   const { exampleBody, timeField } = eventType(type)
   return JSON.stringify({ ...exampleBody, id: eventId, [timeField]: now.toISOString() })
@@ -264,7 +264,7 @@ function toDate(time: string | undefined): Date | null {
   return time === undefined ? null : new Date(time)
 }
 
-/** The recovery that is running, for a request for the same one. */
+/** Returns the running recovery if the request is for the same one. Otherwise throws `conflict`. */
 function sameRecovery(running: RecoveryRow, { since, until, types }: RecoverRequest): StartedRecovery {
   const isSame =
     running.since.getTime() === new Date(since).getTime() &&

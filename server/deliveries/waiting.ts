@@ -6,23 +6,23 @@ import { type Queue, queueNow } from '../queue/queue.ts'
 import { dueSince } from '../webhook-delivery/due-since.ts'
 import { type DeliveryRow, deliveryColumns, isSample, modeOfEvent } from './queries.ts'
 
-/** What processes say of flows counts for so long. They say it every 5 seconds. */
+/** States of flows count for this long. Processes write them every 5 seconds. */
 export const freshSeconds = 15
 
 export type WaitingDelivery = DeliveryRow & {
-  /** Of its last attempt. */
+  /** When the last attempt was due and claimed. */
   queued_at: Date | null
   claimed_at: Date | null
-  /** Whether its time has come. */
+  /** True when the next attempt is due. */
   is_due: boolean
   due_since: Date | null
-  /** When its job was claimed. Null: it is not. */
+  /** When its job was claimed. Null: it is not claimed. */
   job_claimed_at: Date | null
-  /** What the processes say that its flow waits for. */
+  /** What its flow waits for, as reported by each process. */
   waits: NonNullable<FlowStatesTable['waits_for']>[]
 }
 
-/** Reads a delivery with all that says why it waits, as of one moment. */
+/** Reads a delivery and everything that explains why it waits, in one snapshot. */
 export async function findWaitingDelivery(
   { handle, queue }: { handle: Handle; queue: Queue },
   { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
@@ -43,7 +43,10 @@ export async function findWaitingDelivery(
   return rows[0]
 }
 
-/** When the attempt was due and claimed that a delivery waits for, or else the last one, and what it waits for. */
+/**
+ * Returns when the attempt that a delivery waits for was due and claimed, or else the last attempt, and what it waits
+ * for.
+ */
 export function waitOf(row: WaitingDelivery): Pick<DeliveryWithAttempts, 'queuedAt' | 'claimedAt' | 'waitingFor'> {
   const isWaiting = row.status === 'pending' && (row.is_due || row.job_claimed_at !== null)
   const queuedAt = isWaiting ? row.due_since : row.queued_at
@@ -58,7 +61,7 @@ export function waitOf(row: WaitingDelivery): Pick<DeliveryWithAttempts, 'queued
 function reasonOf({ status, is_due, job_claimed_at, waits }: WaitingDelivery): DeliveryWithAttempts['waitingFor'] {
   if (status !== 'pending' || job_claimed_at !== null) return null
   if (!is_due) return 'retry_schedule'
-  // Any process may take it: it waits for those who may not only where there is no other.
+  // Any process may take the delivery. So another reason counts only if every process that reports has one.
   if (waits.includes('claim')) return 'claim'
   return waits.includes('endpoint_limit') ? 'endpoint_limit' : (waits[0] ?? 'claim')
 }
