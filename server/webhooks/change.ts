@@ -2,13 +2,13 @@ import type { UpdateWebhook, Webhook } from '../../contract/webhooks.ts'
 
 export type WebhookChange = {
   after: Pick<Webhook, 'url' | 'events' | 'description' | 'metadata' | 'status' | 'disabledReason'>
-  /** Whether anything differs. */
+  /** True when anything differs. */
   changed: boolean
-  /** Whether the record of failures starts anew: the webhook was enabled, or leads somewhere else. */
+  /** True when the run of failures ends: the webhook was enabled, or has another URL. */
   forgiven: boolean
 }
 
-/** Compares what is asked for with what is there. */
+/** Compares a patch with the current state of a webhook. */
 export function webhookChange(before: Webhook, patch: UpdateWebhook): WebhookChange {
   const { metadata = before.metadata } = patch
   const { url = before.url, events = before.events, description = before.description, status = before.status } = patch
@@ -37,7 +37,7 @@ function reasonOf(status: Webhook['status']): Webhook['disabledReason'] {
   return status === 'disabled' ? 'manual' : null
 }
 
-/** The order counts: the first type is the one a test event is of. */
+/** The order counts: test events are of the first type by default. */
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index])
 }

@@ -8,7 +8,7 @@ import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/att
 
 export type WebhookRow = Pick<Selectable<WebhooksTable>, (typeof columns)[number]>
 
-/** Without secrets: those are written here and read only by the delivery, and by a rotation. */
+/** All columns but the secrets, which are read only to deliver, to test and to rotate. */
 const columns = [
   'id',
   'mode',
@@ -54,14 +54,16 @@ export async function insertWebhook(
     .executeTakeFirstOrThrow()
 }
 
-/** Whether an account has `count` webhooks or more, of both modes. Reads `count` entries of one index at most. */
+/**
+ * Returns true if an account has `count` webhooks or more, over both modes. Reads at most `count` entries of one index.
+ */
 export async function hasWebhooks(handle: Handle, accountId: string, count: number): Promise<boolean> {
   const row = await handle
     .selectFrom('webhooks')
     .select('id')
     .where('account_id', '=', accountId)
     .orderBy('id')
-    // As a subquery, so that a plan without statistics walks the index too, and does not sort what it finds.
+    // A subquery, so that the planner uses the index even without statistics, instead of sorting.
     .offset(sql<number>`(SELECT ${count - 1}::bigint)`)
     .limit(1)
     .executeTakeFirst()
@@ -77,7 +79,7 @@ export async function findWebhook(handle: Handle, scope: Scope, id: string): Pro
   return row
 }
 
-/** Finds a webhook that this transaction is about to change or to delete. Locked before its deliveries. */
+/** Returns a webhook and locks it, before a change or a deletion in this transaction. Lock it before its deliveries. */
 export async function lockWebhook(
   trx: Trx,
   scope: Scope,
@@ -88,7 +90,11 @@ export async function lockWebhook(
   return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
 }
 
-/** @param page.after The row the page begins behind, newest first. */
+/**
+ * Returns a page of webhooks, the newest first.
+ *
+ * @param page.after The id that the page starts after.
+ */
 export async function selectWebhooks(
   handle: Handle,
   scope: Scope,
@@ -109,7 +115,7 @@ export type WebhookUpdate = {
   metadata: Readonly<Record<string, string>>
   status: Webhook['status']
   disabledReason: Webhook['disabledReason']
-  /** Whether the endpoint gets a clean record: no failures. */
+  /** True to clear the run of failures. */
   forgiven: boolean
   at: Date
 }
@@ -132,7 +138,7 @@ export async function updateWebhook(trx: Trx, id: string, update: WebhookUpdate)
     .executeTakeFirstOrThrow()
 }
 
-/** The secrets of a webhook that this transaction is about to replace: of two at once the second waits. */
+/** Returns the secrets of a webhook and locks it, so that concurrent rotations run one after another. */
 export async function lockSecrets(
   trx: Trx,
   { accountId, mode }: Scope,

@@ -1,11 +1,12 @@
 import { maxSigningSecrets, type SealedSecrets, validPreviousSecrets } from '../webhook-delivery/attempt/keyring.ts'
 
-/** How long a secret still signs after it was rotated. Milliseconds: 24 hours. */
+/** How long a secret still signs after its rotation. Milliseconds: 24 hours. */
 const previousSecretLifeMs = 24 * 3_600_000
 
 /**
- * What is stored when `sealed` becomes the secret at `at`: the present one becomes the previous one, and previous
- * ones that still sign become earlier ones, the latest first. Those beyond the number that may sign are dropped.
+ * Returns the secrets to store when `sealed` becomes the secret at time `at`. The current secret becomes the previous
+ * one, and previous ones that still sign become earlier ones, the latest first. Secrets beyond `maxSigningSecrets` are
+ * dropped.
  */
 export function rotated(before: SealedSecrets, sealed: Buffer, at: Date): SealedSecrets {
   const earlier = validPreviousSecrets(before, at).slice(0, maxSigningSecrets - 2)

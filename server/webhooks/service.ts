@@ -38,30 +38,30 @@ import {
 import { rotated } from './rotation.ts'
 
 /**
- * Use cases around webhooks. Throws DomainErrors; every call is limited to one mode of one account. When a change has
- * been answered, this process begins no attempt with what was before.
+ * Use cases of webhooks. All throw DomainErrors. Every call is limited to one mode of one account. Once a call has
+ * returned a change, this process begins no attempt with the old state.
  */
 export type WebhookService = {
   /**
-   * `rule_violation` when the URL leads where the operator lets nothing go; `conflict` when the account has
-   * `maxPerAccount` webhooks or more, of both modes together.
+   * Throws `rule_violation` when the operator's settings forbid the URL, and `conflict` when the account has
+   * `maxPerAccount` webhooks or more, over both modes.
    */
   create(handle: Handle, scope: Scope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: WebhookListQuery): Promise<Page<Webhook>>
-  /** With its health. */
+  /** Returns the webhook with its health. */
   get(handle: Handle, scope: Scope, id: string): Promise<Webhook>
   /**
-   * Disabling cancels what is pending; enabling resends nothing. Enabling, or another URL, forgets
-   * past failures.
+   * Disabling cancels pending deliveries; enabling sends nothing again. Enabling, or a new URL, ends the run of
+   * failures.
    */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateWebhook): Promise<Webhook>
-  /** Cancels what is pending. */
+  /** Deletes the webhook and cancels its pending deliveries. */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
-  /** A secret that was rotated also signs `webhook-signature` for 24 hours, the latest four of them. */
+  /** Replaces the secret. A rotated secret also signs `webhook-signature` for 24 hours; at most the latest four do. */
   rotateSecret(handle: Handle, scope: Scope, id: string): Promise<WebhookWithSecret>
   /**
-   * Sends a sample at once, also to a disabled webhook. `rate_limit_exceeded`, and nothing is sent, while
+   * Sends a sample at once, even to a disabled webhook. Throws `rate_limit_exceeded` and sends nothing while
    * `maxConcurrentTests` of the account are in flight in this process.
    *
    * @param type Default: the first subscribed type.
@@ -74,9 +74,9 @@ export type WebhookServiceOptions = {
   secretBox: SecretBox
   deliveries: DeliveryService
   addressPolicy: AddressPolicy
-  /** Webhooks that an account can have, of both modes together: an event may go to those of both. */
+  /** Maximum number of webhooks of an account, over both modes: an event may go to webhooks of both. */
   maxPerAccount: number
-  /** Told of each change, once it is committed. */
+  /** Called with each change, after its commit. */
   webhookChanges: Pick<WebhookChanges, 'tell'>
 }
 
@@ -88,7 +88,7 @@ export function createWebhookService({
   maxPerAccount,
   webhookChanges,
 }: WebhookServiceOptions): WebhookService {
-  /** By account. A test is in flight until it is settled, also when its client has left. */
+  /** By account. A test is in flight until it is settled, even if its client has disconnected. */
   const testsInFlight = new Map<string, number>()
 
   function tellOnCommit(trx: Trx, id: string, version: number): void {
@@ -112,7 +112,7 @@ export function createWebhookService({
       const secret = newSecret()
       const sealed = secretBox.seal(secret)
       return inTransaction(handle, async (trx) => {
-        // The second of two at once looks when the first has been inserted.
+        // With the account locked, a concurrent call counts only after this one has inserted.
         await lockAccount(trx, scope.accountId)
         if (await hasWebhooks(trx, scope.accountId, maxPerAccount)) throw tooMany(maxPerAccount)
         const at = clock.now()
@@ -137,7 +137,8 @@ export function createWebhookService({
         const before = toWebhook(row)
         const { after, changed, forgiven } = webhookChange(before, patch)
         if (!changed) return before
-        // Nothing becomes pending meanwhile but what is being fanned out; that the worker cancels.
+        // No delivery becomes pending now, except of a fan-out under way; the worker cancels that one when it claims
+        // it.
         if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
         const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
         if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
