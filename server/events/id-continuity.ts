@@ -4,19 +4,19 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { continueAfter, timeOf } from '../shared/ids.ts'
 
-/** How far the newest event may be ahead before it is worth a word: what clocks of several machines differ by. Milliseconds. */
+/** The newest event may be this far ahead without a warning, since clocks of several machines differ. Milliseconds. */
 const usualSkewMs = 1_000
 
 /**
- * Has the identifiers of this process go on from the newest event there is, so that lists with the newest first begin
- * with it also after a restart with a clock that was set back. Says so in the log. Polling does not depend on it.
+ * Makes the ids of this process continue after the newest event, so that lists with the newest first stay in order even
+ * after a restart with a clock that was set back. Logs a warning in that case. Polling does not depend on it.
  */
 export async function continueFromNewestEvent(
   db: Db,
   { clock, logger }: { clock: Clock; logger: Logger },
 ): Promise<void> {
   const newest = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
-  // A row that nothing of ours wrote is no reason not to start.
+  // An id that this service cannot have written must not prevent the start.
   if (newest === undefined || !idPattern('event').test(newest.id)) return
   continueAfter(newest.id)
   const aheadMs = timeOf(newest.id).getTime() - clock.now().getTime()

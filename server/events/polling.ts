@@ -6,7 +6,7 @@ import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type EventRow, selectPositioned, selectUnpositioned } from './queries.ts'
 
-/** Thousands of events in the outbox that one request looks through at most. */
+/** Maximum number of rounds in one request. Each gives positions to up to 1,000 events of the outbox. */
 const maxRounds = 10
 
 const beginning: PollingPosition = { position: 0, id: '' }
@@ -15,9 +15,9 @@ export type PolledEvents = {
   type?: EventTypeName | undefined
   since?: Date | undefined
   until?: Date | undefined
-  /** The id of an event: only those after it. */
+  /** The id of an event. Only later events are returned. */
   after?: string | undefined
-  /** The id of the event up to which the page before has looked. */
+  /** The id of the last event that the previous page looked at. */
   cursor?: string | undefined
   order: 'asc' | 'desc'
   limit: number
@@ -25,17 +25,18 @@ export type PolledEvents = {
 
 export type PolledPage = {
   rows: EventRow[]
-  /** The id of the event up to which was looked. Null: this is the last page. */
+  /** The id of the last event that was looked at. Null: this is the last page. */
   lookedTo: string | null
 }
 
 /**
- * A page of events in the order of their positions: none can appear later before one that was shown. All that was
- * committed before the call is there, also what still waits for its fan-out; where more than 10,000 events of the
- * account wait, or another session keeps its counter locked for a second, the last of them follow with the next calls.
+ * Returns a page of events in the order of their positions: no event can appear later before one that was returned. The
+ * page includes everything committed before the call, also events that still wait for their fan-out. If more than
+ * 10,000 events of the account wait, or another session keeps the account's counter locked for a second, the last of
+ * them follow in later calls.
  *
- * A page with `since` or `until` can have fewer than `limit` and not be the last. Newest first and without `after`,
- * `until` leaves out what became visible after events that are an hour younger.
+ * A page with `since` or `until` can have fewer events than `limit` without being the last. Newest first and without
+ * `after`, `until` leaves out events that became visible after events that are an hour younger.
  *
  * Throws `event_not_found` when there is no event with the id `after` or `cursor` in the scope.
  *
@@ -43,7 +44,7 @@ export type PolledPage = {
  */
 export async function selectPolled(handle: Handle, scope: Scope, query: PolledEvents): Promise<PolledPage> {
   const { limit } = query
-  // One more than is shown tells that there are more.
+  // One row more than the page shows whether there is another page.
   const { rows, lookedTo } = await selectSome(handle, scope, { ...query, limit: limit + 1 })
   if (rows.length <= limit) return { rows, lookedTo }
   return { rows: rows.slice(0, limit), lookedTo: rows[limit - 1]?.id ?? null }
@@ -59,11 +60,11 @@ async function selectSome(
   const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, scope, { cursor })
   const above = order === 'asc' && cursorPlace !== undefined ? later(afterPlace, cursorPlace) : afterPlace
   const below = order === 'desc' ? cursorPlace : undefined
-  // The time in an id is never before the event's own.
+  // The time in an id is never before that of the event itself.
   const sinceId = since === undefined ? '' : firstIdAt('event', since)
   const sincePosition = since === undefined ? 0 : await lastPositionBefore(handle, accountId, sinceId)
 
-  /** Those from before there were positions: they stand before all others. */
+  /** Returns events from before positions existed. They come before all others. */
   async function unpositioned(count: number): Promise<EventRow[]> {
     if (count === 0 || above.position > 0) return []
     return selectUnpositioned(handle, scope, {
@@ -100,7 +101,7 @@ async function selectSome(
   const left = limit - oldest.length
   let page = await positioned(left)
   const isFull = () => page.rows.length === left || page.lookedTo !== null
-  // A full page needs no look at the outbox.
+  // A full page does not need events of the outbox.
   if (!isFull()) {
     await eachRound(handle, accountId, async () => {
       page = await positioned(left)
@@ -109,14 +110,17 @@ async function selectSome(
   }
   return { rows: [...oldest, ...page.rows], lookedTo: page.lookedTo }
 
-  /** Where a list that is only looked at begins: a poller looks at every event. */
+  /**
+   * Returns the position below which a list with `until` begins. Not used for pollers (`after`): they look at every
+   * event.
+   */
   async function endOf(time: Date | undefined): Promise<number | undefined> {
     if (time === undefined || after !== undefined) return undefined
     return 1 + (await lastPositionBefore(handle, accountId, idAboveThoseBefore('event', time)))
   }
 }
 
-/** Gives positions to what the account has in the outbox, some at a time, for as long as `goOn` says so after each. */
+/** Gives positions to events of the account in the outbox, one batch after another, while `goOn` returns true. */
 async function eachRound(handle: Handle, accountId: string, goOn: () => Promise<boolean>): Promise<void> {
   let above: string | null = ''
   for (let round = 0; round < maxRounds && above !== null; round++) {

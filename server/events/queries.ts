@@ -16,15 +16,15 @@ export type EventFilter = {
   limit: number
 }
 
-/** Identifiers: all are left out up to `above` and from `below`. */
+/** Exclusive bounds of ids. */
 type IdRange = { above: string; below?: string | undefined }
 
-/** What a key of a scope sees: the events of its mode, and those of what both modes share. */
+/** Matches the events that a key of a scope may see: those of its mode, and those that both modes share. */
 function reaches({ mode }: Scope) {
   return sql<boolean>`(mode = ${mode} OR type = ANY(${sharedEventTypes}::text[]))`
 }
 
-/** Those from before there were positions, by id. Samples made for test deliveries stand in no list. */
+/** Returns events from before positions existed, in order of id. Samples are in no list. */
 export async function selectUnpositioned(
   handle: Handle,
   scope: Scope,
@@ -34,7 +34,7 @@ export async function selectUnpositioned(
   const direction = sql.raw(order)
   const { rows } = await sql<EventRow>`
     SELECT id, mode, body FROM events
-    -- In these words only the index by account has the order, whatever the statistics say.
+    -- Written as row comparisons, so that only the index by account has this order, whatever the statistics say.
     WHERE (account_id, id) > (${accountId}, ${above})
       ${below === undefined ? sql`` : sql`AND (account_id, id) < (${accountId}, ${below})`}
       AND (account_id, id) <= (${accountId}, ${lastUnpositioned})
@@ -42,7 +42,7 @@ export async function selectUnpositioned(
       ${type === undefined ? sql`` : sql`AND type = ${type}`}
       ${since === undefined ? sql`` : sql`AND created_at >= ${since}`}
       ${until === undefined ? sql`` : sql`AND created_at < ${until}`}
-      -- OFFSET: one by one along the keys.
+      -- OFFSET 0 makes the planner look up each row by its key.
       AND NOT EXISTS (SELECT FROM outbox_rows WHERE event_id = events.id OFFSET 0)
       AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
     ORDER BY account_id ${direction}, id ${direction} LIMIT ${limit}
@@ -50,12 +50,12 @@ export async function selectUnpositioned(
   return rows
 }
 
-/** Events with a position that one statement looks through at most, for those of a span of time. */
+/** Maximum number of events with a position that one statement looks through for a time range. */
 const lookedThrough = 5_000
 
 /**
- * Those with a position between `above` and `below`, by position. With `since` or `until` no more than 5,000 are looked
- * through: then there may be more, after or before the event `lookedTo`.
+ * Returns events with a position between `above` and `below`, in order of position. With `since` or `until` it looks
+ * through at most 5,000 events. If it stops there, `lookedTo` is the last event it looked at, and there may be more.
  */
 export async function selectPositioned(
   handle: Handle,
@@ -65,14 +65,14 @@ export async function selectPositioned(
   const isOfSpan = since !== undefined || until !== undefined
   const looked = isOfSpan ? Math.max(limit, lookedThrough) : limit
   const direction = sql.raw(order)
-  // One statement, so that what was found and how far was looked are of one moment.
+  // One statement, so that the events and `lookedTo` are of the same snapshot.
   const { rows } = await sql<(EventRow | { id: null }) & { looked_to: string | null }>`
     WITH looked AS MATERIALIZED (
       ${positionsOf(scope.accountId, kindsSeen(scope, type), { above, below, order, limit: looked })}
     ), found AS (
       SELECT p.position, e.id, e.mode, e.body
       FROM (SELECT position, event_id FROM looked ORDER BY position ${direction}) p
-      -- One by one along the key, whatever the statistics say.
+      -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
       CROSS JOIN LATERAL (SELECT id, mode, body, created_at FROM events WHERE id = p.event_id OFFSET 0) e
       WHERE true
         ${since === undefined ? sql`` : sql`AND e.created_at >= ${since}`}
@@ -89,7 +89,7 @@ export async function selectPositioned(
   return { rows: found, lookedTo: isOfSpan && found.length < limit ? (rows[0]?.looked_to ?? null) : null }
 }
 
-/** What a key of a scope sees, by mode and type. */
+/** Returns the modes and types of the events that a key of a scope may see. */
 function kindsSeen({ mode }: Scope, type: EventTypeName | undefined): EventsOfMode[] {
   const seen = modes.filter((from) => type === undefined || reachesMode(type, from, mode))
   return seen.map((from) => {
@@ -98,7 +98,9 @@ function kindsSeen({ mode }: Scope, type: EventTypeName | undefined): EventsOfMo
   })
 }
 
-/** A sample belongs to its webhook: of whatever type, the other mode does not see it. */
+/**
+ * Returns an event, or undefined. A sample belongs to its webhook: the other mode does not see it, whatever its type.
+ */
 export async function findEvent(handle: Handle, scope: Scope, id: string): Promise<EventRow | undefined> {
   return handle
     .selectFrom('events')

@@ -8,10 +8,10 @@ import { selectPolled } from './polling.ts'
 import { type EventRow, findEvent } from './queries.ts'
 import { describeEventTypes } from './type-catalog.ts'
 
-/** Use cases around events. Throws DomainErrors; every call is limited to what one mode of one account sees. */
+/** Use cases of events. All throw DomainErrors. Every call is limited to what one mode of one account may see. */
 export type EventService = {
   /**
-   * Newest first by default; oldest first with `after`.
+   * Returns events, the newest first by default, the oldest first with `after`.
    *
    * @param handle Not a transaction.
    */
@@ -45,7 +45,7 @@ export function createEventService(): EventService {
   }
 }
 
-/** The body as it is pushed, with what stands in a header there. */
+/** Returns the event as its receivers get it, plus the mode, which they get in a header. */
 function toEvent({ body, mode }: EventRow): Event {
   return { ...JSON.parse(body), mode }
 }

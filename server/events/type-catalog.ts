@@ -3,8 +3,8 @@ import { eventTypes } from '../../contract/event-types.ts'
 import type { EventTypeDescription } from '../../contract/events.ts'
 
 /**
- * Every event type with the JSON Schema (2020-12) of its body. The schema lets bodies have more
- * fields than it names, since later versions may add some.
+ * Returns every event type with the JSON Schema (2020-12) of its body. The schemas allow additional fields, since later
+ * versions may add some.
  */
 export function describeEventTypes(): EventTypeDescription[] {
   return [...eventTypes.values()].map(({ name, meaning, shared, body, exampleBody }) => ({
@@ -16,7 +16,7 @@ export function describeEventTypes(): EventTypeDescription[] {
   }))
 }
 
-/** OpenAPI's `example` is not a keyword of JSON Schema; its `examples` is. */
+/** Renames OpenAPI's `example` to `examples`, the keyword of JSON Schema. */
 function nameExamples({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
   if (!('example' in jsonSchema)) return
   jsonSchema.examples = [jsonSchema.example]
