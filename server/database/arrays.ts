@@ -1,9 +1,9 @@
 import { mapYielding, slicesYielding } from '../lib/yielding.ts'
 
 /**
- * An array as PostgreSQL writes it, of values that stand in one without quotes: identifiers, UUIDs, numbers, times
- * in ISO 8601, words of ours; null is its null. `pg` looks at each text for what to quote, which takes longer than
- * all else that is done to send it. Nothing that comes from outside.
+ * Returns an array in PostgreSQL's text format, without quotes. Only for values that need no quotes: ids, UUIDs,
+ * numbers, ISO 8601 times and constants of this code; null becomes NULL. Never use it for values from outside. `pg`
+ * checks each text for characters to quote, which takes longer than all other work of sending it.
  *
  * Source: PostgreSQL 18 §8.15.6.
  */
@@ -11,15 +11,15 @@ export function plainArray(values: readonly (string | number | null)[]): string 
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`
 }
 
-/** The type `text` in PostgreSQL: src/include/catalog/pg_type.dat. */
+/** The OID of the type `text`: src/include/catalog/pg_type.dat. */
 const textOid = 25
-/** Dimensions, whether there are nulls, type, entries, first index: 4 bytes each. */
+/** Number of dimensions, flag for nulls, element type, number of elements, lower bound: 4 bytes each. */
 const headerBytes = 20
 
 /**
- * The same columns as arrays in PostgreSQL's binary form, for texts from outside: `pg` gives a Buffer on as it is.
- * It would write a list of texts as one text with escapes, which stops the process for a second on 25 MB. Lets the
- * event loop turn meanwhile. A parameter of them must be cast to `text[]`.
+ * Returns columns as arrays in PostgreSQL's binary format, for texts from outside. `pg` sends a Buffer unchanged, but
+ * writes a list of texts as one text with escapes, which blocks the process for a second for 25 MB. Yields to the event
+ * loop meanwhile. Cast such a parameter to `text[]`.
  *
  * Source: `array_recv` in PostgreSQL's src/backend/utils/adt/arrayfuncs.c.
  */
@@ -31,7 +31,7 @@ export async function textArrays<K extends string>(
   return arrays as Record<K, Buffer>
 }
 
-/** Written in one turn of the event loop: a few milliseconds. Characters of UTF-16. */
+/** Part of a text written in one turn of the event loop, which takes a few milliseconds. UTF-16 code units. */
 const sliceLength = 262_144
 
 async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
@@ -44,7 +44,7 @@ async function textArray(values: readonly (string | null)[]): Promise<Buffer> {
   array.writeInt32BE(1, 16)
   let at = headerBytes
   await mapYielding(values, async (value, index) => {
-    // The length of null is -1.
+    // Null has the length -1.
     at = array.writeInt32BE(value === null ? -1 : (lengths[index] ?? 0), at)
     for await (const slice of slicesYielding(value ?? '', sliceLength)) at += array.write(slice, at)
   })

@@ -3,12 +3,12 @@ import { messageOf } from '../lib/error-codes.ts'
 import { OperatorError } from '../shared/errors.ts'
 import type { Db } from './connection.ts'
 
-/** PostgreSQL 14, as `server_version_num` counts. */
+/** PostgreSQL 14, in the format of `server_version_num`. */
 const oldestVersion = 140_000
 
 /**
- * Makes sure that the database of `databaseUrl` answers and is new enough. Throws OperatorError with
- * what to do when it cannot be reached, refuses the user or password, does not exist or is too old.
+ * Checks that the database of `databaseUrl` responds and is new enough. Throws OperatorError with advice when it cannot
+ * be reached, rejects the user or password, does not exist or is too old.
  */
 export async function assertDatabase(db: Db, databaseUrl: string): Promise<void> {
   try {
@@ -27,15 +27,15 @@ export async function assertDatabase(db: Db, databaseUrl: string): Promise<void>
 }
 
 /**
- * What to tell the operator of a failure to connect to `databaseUrl`, without its password; any other
- * error as it is.
+ * Returns an OperatorError with advice for a failure to connect to `databaseUrl`; the message never contains the
+ * password. Returns any other error unchanged.
  */
 export function asOperatorError(error: unknown, databaseUrl: string): unknown {
   const advice = adviceOn(error, databaseUrl)
   return advice === null ? error : new OperatorError(advice, { cause: error })
 }
 
-/** Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". */
+/** Returns advice for the operator, or null. Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". */
 function adviceOn(error: unknown, databaseUrl: string): string | null {
   const url = new URL(databaseUrl)
   const place = placeOf(url)
@@ -71,7 +71,7 @@ function adviceOn(error: unknown, databaseUrl: string): string | null {
   }
 }
 
-/** For the failures that the driver tells in words only. */
+/** Returns advice for failures that the driver reports only as a message. */
 function adviceOnMessage(reason: string, place: string): string | null {
   if (/password must be a( non-empty)? string/.test(reason)) {
     return `the database at ${place} asks for a password; put it in DATABASE_URL`
@@ -89,7 +89,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Where a database is, for people: without user and password. */
+/** Returns the host and port of a database, without user and password. */
 function placeOf({ hostname, port, searchParams }: URL): string {
   const host = searchParams.get('host') ?? hostname
   return host.startsWith('/') ? host : `${host || 'localhost'}:${searchParams.get('port') ?? (port || '5432')}`

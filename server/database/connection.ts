@@ -4,32 +4,38 @@ import { createDialect } from './driver.ts'
 import type { Database } from './schema.ts'
 import { sessionGuards, socketGuards } from './session-guards.ts'
 
-/** What the sessions of this service are called in `pg_stat_activity`, for people. */
+/** The application name of the sessions in `pg_stat_activity`. */
 export const applicationName = 'postern'
 
 export type Db = Kysely<Database>
 export type Trx = Transaction<Database>
-/** What a query needs: the database, or a transaction of it. */
+/** Runs queries: the database, or a transaction of it. */
 export type Handle = Db | Trx
 
 export type ConnectionOptions = {
   connectionString: string
-  /** What the sessions are called in `pg_stat_activity`. Default: `postern`. */
+  /** The application name of the sessions in `pg_stat_activity`. Default: `postern`. */
   applicationName?: string
-  /** Connections at most. */
+  /** Maximum number of connections. */
   max: number
-  /** Called when an idle connection breaks; the pool replaces it by itself. */
+  /** Called when an idle connection breaks. The pool replaces it by itself. */
   onError: (error: Error) => void
-  /** Statements for every new session, such as the test clock's setting. Default: none. */
+  /** Options of every new session, such as the setting of the test clock. Default: none. */
   sessionOptions?: string
 }
 
 /**
- * Statements are planned for tables that will grow: plans are kept, those of foreign keys too, and one made
- * while it was cheapest to read a table through would read all of a flood for each row of it. What is costed
- * as if that were forbidden must not look as if it were worth compiling. Nor is anything here worth all cores
- * at once: who counts in the background holds up nobody. Each statement of a transaction sees what was committed before
- * it, whatever the server's default is: that is what waiting for a lock and then looking rests on.
+ * The settings of every session.
+ *
+ * enable_seqscan is off: tables grow, and plans are kept, also those of foreign keys. A plan made while a table was
+ * small would read the whole table for each row later.
+ *
+ * jit is off: with sequential scans off, their estimated costs are so high that the planner would compile the plan.
+ *
+ * Parallel workers are off: background counts must not take all cores.
+ *
+ * The isolation level is read committed, whatever the server's default is: each statement sees what was committed
+ * before it. Code that waits for a lock and then reads relies on that.
  */
 const sessionSettings = `
   SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false),
@@ -37,7 +43,7 @@ const sessionSettings = `
     set_config('default_transaction_isolation', 'read committed', false), ${sessionGuards}
 `
 
-/** A pool and Kysely on it. `destroy()` on the latter closes both. */
+/** Creates a pool and a Kysely on it. `destroy()` of the Kysely closes both. */
 export function connect(options: ConnectionOptions): Db {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
@@ -45,14 +51,14 @@ export function connect(options: ConnectionOptions): Db {
     application_name: options.applicationName ?? applicationName,
     connectionTimeoutMillis: 5_000,
     ...socketGuards,
-    // What is sent at once is not sent one by one.
+    // Statements issued together are sent without waiting for the response to each.
     pipeline: true,
     ...(options.sessionOptions === undefined ? {} : { options: options.sessionOptions }),
   })
   pool.on('error', options.onError)
   pool.on('connect', (client) => {
-    // The pool listens to idle ones only. One that breaks in use fails the statement it runs, which tells
-    // of it; but an error nobody listens to would end the process.
+    // The pool listens for errors of idle connections only. If a connection breaks in use, its statement fails and
+    // reports that; without a listener the error event would end the process.
     client.on('error', () => undefined)
     client.query(sessionSettings).catch(() => undefined)
   })
@@ -62,8 +68,8 @@ export function connect(options: ConnectionOptions): Db {
 const commitHooks = new WeakMap<Trx, (() => void)[]>()
 
 /**
- * Runs `work` in a transaction: the one `handle` already is, or a new one. What `work` does is
- * committed whole or not at all.
+ * Runs `work` in a transaction: the one that `handle` already is, or a new one. It is committed as a whole or not at
+ * all.
  */
 export async function inTransaction<T>(handle: Handle, work: (trx: Trx) => Promise<T>): Promise<T> {
   if (handle.isTransaction) return work(handle as Trx)
@@ -77,15 +83,15 @@ export async function inTransaction<T>(handle: Handle, work: (trx: Trx) => Promi
 }
 
 /**
- * Has `hook` called once, after `trx` has committed and before `inTransaction` resolves; never if it rolls back. For
- * what concerns this process only: one that dies between the two calls no hook.
+ * Calls `hook` once, after `trx` has committed and before `inTransaction` resolves; never if it rolls back. Only for
+ * effects within this process: if the process dies after the commit, the hook is not called.
  */
 export function afterCommit(trx: Trx, hook: () => void): void {
   const hooks = commitHooks.get(trx)
   if (hooks !== undefined && !hooks.includes(hook)) hooks.push(hook)
 }
 
-/** Resolves to true once the database has answered a statement; rejects when it cannot. */
+/** Resolves to true once the database has answered a statement; rejects if it cannot. */
 export async function isAnswering(db: Db): Promise<boolean> {
   await sql`SELECT 1`.execute(db)
   return true

@@ -13,12 +13,11 @@ import type pg from 'pg'
 import { type Preparation, PreparedQuery, QueryBehindCommit } from './prepared.ts'
 
 /*
- * Kysely on `pg`, for transactions that wait little: each round trip costs both sides more than the work
- * of a small statement does. So what needs no answer of its own is sent with the statement after it,
- * `BEGIN` first of all.
+ * A Kysely driver on `pg` with few round trips: a round trip costs both sides more than a small statement. A statement
+ * whose result is not needed is sent with the next statement; `BEGIN` always is.
  */
 
-/** Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
+/** Creates the dialect. Kysely's `destroy` closes `pool`, which must be in pipeline mode. */
 export function createDialect(pool: pg.Pool): Dialect {
   return {
     createDriver: () => new PoolDriver(pool),
@@ -36,7 +35,7 @@ class PoolDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // The pool connects when it is asked.
+    // The pool connects on demand.
   }
 
   async acquireConnection(): Promise<Connection> {
@@ -70,11 +69,11 @@ const notPrepared: Partial<Preparation> = {}
 
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient
-  /** Before the first statement, its `BEGIN` waits. */
+  /** `waiting`: its `BEGIN` is sent with the first statement. */
   #transaction: 'none' | 'waiting' | 'begun' = 'none'
-  /** What is sent with the next statement. */
+  /** Statements to send with the next one. */
   #waiting: Statement[] = []
-  /** What is sent behind the `COMMIT`. */
+  /** Queries to send after the `COMMIT`, in the same flush. */
   #behind: QueryBehindCommit<never>[] = []
 
   constructor(client: pg.PoolClient) {
@@ -95,7 +94,7 @@ class Connection implements DatabaseConnection {
     const ending = Promise.all([this.#end('COMMIT'), this.#sendBehind()])
     stream.uncork()
     const [command, behind] = await ending
-    // As PostgreSQL ends a transaction in which a statement failed.
+    // PostgreSQL responds ROLLBACK to the COMMIT of a transaction in which a statement failed.
     if (command === 'ROLLBACK') throw new Error('nothing was committed, since a statement of the transaction failed')
     for (const { query, rows } of behind) query.onRows(rows)
   }
@@ -140,7 +139,7 @@ class Connection implements DatabaseConnection {
     return answer?.command
   }
 
-  /** To be called right behind the `COMMIT`, before its answer has come. */
+  /** Sends the queries that follow the `COMMIT`. Call it right after sending that, before its response. */
   #sendBehind(): Promise<{ query: QueryBehindCommit<never>; rows: never[] | null }[]> {
     return Promise.all(
       this.#behind.splice(0).map(async (query) => {
@@ -151,7 +150,10 @@ class Connection implements DatabaseConnection {
     )
   }
 
-  /** Sends what waits and `statements`, at once, and answers the answer of the last. Rejects when any of them fails. */
+  /**
+   * Sends the waiting statements and `statements` in one flush. Returns the result of the last one. Rejects if any
+   * fails.
+   */
   async #send(statements: readonly Statement[]): Promise<pg.QueryResult | undefined> {
     const all = [...this.#waiting, ...statements]
     this.#waiting = []

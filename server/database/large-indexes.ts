@@ -3,17 +3,17 @@ import type { Logger } from 'pino'
 import type { Handle } from './connection.ts'
 
 /*
- * Indexes of tables that may be large when they are migrated. Making one holds up all writes to its table, so a
- * migration makes it only where that takes a moment. Elsewhere the service works without it, slower in what it is for,
- * and its start says what to do.
+ * Indexes of tables that may be large when they are migrated. Creating one blocks all writes to its table, so a
+ * migration creates it only if the table is small. Otherwise the service works without it, with slower queries, and
+ * logs at its start what to do.
  */
 
 type LargeIndex = {
   table: string
   columns: string
-  /** What is slow without it. */
+  /** The queries that are slow without it. */
   purpose: string
-  /** An index that it replaces. */
+  /** The index that it replaces. */
   replaces: string
 }
 
@@ -29,7 +29,9 @@ const largeIndexes: Readonly<Record<string, LargeIndex>> = {
 /** A table up to this size is read in about half a second. Bytes. */
 const smallTable = 128 * 1024 * 1024
 
-/** Makes an index in a migration, and drops what it replaces, where the table is small. Else it does nothing. */
+/**
+ * Creates an index in a migration and drops the index that it replaces, if the table is small. Otherwise does nothing.
+ */
 export async function createUnlessLarge(handle: Handle, name: keyof typeof largeIndexes): Promise<void> {
   const { table, columns, replaces } = largeIndexes[name] as LargeIndex
   const { rows } = await sql<{ isSmall: boolean }>`
@@ -40,14 +42,14 @@ export async function createUnlessLarge(handle: Handle, name: keyof typeof large
   await sql.raw(`DROP INDEX ${replaces}`).execute(handle)
 }
 
-/** Logs which indexes are missing, or were left unfinished, and how to make them while the service works. */
+/** Logs which indexes are missing or unfinished, and the statements that create them while the service runs. */
 export async function warnOfMissingIndexes(handle: Handle, logger: Pick<Logger, 'warn'>): Promise<void> {
   const { rows } = await sql<{ name: string; schema: string; isUnfinished: boolean }>`
     SELECT name, current_schema() AS schema, i.indexrelid IS NOT NULL AS "isUnfinished"
     FROM unnest(${Object.keys(largeIndexes)}::text[]) AS name
     LEFT JOIN pg_index i ON i.indexrelid = to_regclass(name)
     WHERE i.indisvalid IS NOT TRUE
-      -- Somebody is making it.
+      -- Skips an index that is being created at this moment.
       AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
   `.execute(handle)
   for (const { name, schema, isUnfinished } of rows) {

@@ -3,18 +3,18 @@ import type { Db } from './connection.ts'
 
 type Holder = {
   pid: number
-  /** Null where this user may not see it. */
+  /** Null: this user may not see it. */
   name: string | null
   seconds: number | null
   tables: string[]
 }
 
-/** Sessions told of. */
+/** Maximum number of sessions in the message. */
 const maxHolders = 3
 
 /**
- * Tells an operator which sessions have held locks on the tables of this service for `heldMs` or longer: their
- * numbers, names, ages and the tables, but not what they do, which may show data.
+ * Describes the sessions that have held locks on the tables of this service for `heldMs` or longer: process ids, names,
+ * ages and tables. It leaves out their queries, which may contain data.
  */
 export async function tellLockHolders(db: Db, heldMs: number): Promise<string> {
   const { rows } = await sql<Holder>`
@@ -25,7 +25,7 @@ export async function tellLockHolders(db: Db, heldMs: number): Promise<string> {
     JOIN pg_stat_activity a ON a.pid = l.pid
     JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
     WHERE l.locktype = 'relation' AND l.granted AND a.datname = current_database() AND a.pid <> pg_backend_pid()
-      -- Null where this user may not see it.
+      -- NULL if this user may not see it.
       AND (a.xact_start IS NULL OR a.xact_start <= clock_timestamp() - make_interval(secs => ${heldMs / 1000}))
     GROUP BY a.pid, a.application_name, a.backend_type, a.xact_start
     ORDER BY a.xact_start NULLS LAST LIMIT ${maxHolders}

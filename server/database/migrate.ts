@@ -19,10 +19,10 @@ import * as deliveryFlows from './migrations/0011-delivery-flows.ts'
 import * as outboxLeases from './migrations/0012-outbox-leases.ts'
 import * as waiting from './migrations/0013-waiting.ts'
 
-/** By their names, whose order is that in which they are applied. */
+/** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
 
-/** All migrations in order. Names are never changed once released. */
+/** All migrations in order. Names must not change once released. */
 export const migrations: Migrations = {
   '0001-foundation': foundation,
   '0002-email': email,
@@ -39,21 +39,21 @@ export const migrations: Migrations = {
   '0013-waiting': waiting,
 }
 
-/** How a migration treats the sessions that hold locks it needs. */
+/** How a migration deals with sessions that hold locks it needs. */
 export type LockPatience = {
-  /** How often it is begun, in all. */
+  /** Maximum number of tries. */
   tries: number
   /**
-   * How long it waits for one lock. Everybody else who needs the table waits behind it for as long. Milliseconds.
+   * Time limit for waiting for one lock. Other sessions that need the table wait behind it for as long. Milliseconds.
    */
   lockTimeoutMs: number
-  /** Between two tries, in which others have their turn. */
+  /** Waits between two tries, so that other sessions get their turn. */
   pause: () => Promise<unknown>
 }
 
 const usualPatience: LockPatience = { tries: 10, lockTimeoutMs: 3_000, pause: () => pause(5_000) }
 
-/** Source: PostgreSQL, appendix A. */
+/** SQLSTATEs. Source: PostgreSQL documentation, appendix A. */
 const deadlockDetected = '40P01'
 const lockNotAvailable = '55P03'
 
@@ -62,17 +62,19 @@ function migratorOf(db: Db, known: Migrations): Migrator {
 }
 
 /**
- * Brings the database to the schema this code needs and returns the names of what it applied.
- * Safe to run from several processes at once: one does it, the others wait. It is done in one transaction:
- * what fails is undone whole. It is begun again where it is the victim of a deadlock with an older process that is at
- * work, and where another session holds a lock it needs for longer than 3 seconds, as a dump does: 10 times in all, 5
- * seconds after it was undone for a lock. So other sessions wait about 3 seconds at most behind a waiting migration.
+ * Migrates the database to the schema that this code needs, and returns the names of the applied migrations. Several
+ * processes may call it at once: one migrates, the others wait. All migrations run in one transaction, so a failure
+ * undoes everything.
  *
- * Throws OperatorError when a migration fails, and when the database is of a newer version: whether this
- * code can work on it, only that version knows.
+ * It tries up to 10 times in all: after a deadlock with an older process that is running, and 5 seconds after another
+ * session, such as a dump, held a lock for longer than 3 seconds. So other sessions wait about 3 seconds at most behind
+ * a waiting migration.
  *
- * @param known What this code is to know, for tests. Default: all there are.
- * @param patience With locks, for tests. Default: as above.
+ * Throws OperatorError when a migration fails, and when the database has a newer version: only that version knows
+ * whether this code can work with it.
+ *
+ * @param known The migrations of this code, for tests. Default: all.
+ * @param patience How to deal with locks, for tests. Default: as described.
  */
 export async function migrateToLatest(
   db: Db,
@@ -96,7 +98,10 @@ async function migratePatiently(db: Db, known: Migrations, patience: LockPatienc
   }
 }
 
-/** Only of the migrations: it is no matter how long processes that start at once wait for the one that migrates. */
+/**
+ * Sets the time limit inside the migrations only: processes that start at the same time may wait for the one that
+ * migrates as long as it takes.
+ */
 function withLockTimeout(known: Migrations, lockTimeoutMs: number): Migrations {
   const bounded = (migration: Migration): Migration => ({
     async up(db) {
@@ -126,13 +131,13 @@ async function explain(db: Db, { known, failed, error, patience }: MigrationFail
   return `the database could not be migrated: ${reason}`
 }
 
-/** The names of migrations the database has and `known` lacks. */
+/** Returns the names of migrations that the database has and `known` lacks. */
 async function migrationsBeyond(db: Db, known: Migrations): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`SELECT name FROM kysely_migration ORDER BY name`.execute(db)
   return rows.map(({ name }) => name).filter((name) => !Object.hasOwn(known, name))
 }
 
-/** The names of migrations this code has and the database lacks. */
+/** Returns the names of migrations that this code has and the database lacks. */
 export async function pendingMigrations(db: Db, known: Migrations = migrations): Promise<string[]> {
   const all = await migratorOf(db, known).getMigrations()
   return all.filter((migration) => migration.executedAt === undefined).map((migration) => migration.name)

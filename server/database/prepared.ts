@@ -1,16 +1,16 @@
 import { type Compilable, CompiledQuery, type Kysely, type QueryExecutorProvider, type RawBuilder } from 'kysely'
 
 export type Preparation = {
-  /** No other statement has it. */
+  /** Unique among all statements. */
   name: string
   /**
-   * Sends it with the next statement of the transaction, or with its `COMMIT`, which fails if this does.
-   * It answers at once, without rows. Default: false.
+   * True: it is sent with the next statement of the transaction, or with its `COMMIT`, which fails if this statement
+   * does. The call returns at once, without rows. Default: false.
    */
   sendsWithNext?: boolean
 }
 
-/** A statement with its parameters, for the driver. */
+/** A prepared statement with its parameters, for the driver. */
 export class PreparedQuery<Row> implements CompiledQuery<Row> {
   readonly preparation: Preparation
   readonly query: CompiledQuery['query']
@@ -28,8 +28,8 @@ export class PreparedQuery<Row> implements CompiledQuery<Row> {
 }
 
 /**
- * A statement that is sent behind the `COMMIT` of its transaction, in the same flush: it sees what others had committed
- * by then. Within the transaction it is answered at once, without rows.
+ * A statement that is sent after the `COMMIT` of its transaction, in the same flush: it sees everything that others had
+ * committed by then. The call within the transaction returns at once, without rows.
  */
 export class QueryBehindCommit<Row> implements CompiledQuery<Row> {
   readonly query: CompiledQuery['query']
@@ -37,14 +37,14 @@ export class QueryBehindCommit<Row> implements CompiledQuery<Row> {
   readonly sql: string
   readonly name: string
   readonly #parametersNow: () => readonly unknown[]
-  /** Told of the rows once the transaction has committed; null: they could not be read. */
+  /** Called with the rows once the transaction has committed. Null: they could not be read. */
   readonly onRows: (rows: readonly Row[] | null) => void
 
   constructor(
     { query, queryId, sql }: CompiledQuery,
     options: {
       name: string
-      /** Asked at the `COMMIT`. */
+      /** Called at the `COMMIT`. */
       parameters: () => readonly unknown[]
       onRows: (rows: readonly Row[] | null) => void
     },
@@ -65,9 +65,8 @@ export class QueryBehindCommit<Row> implements CompiledQuery<Row> {
 type Executor = Pick<Kysely<unknown>, 'executeQuery'>
 
 /**
- * A statement that PostgreSQL parses and plans once in a session, where else it does each time; that is
- * half of what a small one costs. Only where one plan is best whatever the parameters are and however
- * large the tables.
+ * Creates a statement that PostgreSQL parses and plans once in a session. Otherwise it does so each time, which is half
+ * of the cost of a small statement. Use it only where one plan is best for all parameters and all sizes of the tables.
  *
  * @example
  * const rename = prepare<{ id: string; name: string }>({ name: 'rename' })`
@@ -87,7 +86,7 @@ export function prepare<Params extends Readonly<Record<string, unknown>>, Row = 
   }
 }
 
-/** The same for a statement of Kysely's, which must be the same each time but for its parameters. */
+/** Runs a Kysely statement as a prepared one. Its text must be the same each time; only parameters may differ. */
 export async function executePrepared<Row>(
   handle: Executor & QueryExecutorProvider,
   preparation: Preparation,

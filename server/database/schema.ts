@@ -23,7 +23,7 @@ import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from 
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, WebhooksTable } from './tables/webhooks.ts'
 
-/** All tables of the service, for Kysely. The queue's own stand in the schema `pgboss`. */
+/** All tables of the service, for Kysely. The tables of the queue are in the schema `pgboss`. */
 export type Database = {
   accounts: AccountsTable
   api_keys: ApiKeysTable

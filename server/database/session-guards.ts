@@ -1,17 +1,17 @@
 /*
- * What ends a session whose other side is gone, so that its locks and its snapshot do not outlive it for long. Every
+ * Settings that end a session whose peer is gone, so that its locks and its snapshot do not outlive it for long. Every
  * connection of the service has both.
  */
 
-/** Options of `pg`: the client asks after 30 s of silence whether the server is still there. */
+/** Options of `pg`: TCP keepalive of the client, after 30 s of silence. */
 export const socketGuards = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
 /**
- * For the list of a `SELECT`, as the first statement of a session. PostgreSQL ends a transaction whose client has said
- * nothing for 60 s, as that of a frozen process, and the connection to a machine that has been gone for 60 s. A
- * transaction that waits for a lock or runs a long statement is not silent, however long it takes.
+ * Expressions for the `SELECT` that is the first statement of a session. PostgreSQL ends a transaction whose client has
+ * sent nothing for 60 s, for example because its process is frozen, and the connection to a machine that has been gone
+ * for 60 s. A transaction that waits for a lock or runs a long statement is not affected.
  *
- * Not as parameters of the connection, which poolers refuse.
+ * They are no connection parameters, since poolers refuse those.
  *
  * Source: PostgreSQL 18 §19.11.1, §19.3.2.
  */

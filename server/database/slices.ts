@@ -1,13 +1,13 @@
 /**
- * What is read of a bytea with one statement: its bytes come as text of twice the length, which is read in one turn. A
- * multiple of 3, so that slices in base64 stand one after another. Bytes.
+ * Size of the part of a bytea that one statement reads. Bytes. A bytea arrives as text of twice its length, which is
+ * parsed in one turn of the event loop. The size is a multiple of 3, so that slices in base64 can be concatenated.
  */
 export const sliceBytes = 3 * 1_048_576
 
-/** Reads the slice that begins behind `from` bytes. Undefined: there is none, or all is gone. */
+/** Reads the slice that begins after `from` bytes. Undefined: there is none, or the row is deleted. */
 export type ReadSlice = (from: number) => Promise<Buffer | undefined>
 
-/** All `size` bytes, of which the first are there. Undefined: they are gone. */
+/** Returns all `size` bytes, of which `first` are read already. Undefined: the row is deleted. */
 export async function readWhole(first: Buffer, size: number, readSlice: ReadSlice): Promise<Buffer | undefined> {
   if (size === first.length) return first
   const content = Buffer.allocUnsafeSlow(size)

@@ -17,17 +17,22 @@ export type DatabaseOptions = {
 
 export type RunningDatabase = AsyncDisposable & {
   connectionString: string
-  /** Rejects, with an OperatorError, when the embedded database has ended by itself. */
+  /** Rejects with an OperatorError when the embedded database has ended by itself. */
   failed: Promise<never>
-  /** A pool of up to `max` connections, which is closed with all others. PostgreSQL shows them under this name. */
+  /**
+   * Returns a pool of up to `max` connections, closed with all others. `name` is the application name of its sessions.
+   */
   pool(name: string, max: number): Db
 }
 
-/** Starts the embedded database, or connects to the operator's. Throws OperatorError for what the operator can mend. */
+/**
+ * Starts the embedded database, or connects to the operator's. Throws OperatorError for problems that the operator can
+ * fix.
+ */
 export async function startDatabase({ location, sessionOptions, logger }: DatabaseOptions): Promise<RunningDatabase> {
   await using starting = new AsyncDisposableStack()
   const failure = Promise.withResolvers<never>()
-  // Handled even where no one waits for it.
+  // Prevents an unhandled rejection if nothing waits for it.
   failure.promise.catch(() => undefined)
   const connectionString = await open()
   const running = starting.move()
@@ -56,7 +61,7 @@ export async function startDatabase({ location, sessionOptions, logger }: Databa
   }
 }
 
-/** Checks the operator's PostgreSQL and brings the tables to this version. Throws OperatorError where it cannot. */
+/** Checks the operator's PostgreSQL and migrates the database. Throws OperatorError if it cannot. */
 export async function prepareDatabase(
   db: Db,
   {
@@ -66,7 +71,7 @@ export async function prepareDatabase(
     logger,
   }: Pick<DatabaseOptions, 'location' | 'logger'> & {
     connectionString: string
-    /** Default: all there are. */
+    /** Default: all. */
     migrations?: Migrations | undefined
   },
 ): Promise<void> {

@@ -20,8 +20,8 @@ const packageExports = z.object({ initdb: z.string(), postgres: z.string() })
 const useAnotherDatabase = 'set DATABASE_URL to use a PostgreSQL of your own'
 
 /**
- * The programs of the optional package for this platform. A user who cannot read where it is
- * installed (below `/root`, say) gets a copy.
+ * Returns the programs of the optional package for this platform. A user who cannot read the directory where it is
+ * installed (for example below `/root`) gets a copy.
  *
  * Throws OperatorError when there is no package for this platform, or it does not run here.
  */
@@ -68,7 +68,7 @@ function doesNotRun(reason: string): OperatorError {
   )
 }
 
-/** Copies `source` to where every user can read it, once for each version of it. Only called as root. */
+/** Copies `source` to a directory that every user can read, once for each version of it. Only called as root. */
 async function copyForOthers(source: string): Promise<string> {
   const { mtimeMs, ino, size } = await stat(join(source, 'bin', 'postgres'))
   const name = createHash('sha256').update(`${source} ${mtimeMs} ${ino} ${size}`).digest('hex').slice(0, 16)
@@ -80,7 +80,7 @@ async function copyForOthers(source: string): Promise<string> {
       failure = error
     }
   }
-  throw doesNotRun(`no place for a copy of its programs: ${messageOf(failure)}`)
+  throw doesNotRun(`its programs cannot be copied: ${messageOf(failure)}`)
 }
 
 async function copyInto(source: string, parent: string, name: string): Promise<string> {
@@ -103,11 +103,13 @@ async function copyInto(source: string, parent: string, name: string): Promise<s
   return target
 }
 
-/** In a directory others may write to, somebody could have put programs there for us to run. */
+/**
+ * Checks that only this user can write to a directory. Otherwise somebody could have put programs there for us to run.
+ */
 async function assertOnlyOurs(directory: string): Promise<void> {
   const found = await lstat(directory)
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
-    throw new Error(`${directory} must be a directory only its owner, this user, can write to`)
+    throw new Error(`${directory} must be a directory that belongs to this user and that no other user can write to`)
   }
 }
 

@@ -10,7 +10,7 @@ import { type RunAs, runProgram } from './run.ts'
 export type Cluster = {
   /** The data directory of PostgreSQL itself. */
   directory: string
-  /** The same, as PostgreSQL is told it. */
+  /** The same directory, as PostgreSQL gets it on its command line. */
   argument: string
   user: string
   password: string
@@ -18,17 +18,17 @@ export type Cluster = {
 
 const user = 'postern'
 
-/** The user id PostgreSQL gets when this process is root, as which it refuses to run: "nobody". */
+/** The user id of PostgreSQL when this process is root, since PostgreSQL refuses to run as root: "nobody". */
 const nobody: RunAs = { uid: 65534, gid: 65534 }
 
-/** Where everything of it is. */
+/** Returns the directory that contains all files of the embedded database. */
 export function rootOf(dataDir: string): string {
   return join(dataDir, 'postgres')
 }
 
 /**
- * Who PostgreSQL runs as: this process's own user, or, when that is root, the owner of the files
- * that are there already, or nobody.
+ * Returns the user that PostgreSQL runs as. Undefined: the user of this process. If that is root: the owner of the
+ * existing files, or nobody.
  */
 export async function chooseRunAs(dataDir: string): Promise<RunAs | undefined> {
   const owner = await stat(rootOf(dataDir)).catch(() => undefined)
@@ -42,7 +42,7 @@ export async function chooseRunAs(dataDir: string): Promise<RunAs | undefined> {
   return undefined
 }
 
-/** What is there already, or null. */
+/** Returns the existing cluster. Null: there is none. */
 export async function readCluster(dataDir: string, runAs: RunAs | undefined): Promise<Cluster | null> {
   const root = rootOf(dataDir)
   try {
@@ -55,8 +55,8 @@ export async function readCluster(dataDir: string, runAs: RunAs | undefined): Pr
 }
 
 /**
- * Makes the files of a new server: UTF-8, byte-wise order, and a random password without which
- * nobody can connect. They appear whole or not at all: what a crash left half done is made anew.
+ * Creates the files of a new server: UTF-8, byte-wise order, and a random password that every connection needs. They
+ * appear all at once: what a crash left half done is created again.
  */
 export async function createCluster(options: {
   dataDir: string
@@ -96,7 +96,7 @@ export async function createCluster(options: {
   return { ...placeOf(rootOf(dataDir), runAs), user, password }
 }
 
-/** Throws OperatorError when the files were made by another major version of PostgreSQL. */
+/** Throws OperatorError when the files were created by another major version of PostgreSQL. */
 export async function assertVersion(cluster: Cluster, binaries: Binaries): Promise<void> {
   const found = (await readFile(join(cluster.directory, 'PG_VERSION'), 'utf8')).trim()
   if (found === String(binaries.majorVersion)) return
@@ -106,8 +106,8 @@ export async function assertVersion(cluster: Cluster, binaries: Binaries): Promi
 }
 
 /**
- * Where PostgreSQL finds its files. The other user it runs as under root cannot enter a directory
- * below `/root` by its path, but can stay in one it was started in: on Linux it is told that one.
+ * Returns where PostgreSQL finds its files. If this process is root, PostgreSQL runs as another user, who cannot enter
+ * a directory below `/root` by its path, but can stay in the directory it was started in. So on Linux it gets that one.
  */
 function placeOf(root: string, runAs: RunAs | undefined): Pick<Cluster, 'directory' | 'argument'> {
   const directory = join(root, 'data')

@@ -7,22 +7,21 @@ import { OperatorError } from '../../shared/errors.ts'
 
 const ownerSchema = z.object({ pid: z.int().positive(), purpose: z.enum(['service', 'command']) })
 
-/** Who uses a data directory: the service for as long as it runs, or a command for a moment. */
+/** The process that uses a data directory: the service as long as it runs, or a command for a moment. */
 export type LockOwner = z.infer<typeof ownerSchema>
 
 export type DataDirLock = {
-  /** Gives the directory back. Calling it again does nothing. */
+  /** Releases the directory. Calling it again does nothing. */
   release(): void
 }
 
 const sqliteBusy = 5
 
 /**
- * Takes the data directory for this process, or answers null when another one has it. The operating
- * system gives it back when the process ends, however it ends: there are no stale locks.
+ * Locks the data directory for this process. Returns null if another process has locked it. The operating system
+ * releases the lock when the process ends, however it ends: there are no stale locks.
  *
- * The lock is that of an empty SQLite file, because Node has no other access to the file locks of the
- * operating system.
+ * The lock is that of an empty SQLite file, since Node has no other access to the operating system's file locks.
  */
 export async function tryLockDataDir(dataDir: string, purpose: LockOwner['purpose']): Promise<DataDirLock | null> {
   const path = lockFileOf(dataDir)
@@ -43,7 +42,7 @@ export async function tryLockDataDir(dataDir: string, purpose: LockOwner['purpos
   }
 }
 
-/** Who took the directory last, as far as it can be told. */
+/** Returns the last owner of the lock. Null: not known. */
 export async function readLockOwner(dataDir: string): Promise<LockOwner | null> {
   try {
     return ownerSchema.parse(JSON.parse(await readFile(ownerPath(dataDir), 'utf8')))
@@ -52,7 +51,7 @@ export async function readLockOwner(dataDir: string): Promise<LockOwner | null> 
   }
 }
 
-/** The file that is locked; it stays when the lock is given back. */
+/** Returns the path of the locked file. The file stays when the lock is released. */
 export function lockFileOf(dataDir: string): string {
   return join(dataDir, 'lock')
 }

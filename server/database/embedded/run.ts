@@ -1,13 +1,13 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 
-/** The operating system's user that PostgreSQL runs as, where it is not the one of this process. */
+/** The user that PostgreSQL runs as, if it is not the user of this process. */
 export type RunAs = { uid: number; gid: number }
 
 export type Program = {
   path: string
   args: readonly string[]
   cwd: string
-  /** Default: the user of this process. */
+  /** Undefined: the user of this process. */
   runAs: RunAs | undefined
 }
 
@@ -17,7 +17,7 @@ export type Ended = { code: number | null; lines: readonly string[] }
 const keptLines = 40
 const keptLineLength = 1000
 
-/** The last lines of a program's output; what came before is forgotten. */
+/** The last lines of a program's output. Earlier lines are dropped. */
 export class Tail {
   readonly lines: string[] = []
   readonly #onLine: ((line: string) => void) | undefined
@@ -48,8 +48,8 @@ export class Tail {
 }
 
 /**
- * Starts a program of PostgreSQL in a session of its own, so that a Ctrl-C in the terminal does not
- * reach it, with nothing of our environment, and its output going to `tail`.
+ * Starts a program of PostgreSQL in a session of its own, so that a Ctrl-C in the terminal does not reach it, without
+ * our environment variables. Its output goes to `tail`.
  */
 export function startProgram(program: Program, tail: Tail): { child: ChildProcess; ended: Promise<Ended> } {
   const options: SpawnOptions = {
@@ -73,7 +73,7 @@ export function startProgram(program: Program, tail: Tail): { child: ChildProces
   return { child, ended }
 }
 
-/** Runs a program to its end. Rejects only when it cannot be started. */
+/** Runs a program to its end. Rejects only if it cannot be started. */
 export async function runProgram(program: Program): Promise<Ended> {
   return startProgram(program, new Tail()).ended
 }

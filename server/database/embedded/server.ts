@@ -10,12 +10,15 @@ import type { Binaries } from './binaries.ts'
 import type { Cluster } from './cluster.ts'
 import { type Ended, type RunAs, startProgram, Tail } from './run.ts'
 
-/** Where a server of a cluster runs and answers. */
+/** A server of a cluster that is running and accepts connections. */
 export type FoundServer = { pid: number; port: number }
 
-/** A server this process answers for. */
+/** A server that this process is responsible for. */
 export type RunningServer = FoundServer & {
-  /** Shuts it down in order and waits for its end. Open connections are cut after a second, and their transactions undone. */
+  /**
+   * Shuts the server down and waits for its end. Connections still open after a second are terminated, and their
+   * transactions rolled back.
+   */
   stop(): Promise<void>
 }
 
@@ -25,21 +28,21 @@ export type StartServerOptions = {
   runAs: RunAs | undefined
   settings: Record<string, string>
   onLog: (line: string) => void
-  /** Told when the server ends and nobody asked it to. */
+  /** Called when the server ends without `stop`. */
   onUnexpectedExit: (error: OperatorError) => void
 }
 
 export type AdoptServerOptions = Pick<StartServerOptions, 'cluster' | 'onUnexpectedExit'> & { found: FoundServer }
 
 const pollMs = 50
-/** How often an adopted server is looked after. */
+/** Milliseconds between two checks of an adopted server. */
 const watchMs = 1_000
-/** Time for a server that is there to finish starting or stopping, crash recovery included. */
+/** Time for a running server to finish starting or stopping, crash recovery included. */
 const settleTimeoutMs = 60_000
-/** Time for the connections of a server that is stopped to end by themselves. */
+/** Time for the connections of a stopping server to end by themselves. */
 const graceMs = 1_000
 const maxStarts = 5
-/** What another process can cause between our look and our start, and a moment later not any more. */
+/** Failures that another process can cause between our check and our start, and that soon pass. */
 const passingFailure = /Address already in use|could not create any TCP\/IP sockets|pre-existing shared memory block/
 
 export function connectionStringOf(cluster: Cluster, port: number): string {
@@ -102,8 +105,9 @@ function unexpectedExit(reason: string): OperatorError {
 }
 
 /**
- * The server of a cluster that runs already, as after a process that started it was killed; or null.
- * Waits for one that is on its way up or down. That it knows our password proves it is the one.
+ * Returns the server of a cluster that is already running, for example after the process that started it was killed.
+ * Null: there is none. Waits for a server that is starting or stopping. A server that accepts our password is the right
+ * one.
  */
 export async function findServer(cluster: Cluster): Promise<FoundServer | null> {
   const deadline = performance.now() + settleTimeoutMs
@@ -113,11 +117,11 @@ export async function findServer(cluster: Cluster): Promise<FoundServer | null> 
     if (await answers(cluster, found.port)) return found
     const isOurs = await isServerOf(found.pid, cluster)
     if (isOurs === 'no') {
-      // Its number was given to another process since, for which PostgreSQL would refuse to start.
+      // The process id now belongs to another process. PostgreSQL would refuse to start because of it.
       await rm(join(cluster.directory, 'postmaster.pid'), { force: true })
       return null
     }
-    // Where it cannot be told, PostgreSQL finds out for itself when it is started.
+    // Not known: PostgreSQL finds out by itself when it is started.
     if (isOurs === 'unknown') return null
     if (performance.now() > deadline) {
       throw new OperatorError(
@@ -129,8 +133,8 @@ export async function findServer(cluster: Cluster): Promise<FoundServer | null> 
 }
 
 /**
- * Answers from now on for a server that was found. It is no child of ours, so nobody tells us when it
- * ends: its process is looked for every second.
+ * Takes responsibility for a server that was found. It is no child process of ours, so its end is not reported: its
+ * process is checked every second.
  */
 export function adoptServer({ cluster, found, onUnexpectedExit }: AdoptServerOptions): RunningServer {
   let stopping: Promise<void> | undefined
@@ -180,7 +184,7 @@ async function isServerOf(pid: number, cluster: Cluster): Promise<'yes' | 'no' |
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster.directory)) ? 'yes' : 'no'
   } catch (error) {
-    // A process of somebody else, whose directory is not for us to see; ours would be.
+    // The process of another user, whose directory we may not see; that of our server we may.
     return hasCode(error, 'EACCES', 'ENOENT') ? 'no' : 'unknown'
   }
 }
@@ -195,9 +199,10 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Ended, but its number is not free: its parent does not ask how, as process 1 of many containers never does.
+ * Returns true if a process has ended but its process id is not free yet: its parent does not wait for it, like process
+ * 1 of many containers.
  *
- * Source: proc_pid_stat(5): the state stands behind the name, which is in parentheses and may hold some.
+ * Source: proc_pid_stat(5): the state follows the name, which is in parentheses and may contain parentheses.
  */
 function isZombie(pid: number): boolean {
   if (process.platform !== 'linux') return false
@@ -209,8 +214,8 @@ function isZombie(pid: number): boolean {
 }
 
 /**
- * SIGTERM waits for connections to end, which those of our pools are about to; SIGINT cuts what is left
- * of them; SIGQUIT, the last resort, is a crash it recovers from.
+ * Sends SIGTERM, which waits for connections to end; our pools are about to close theirs. Then SIGINT, which terminates
+ * the remaining ones. SIGQUIT is the last resort: a crash that PostgreSQL recovers from.
  *
  * Source: PostgreSQL documentation, "Shutting Down the Server".
  */
@@ -228,7 +233,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
-    // Gone already.
+    // The process has ended already.
     if (!hasCode(error, 'ESRCH')) throw error
   }
 }

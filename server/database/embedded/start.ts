@@ -9,41 +9,41 @@ import { assertVersion, type Cluster, chooseRunAs, createCluster, readCluster, r
 import { type DataDirLock, type LockOwner, lockFileOf, readLockOwner, tryLockDataDir } from './lock.ts'
 import { adoptServer, connectionStringOf, findServer, startServer } from './server.ts'
 
-/** A PostgreSQL of our own, for use without installing one. */
+/** An embedded PostgreSQL, for use without installing one. */
 export type EmbeddedDatabase = AsyncDisposable & {
   connectionString: string
-  /** Ends the server, if this process owns it, and waits for its end. Calling it again does nothing. */
+  /** Stops the server if this process owns it, and waits for its end. Calling it again does nothing. */
   stop(): Promise<void>
 }
 
 export type EmbeddedDatabaseOptions = {
-  /** Everything is kept here; made if it is missing. */
+  /** The directory of all files. It is created if it is missing. */
   dataDir: string
-  /** Settings of PostgreSQL, for a server that is started, not found running. */
+  /** Settings of PostgreSQL. They apply to a server that is started, not to one found running. */
   settings?: Record<string, string>
-  /** Given each line of the server's log. Default: nowhere, but the last lines stand in errors. */
+  /** Called with each line of the server's log. Default: the log is dropped, but errors contain its last lines. */
   onLog?: (line: string) => void
-  /** Told when the server ends and nobody asked it to. Default: nobody; queries fail. */
+  /** Called when the server ends without `stop`. Default: nothing happens; queries fail. */
   onUnexpectedExit?: (error: OperatorError) => void
 }
 
 /**
- * Settings of PostgreSQL that are not its defaults. Outbox and jobs are written and deleted all the time, and
- * what retention deletes is to be used again before as much is written anew: vacuum every few seconds.
+ * Settings of PostgreSQL that differ from its defaults. Outbox and jobs are inserted and deleted all the time, and the
+ * space of deleted rows should be reused before as much is written again: vacuum every few seconds.
  */
 const ownSettings = { autovacuum_naptime: '15s' } as const
 
 const pollMs = 100
-/** How long to wait for somebody else's command to end, or for a service to have started its server. */
+/** How long to wait for another command to end, or for a service to start its server. */
 const patienceMs = 30_000
 
 /**
- * Starts the PostgreSQL of `dataDir`, made on first use, for the service: this process owns it until
- * `stop()`. A server that outlived a killed owner is taken over. It listens on 127.0.0.1 only, lets
- * nobody in without its random password, and is as durable as PostgreSQL is by default.
+ * Starts the PostgreSQL of `dataDir` for the service; created on first use. This process owns it until `stop()`. A
+ * server whose owner was killed is taken over. It listens on 127.0.0.1 only, requires its random password, and is as
+ * durable as PostgreSQL is by default.
  *
- * Throws OperatorError, with what to do, when another process has the directory, it cannot be
- * written, another version made it, or PostgreSQL does not run here.
+ * Throws OperatorError with advice when another process has locked the directory, it cannot be written, another version
+ * created it, or PostgreSQL does not run here.
  */
 export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const dataDir = await prepare(options.dataDir)
@@ -52,22 +52,22 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
     const lock = await tryLockDataDir(dataDir, 'service')
     if (lock !== null) return own({ ...options, dataDir, isNewAllowed: true }, lock)
     const owner = await readLockOwner(dataDir)
-    // A command is done in a moment.
+    // A command ends soon.
     if (owner?.purpose !== 'command' || performance.now() > deadline) throw inUse(dataDir, owner)
     await delay(pollMs)
   }
 }
 
 /**
- * The PostgreSQL of `dataDir` for a command: the one a running service has started, or, when none
- * runs, one of its own until `stop()`. Leaves a running service's server alone.
+ * Returns the PostgreSQL of `dataDir` for a command: that of a running service, or, if none runs, one started for the
+ * command until `stop()`. The server of a running service is left alone.
  *
- * Throws OperatorError as `startEmbeddedDatabase` does, and where no service has made a database yet: one
- * made for a command would be a second installation by mistake. Nothing is written there.
+ * Throws OperatorError like `startEmbeddedDatabase`, and when no service has created a database yet: a database created
+ * for a command would be a second installation by mistake. In that case nothing is written.
  */
 export async function joinEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const wanted = resolve(options.dataDir)
-  // The lock is what a first start makes before anything else.
+  // A first start creates the lock before anything else.
   if ((await isMissing(lockFileOf(wanted))) && (await isMissing(rootOf(wanted)))) throw noDatabase(wanted)
   const dataDir = await prepare(wanted)
   const deadline = performance.now() + patienceMs
@@ -100,8 +100,8 @@ async function prepare(dataDir: string): Promise<string> {
 }
 
 /**
- * Makes a directory and those it is in. Not by the `recursive` of Node, which never ends where the
- * file system lets nothing be made and says ENOENT, as that of /proc and automounters do.
+ * Creates a directory and its parents. Node's `recursive` option never returns where the file system lets nothing be
+ * created and reports ENOENT, as /proc and automounters do.
  */
 async function makeDirectory(path: string): Promise<void> {
   const parent = dirname(path)
@@ -121,7 +121,7 @@ async function isMissing(path: string): Promise<boolean> {
 }
 
 type OwnOptions = EmbeddedDatabaseOptions & {
-  /** Whether a database is made where there is none. */
+  /** True to create a database if there is none. */
   isNewAllowed: boolean
 }
 

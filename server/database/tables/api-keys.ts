@@ -1,13 +1,13 @@
 import type { Generated } from 'kysely'
 import type { Mode } from '../../../contract/mode.ts'
 
-/** The keys of the accounts. The key itself is not kept, only its SHA-256 and its end. */
+/** The keys of the accounts. Only the SHA-256 of a key and its last characters are stored. */
 export type ApiKeysTable = {
   id: string
   account_id: string
   mode: Mode
   name: string
-  /** Names of permissions and of sets of them. */
+  /** Names of permissions and of sets of permissions. */
   permissions: string[]
   secret_hash: Buffer
   last_four: string

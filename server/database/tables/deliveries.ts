@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 
 export type DeliveriesTable = {
-  /** Its UUID is the id of its job in the queue: a delivery has at most one job. */
+  /** Contains the UUID that is the id of its job in the queue: a delivery has at most one job. */
   id: string
   account_id: string
   webhook_id: string
@@ -9,14 +9,16 @@ export type DeliveriesTable = {
   event_type: string
   status: Generated<'pending' | 'succeeded' | 'failed' | 'canceled'>
   attempt_count: Generated<number>
-  /** How many attempts of the present run of the schedule are behind it; a resend starts a new run. */
+  /** Attempts made in the current run of the schedule. Sending again starts a new run. */
   schedule_position: Generated<number>
   /** Grows when a delivery that has ended is sent again. An attempt of an earlier run changes only the log. */
   run: Generated<number>
   next_attempt_at: Date | null
-  /** When the latest attempt was due. Null: not known. Of a first attempt in hand it is there before it is over. */
+  /**
+   * When the latest attempt was due. Null: not known. For a first attempt in hand it is set before the attempt is over.
+   */
   queued_at: Generated<Date | null>
-  /** When a process took it for that attempt. Null: not known. */
+  /** When a process claimed the delivery for that attempt. Null: not known. */
   claimed_at: Generated<Date | null>
   created_at: Date
   completed_at: Date | null
@@ -31,11 +33,11 @@ export type AttemptsTable = {
   response_status: number | null
   response_body: string | null
   error: string | null
-  /** Whether its request was posted twice. */
+  /** True when its request was sent twice. */
   reposted: Generated<boolean>
 }
 
-/** What was asked to be sent again, and how far that is. At most one of a webhook is running. */
+/** Recoveries and their progress. At most one recovery of a webhook is running. */
 export type WebhookRecoveriesTable = {
   account_id: string
   id: string
@@ -45,18 +47,18 @@ export type WebhookRecoveriesTable = {
   until: Date | null
   /** Null: all types that the webhook subscribes to. */
   types: string[] | null
-  /** Deliveries to be sent that are known of. */
+  /** Number of deliveries to send that are known so far. */
   found: number
-  /** Whether there are no others. */
+  /** True when `found` is final. */
   found_all: boolean
-  /** Deliveries made or made due. */
+  /** Deliveries created or restarted so far. */
   done: Generated<number>
-  /** A bigint: the position of the event it has come to. 0: it is from before there were positions. */
+  /** A bigint: the position of the last event looked at. 0: an event from before positions existed. */
   at_position: Generated<string>
   at_id: Generated<string>
-  /** A bigint: the last position it looks at. Null: it has not begun. */
+  /** A bigint: the last position to look at. Null: the recovery has not begun. */
   last_position: string | null
-  /** The number of the task that carries it on. Each task puts the next one in the queue. */
+  /** The number of the task that continues the recovery. Each task queues the next one. */
   task: Generated<number>
   created_at: Date
   completed_at: Date | null

@@ -1,7 +1,7 @@
 import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { DomainRecord } from '../../../contract/domains.ts'
 
-/** What the last check found of each record. */
+/** The result of the last check of each record. */
 type StoredFindings = JSONColumnType<
   Partial<Record<DomainRecord['purpose'], Pick<DomainRecord, 'status' | 'hint'>>>,
   string | undefined
@@ -16,7 +16,7 @@ export type DomainsTable = {
   return_path: string
   status: Generated<'pending' | 'verified' | 'failed'>
   rsa_selector: string
-  /** Base64 of the key as the DNS record carries it. */
+  /** The public key in base64, as in the DNS record. */
   rsa_public_key: string
   /** See `server/secrets/private-keys.ts`. */
   rsa_private_key: Buffer
@@ -24,11 +24,11 @@ export type DomainsTable = {
   ed25519_public_key: string
   ed25519_private_key: Buffer
   findings: StoredFindings
-  /** Since when its records are waited for; of meaning while they are. */
+  /** When the wait for its records began. Only meaningful while it waits. */
   pending_since: Generated<Date>
-  /** Scheduled checks in a row that did not find all that is required. */
+  /** Consecutive scheduled checks that did not find everything required. */
   check_count: Generated<number>
-  /** Null: not checked any more by itself. */
+  /** Null: no further scheduled check. */
   next_check_at: Date | null
   last_checked_at: Date | null
   verified_at: Date | null
@@ -36,7 +36,7 @@ export type DomainsTable = {
   updated_at: Generated<Date>
 }
 
-/** Keys of a domain beside those that sign. */
+/** Keys of a domain other than the ones that sign. */
 export type DomainKeysTable = {
   account_id: string
   domain_id: string
@@ -49,10 +49,10 @@ export type DomainKeysTable = {
   ed25519_selector: string
   ed25519_public_key: string
   ed25519_private_key: Buffer | null
-  /** Of the records of the next keys. */
+  /** The findings for the records of the next keys. */
   findings: StoredFindings
   created_at: Date
-  /** When the records of the next keys are looked for; null: only with the domain. */
+  /** When the records of the next keys are checked. Null: only together with the domain. */
   next_check_at: Date | null
   /** Null: next. */
   retired_at: Date | null

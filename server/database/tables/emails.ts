@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely'
 import type { Mode } from '../../../contract/mode.ts'
 
-/** Of an email as a whole; see `statusOfEmail` for how it follows from its recipients. */
+/** Status of an email as a whole; see `statusOfEmail` for how it follows from the recipients. */
 export type EmailStatus =
   | 'validated'
   | 'scheduled'
@@ -32,12 +32,12 @@ export type EmailsTable = {
   account_id: string
   mode: Mode
   status: EmailStatus
-  /** Null: a test email, or one whose domain is gone. */
+  /** Null: a test email, or an email whose domain is deleted. */
   domain_id: string | null
   /** The From header, as given. */
   sender: string
   subject: string
-  /** With its angle brackets; the same on every attempt. */
+  /** With angle brackets; the same on every attempt. */
   message_id: string
   tags: Generated<string[]>
   metadata: Generated<Record<string, string>>
@@ -64,7 +64,7 @@ export type EmailAttachmentsTable = {
   position: number
   filename: string
   content_type: string
-  /** Not null: shown inside the HTML, where it is named by this. */
+  /** Not null: the attachment is shown inside the HTML, which refers to it by this id. */
   content_id: string | null
   content: Buffer
 }
@@ -78,9 +78,9 @@ export type EmailRecipientsTable = {
   /** The display name, if one was given. */
   name: string | null
   address: string
-  /** By which addresses are compared: see `keyOfAddress`. */
+  /** The key by which addresses are compared: see `keyOfAddress`. */
   address_key: string
-  /** What stands after the @, lower case, A-labels. */
+  /** The part after the @, in lower case, with A-labels. */
   domain: string
   status: RecipientStatus
   attempt_count: Generated<number>
@@ -88,7 +88,7 @@ export type EmailRecipientsTable = {
   next_attempt_at: Date | null
   /** Why it is deferred, bounced, failed or suppressed. */
   reason: string | null
-  /** When `email.delivery_delayed` was told, which is done once. */
+  /** When `email.delivery_delayed` was emitted, which happens once. */
   delayed_at: Date | null
   accepted_at: Date | null
   delivered_at: Date | null
@@ -100,12 +100,12 @@ export type EmailRecipientsTable = {
 export type EmailTimelineTable = {
   email_id: string
   id: Generated<string>
-  /** Null: of the email as a whole. */
+  /** Null: the entry is about the email as a whole. */
   position: number | null
   at: Date
   type: string
   detail: string | null
-  /** What the server said, as it said it. */
+  /** The server's reply, unchanged. */
   reply: string | null
   host: string | null
 }
@@ -118,15 +118,15 @@ export type SuppressionsTable = {
   address: string
   address_key: string
   reason: 'hard_bounce' | 'complaint' | 'unsubscribe' | 'manual'
-  /** The email it came from. Null: the API. */
+  /** The email that caused it. Null: the API did. */
   email_id: string | null
-  /** Null: as the reason has it; see `server/suppressions/service.ts`. */
+  /** Null: it follows from the reason; see `server/suppressions/service.ts`. */
   source: SuppressionSource | null
-  /** When its owner unsubscribed, and by which email, where it is there for another reason. */
+  /** When the owner unsubscribed, and by which email, if the address is suppressed for another reason. */
   unsubscribed_at: Date | null
   unsubscribe_email_id: string | null
   created_at: Date
 }
 
-/** By which a list of emails is filtered: a row for each pair of the metadata. */
+/** For filtering lists of emails: a row for each pair of the metadata. */
 export type EmailMetadataTable = { account_id: string; pair: string; email_id: string }

@@ -1,13 +1,13 @@
 import type { Generated } from 'kysely'
 import type { Mode } from '../../../contract/mode.ts'
 
-/** What the capture transport has kept instead of sending. */
+/** Messages that the capture transport kept instead of sending. */
 export type CapturedMessagesTable = {
   id: string
-  /** Null: nobody's, as that of an email which is gone. */
+  /** Null: it belongs to no account, for example because its email is deleted. */
   account_id: string | null
   email_id: string | null
-  /** That of its email. */
+  /** The mode of its email. */
   mode: Generated<Mode>
   mail_from: string
   recipients: string[]
@@ -15,12 +15,12 @@ export type CapturedMessagesTable = {
   created_at: Date
 }
 
-/** What came in at the return path and was not understood. */
+/** Messages that arrived at a return path and were not understood. */
 export type InboundMessagesTable = {
   id: string
   account_id: string | null
   email_id: string | null
-  /** That of its email. */
+  /** The mode of its email. */
   mode: Generated<Mode>
   mail_from: string
   recipients: string[]

@@ -1,4 +1,4 @@
-/** Answers kept for requests with an `Idempotency-Key`. */
+/** Responses stored for requests with an `Idempotency-Key`. */
 export type IdempotencyKeysTable = {
   account_id: string
   key: string
@@ -6,12 +6,12 @@ export type IdempotencyKeysTable = {
   fingerprint: Buffer
   /** Null while the first request is running. */
   response_status: number | null
-  /** Encrypted: an answer may hold a secret. */
+  /** Encrypted, since a response may contain a secret. */
   response_body: Buffer | null
   created_at: Date
 }
 
-/** Requests counted in one window of one account; processes lease from it. */
+/** Requests counted in one window of one account. Processes lease requests from it. */
 export type RateLimitWindowsTable = {
   account_id: string
   window_start: Date

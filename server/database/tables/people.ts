@@ -4,7 +4,7 @@ export type SubscribersTable = {
   id: string
   account_id: string
   email: string
-  /** The address in lower case: what is unique in an account. */
+  /** The address in lower case, unique in an account. */
   email_key: string
   first_name: string | null
   last_name: string | null

@@ -4,9 +4,9 @@ import type { Mode } from '../../../contract/mode.ts'
 export type WebhooksTable = {
   id: string
   account_id: string
-  /** That of the key it was made with. */
+  /** The mode of the key that created it. */
   mode: Generated<Mode>
-  /** The number of its flow in `delivery_flows`, which a trigger finds by its account and URL. */
+  /** The number of its flow in `delivery_flows`. A trigger sets it by account and URL. */
   flow: Generated<number>
   url: string
   events: string[]
@@ -18,13 +18,13 @@ export type WebhooksTable = {
   secret: Buffer
   previous_secret: Buffer | null
   previous_secret_expires_at: Date | null
-  /** Those before `previous_secret`, newest first. */
+  /** The secrets before `previous_secret`, newest first. */
   earlier_secrets: Generated<Buffer[]>
-  /** Until when each of them signs, in the same order. */
+  /** The times until which they sign, in the same order. */
   earlier_secrets_expire_at: Generated<Date[]>
-  /** When the present run of nothing but failures began; null when the last attempt succeeded. */
+  /** When the current run of failures began. Null: the last attempt succeeded. */
   failing_since: Date | null
-  /** Failed attempts in that run. Counted up to the least number that disables a webhook. */
+  /** Failed attempts in that run. Counting stops at the number that can disable a webhook. */
   failing_attempts: Generated<number>
   /** Grows with each change of URL, status or secrets, by a trigger. */
   version: Generated<number>
@@ -32,37 +32,37 @@ export type WebhooksTable = {
   updated_at: Generated<Date>
 }
 
-/** What processes say of flows that had something to do lately. Unlogged: it may be empty at any time. */
+/** States of flows that recently had work, as reported by each process. Unlogged: it may be empty at any time. */
 export type FlowStatesTable = {
   flow: number
   process: string
-  /** Its limit. */
+  /** The limit of the flow. */
   max_in_flight: number
   in_flight: number
-  /** What its deliveries wait for there. Null: the process knows of none that wait. */
+  /** What its deliveries in that process wait for. Null: the process knows of none that wait. */
   waits_for: 'endpoint_limit' | 'account_share' | 'claim' | null
   updated_at: Date
 }
 
-/** What came of attempts, counted by webhook and five minutes. */
+/** Results of attempts, counted by webhook and five minutes. */
 export type WebhookOutcomesTable = {
   webhook_id: string
-  /** The beginning of the five minutes. */
+  /** The start of the five minutes. */
   bucket: Date
   succeeded: number
   failed: number
-  /** A bigint: of all these attempts together. */
+  /** A bigint: the sum over these attempts. */
   duration_ms: string
   max_duration_ms: number
 }
 
 /** The queues of deliveries: one for each URL of an account. */
 export type DeliveryFlowsTable = {
-  /** From 1,000,000,000 on. */
+  /** From 1,000,000,000. */
   number: Generated<number>
   account_id: string
   /** SHA-256 of the URL. */
   url_hash: Buffer
-  /** The name or address in the URL, without the port. */
+  /** The host name or address in the URL, without the port. */
   host: string
 }
