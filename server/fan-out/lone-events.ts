@@ -16,8 +16,8 @@ import { recordFanOut } from './trace.ts'
  *   BEGIN … INSERT event, leased row in the outbox … COMMIT; SELECT webhooks
  *                                                              └▶ deliveries in memory
  *
- * The webhooks are read after the COMMIT, in the same round trip. So a webhook that was created before the commit misses
- * nothing, as with the fan-out.
+ * The webhooks are read after the COMMIT, in the same round trip. So a webhook that was created before the commit
+ * misses nothing, as with the fan-out.
  */
 
 /**

@@ -14,7 +14,7 @@ import { freshRange, type PriorityRange, rangeOfDueRetries } from './priority-ra
  * A claim names flows and a number of jobs for each. Its cost does not depend on what waits in other flows, or on later
  * retries of the same flow.
  *
- * Jobs of the previous version have priorities above those of all flows. See docs/delivery-engine.md.
+ * Jobs of the previous version have priorities above those of all flows. See docs/architecture/delivery-engine.md.
  */
 
 /** The smallest flow number. */

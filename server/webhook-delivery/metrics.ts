@@ -76,7 +76,7 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
   }
 }
 
-/** Registers the metrics of flows, for a process that delivers: see docs/delivery-engine.md. */
+/** Registers the metrics of flows, for a process that delivers: see docs/architecture/delivery-engine.md. */
 function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): void {
   readGauge(registry, {
     name: 'postern_delivery_flows_waiting',

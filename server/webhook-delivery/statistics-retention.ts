@@ -2,16 +2,16 @@ import { sql } from 'kysely'
 import type { Db } from '../database/connection.ts'
 import { queueNow } from '../queue/queue.ts'
 
-/** What processes report of flows counts for a minute at most. */
+/** States of flows are used for a minute at most. Milliseconds. */
 const stateAgeMs = 60_000
-/** The health of a webhook covers the last hour. */
+/** The health of a webhook covers the last hour. Milliseconds. */
 const outcomeAgeMs = 7_200_000
-/** The rest is deleted the next time. */
+/** Maximum number of rows deleted in one call. The next call deletes more. */
 const oldOutcomesAtOnce = 50_000
 
 /**
- * Deletes what processes reported of flows, and outcomes of attempts, that are too old to be shown. Their age is by the
- * time of the database, as it was written. Rows that are being written stay.
+ * Deletes states of flows and results of attempts that are too old to be shown, by the time of the database, which
+ * wrote them too. Locked rows are skipped: they are being written.
  */
 export async function deleteOldStatistics(db: Db): Promise<void> {
   await sql`

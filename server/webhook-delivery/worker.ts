@@ -101,7 +101,8 @@ export type Leasing = {
 
 /**
  * Starts delivering. The scheduler chooses the flow of the next request. Its delivery is taken from memory, or claimed
- * from the queue. Each delivery is sent by POST, and attempts are settled in batches. See docs/delivery-engine.md.
+ * from the queue. Each delivery is sent by POST, and attempts are settled in batches. See
+ * docs/architecture/delivery-engine.md.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { queue, keyring, clock, logger, places, endpointMax, webhookChanges } = options

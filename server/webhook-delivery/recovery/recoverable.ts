@@ -56,7 +56,7 @@ type EventInSpan = { id: string; type: string; mode: Mode }
 export type PageOfEvents = {
   /** Events in the time range. */
   events: EventInSpan[]
-  /** The last event looked at. */
+  /** The place of the last event looked at. */
   place: PollingPosition
   isLast: boolean
 }

@@ -16,7 +16,7 @@ export function signalOf(outcome: ExchangeOutcome, isBusy: boolean): RequestEnd 
   switch (outcome.reason) {
     case 'timed-out':
       return { kind: 'congested', sign: 'timed_out' }
-    // It did answer, or it was never asked.
+    // The endpoint did respond, or no request was sent.
     case 'invalid-answer':
     case 'invalid-url':
     case 'invalid-request':

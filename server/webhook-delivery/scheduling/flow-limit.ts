@@ -1,6 +1,6 @@
 /*
  * How many requests one endpoint may have in flight: the limit of a flow. Pure functions over a value; see
- * docs/delivery-engine.md, "How much an endpoint may hold".
+ * docs/architecture/delivery-engine.md, "How much an endpoint may hold".
  *
  *              first sign of congestion
  *   slow_start ────────────────────────▶ additive ──┐ +1 a round trip; each sign makes it smaller
@@ -120,7 +120,7 @@ export function afterBegin(state: FlowLimit): FlowLimit {
 }
 
 export type RoundTrip = {
-  /** The number of the request. */
+  /** The number of the request, as `begun` was when it began. */
   number: number
   latencyMs: number
   /**
@@ -179,7 +179,7 @@ function afterRound(state: FlowLimit, { number, latencyMs, max, isBusy }: RoundT
 }
 
 export type Sign = {
-  /** The number of the request. */
+  /** The number of the request, as `begun` was when it began. */
   number: number
   sign: CongestionSign
   max: number

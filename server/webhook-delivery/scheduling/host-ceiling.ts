@@ -3,7 +3,8 @@ import { createRing, type Ring } from './ring.ts'
 
 /*
  * Limits how many requests an account may have in flight to one host. Part of the ceiling is reserved for flows whose
- * endpoints are known to respond, so that endpoints that hang do not delay them. See docs/delivery-engine.md.
+ * endpoints are known to respond, so that endpoints that hang do not delay them. See
+ * docs/architecture/delivery-engine.md.
  */
 
 /**

@@ -27,7 +27,7 @@ import type {
 
 /*
  * Decides which flow starts a request next. It has no I/O, clock or timers: its owner tells it what happens and when.
- * See docs/delivery-engine.md.
+ * See docs/architecture/delivery-engine.md.
  *
  * A flow may start when it has work, its limit has room and its host is below the ceiling. Part of the ceiling is
  * reserved for flows whose endpoints are known to respond. Accounts with such flows take turns (deficit round robin).

@@ -36,9 +36,9 @@ const defaultMaxWebhooks = 10_000
  *   read before that entry must be read again. Default 10,000.
  */
 export function createWebhookVersions(maxWebhooks: number = defaultMaxWebhooks): WebhookVersions {
-  /** Those told of longest ago come first. */
+  /** The oldest entries come first. */
   const told = new Map<string, { version: number; at: number }>()
-  /** What was read before this may lack changes that this process does not know of. */
+  /** Webhooks read before this time may lack changes that this process has not heard of or has forgotten. */
   let unknownUntil = Number.NEGATIVE_INFINITY
   let isHearing = false
 

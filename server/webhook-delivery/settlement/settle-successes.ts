@@ -28,7 +28,8 @@ export function turnTimes(queue: Queue) {
   return sql`
     queued_at = CASE WHEN d.run <> i.run THEN d.queued_at
       WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${dueSince('d')}, i.started_at) END,
-    -- The earlier time: the clocks of processes differ, and the claim of a delivery that began in hand is recorded later.
+    -- The earlier time: the clocks of processes differ, and the claim of a delivery that began in hand is recorded
+    -- later.
     claimed_at = CASE WHEN d.run <> i.run THEN d.claimed_at
       WHEN d.next_attempt_at IS NOT NULL THEN LEAST(${queue.lastClaim(sql`i.job_id`)}, i.started_at) END
   `
