@@ -78,7 +78,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     try {
       // The domain may have changed during a long wait.
       const domain = email.domain && (await readDomain(db, email.domain.id))
-      if (obstructedOf(domain, recipients).length > 0) return hindered(planned, domain)
+      if (obstructedOf(domain, recipients).length > 0) return obstructedResult(planned, domain)
       return await send(planned, draft, signal, turn)
     } finally {
       leave()
@@ -88,34 +88,34 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
   async function send(planned: Planned, draft: Draft, signal: AbortSignal, turn: Turn): Promise<SendResult> {
     const { email, destination, recipients } = planned
     const signer = email.domain && (await signers.of(email.domain.id))
-    if (email.domain === null || signer === null) return hindered(planned, null)
+    if (email.domain === null || signer === null) return obstructedResult(planned, null)
     const content = draft.small ?? (await loadContent(db, email.id))
     // The email was deleted meanwhile, so there is nothing to store.
     if (content === undefined) return { facts: [], released: [], waiting: null }
     if (signal.aborted) return released(planned)
     const message = await compose(planned, draft, { content, signer }).catch(onError)
-    if (!message) return unmakeable(planned)
+    if (!message) return composeFailed(planned)
     await turn.come
     const mailFrom = tokens.returnPath(copyOf(planned), email.domain.returnPath)
     const sending = transport.send({ destination, mailFrom, recipients, message }, signal)
     turn.pass()
     planned.leave()
     const outcomes = await sending
-    return conversedOf(planned, outcomes, signal.aborted)
+    return resultOf(planned, outcomes, signal.aborted)
   }
 
-  function conversedOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): SendResult {
+  function resultOf(planned: Planned, outcomes: readonly Outcome[], isStopping: boolean): SendResult {
     const { email, recipients } = planned
     const facts: RecipientFact[] = []
     const released: StartedRecipient[] = []
     const waiting: StartedRecipient[] = []
     for (const [index, recipient] of recipients.entries()) {
       const about = { emailId: email.id, position: recipient.position, at: clock.now() }
-      const outcome = outcomes[index] ?? lost
+      const outcome = outcomes[index] ?? missingOutcome
       if (isStopping && isUntried(outcome)) {
-        released.push(begunOf(email, recipient))
+        released.push(startedOf(email, recipient))
       } else if (outcome.kind === 'deferred' && outcome.unusable) {
-        waiting.push(begunOf(email, recipient))
+        waiting.push(startedOf(email, recipient))
         // An unusable single destination is logged instead: the operator has to repair it.
         if (transport.only === null) facts.push({ ...outcome, kind: 'waiting', ...about })
       } else {
@@ -151,12 +151,12 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     return draft.message
   }
 
-  function unmakeable({ email, recipients }: Planned): SendResult {
-    const failed = { kind: 'failed' as const, reason: faultOfOurs, emailId: email.id, at: clock.now() }
+  function composeFailed({ email, recipients }: Planned): SendResult {
+    const failed = { kind: 'failed' as const, reason: internalFault, emailId: email.id, at: clock.now() }
     return { facts: recipients.map(({ position }) => ({ ...failed, position })), released: [], waiting: null }
   }
 
-  function hindered({ email, recipients }: Planned, domain: EmailDomain | null): SendResult {
+  function obstructedResult({ email, recipients }: Planned, domain: EmailDomain | null): SendResult {
     return {
       facts: factsOfObstacles(email, obstructedOf(domain, recipients), clock.now()),
       released: [],
@@ -182,7 +182,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
 
 /** Returns the result for recipients that nothing was sent to for reasons of this service. */
 function released({ email, recipients }: Planned): SendResult {
-  return { facts: [], released: recipients.map((one) => begunOf(email, one)), waiting: null }
+  return { facts: [], released: recipients.map((one) => startedOf(email, one)), waiting: null }
 }
 
 /** Returns the reference of the copy; a personal copy has the position of its recipient. */
@@ -193,12 +193,12 @@ function copyOf({ email, personal, recipients }: Planned): CopyRef {
 /** Wait after a failure at a destination that another conversation could use meanwhile. Milliseconds. */
 const unusablePauseMs = 5_000
 
-const faultOfOurs = 'The message could not be made because of a fault of the service. Ask its operator.'
+const internalFault = 'The message could not be made because of a fault of the service. Ask its operator.'
 
 /** The outcome of a recipient for which the transport returned none. This never happens. */
-const lost: Outcome = {
+const missingOutcome: Outcome = {
   kind: 'deferred',
-  reason: faultOfOurs,
+  reason: internalFault,
   reply: null,
   host: null,
   unknown: false,
@@ -206,7 +206,7 @@ const lost: Outcome = {
   unusable: false,
 }
 
-function begunOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): StartedRecipient {
+function startedOf({ id: emailId }: DueEmail, { position, attempts }: DueRecipient): StartedRecipient {
   return { emailId, position, attempt: attempts + 1 }
 }
 

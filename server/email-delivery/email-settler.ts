@@ -97,11 +97,11 @@ type Outlook = { remainders: readonly Remainder[]; released: readonly StartedRec
 /** Returns when each email is claimed again; null: never, it is done. */
 function finishedAt(finished: readonly Finished[], { remainders, released, now }: Outlook): FinishedEmail[] {
   const byId = new Map(remainders.map((remainder) => [remainder.emailId, remainder]))
-  const letGo = new Set(released.map(({ emailId }) => emailId))
+  const releasedIds = new Set(released.map(({ emailId }) => emailId))
   const soon = new Date(now.getTime() + parkMs)
   return finished.map(({ claimed, waitsUntil }) => {
     const remainder = byId.get(claimed.emailId)
-    if (letGo.has(claimed.emailId)) return { claimed, nextAt: soon }
+    if (releasedIds.has(claimed.emailId)) return { claimed, nextAt: soon }
     if (waitsUntil === 'in-place') return { claimed, nextAt: waitsUntil }
     // Recipients of this email that found no room are looked at again at the same time.
     if (waitsUntil !== null) return { claimed, nextAt: earlier(waitsUntil, remainder?.nextAt ?? null) }

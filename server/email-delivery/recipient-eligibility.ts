@@ -1,21 +1,21 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 
-/** What is known of a recipient when an email is stored, and again when it is sent. */
+/** The facts that decide whether a recipient may be sent to. Checked when an email is stored and when it is sent. */
 export type RecipientStanding = {
   /** The domain of the address. */
   domain: string
-  /** The audience the email is for; null: it is a transactional email. */
+  /** The audience of the email; null: it is a transactional email. */
   audienceId: string | null
-  /** Why the address is on the suppression list; null: it is not. */
+  /** The reason why the address is on the suppression list; null: it is not on the list. */
   suppressed: SuppressionReason | null
   /** True when the person unsubscribed from the audience or from everything. */
   unsubscribed: boolean
 }
 
 /**
- * Says why nothing may be sent to a recipient: `suppressed` or `unsubscribed`; null when the email may be sent. The one
- * rule of who may be sent to.
+ * Returns why a recipient must not be sent to: `suppressed` or `unsubscribed`; null: they may. This is the only place
+ * with this rule.
  */
 export function withheldFor({
   domain,
@@ -23,7 +23,7 @@ export function withheldFor({
   suppressed,
   unsubscribed,
 }: RecipientStanding): 'suppressed' | 'unsubscribed' | null {
-  // The simulator must be able to play a result again.
+  // Results of the simulator must be repeatable.
   if (domain === simulatorDomain) return null
   // People who unsubscribed still get transactional email, such as a receipt.
   if (suppressed !== null && (suppressed !== 'unsubscribe' || audienceId !== null)) return 'suppressed'

@@ -25,7 +25,7 @@ const full: Scene = {
   reply: '552 5.2.2 Mailbox full',
   host,
 }
-const nobody: Scene = {
+const noSuchMailbox: Scene = {
   kind: 'bounced',
   bounceType: 'hard',
   reason: 'The mailbox does not exist.',
@@ -36,7 +36,7 @@ const nobody: Scene = {
 /** The scenes of each story, in order. */
 const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
   delivered: [taken],
-  bounced: [nobody],
+  bounced: [noSuchMailbox],
   'soft-bounced': [full],
   delayed: [later, taken],
   complained: [taken, { kind: 'complained', feedbackType: 'abuse' }],
@@ -50,7 +50,7 @@ const stories: Readonly<Record<SimulatorName, readonly Scene[]>> = {
 export function play(recipient: { emailId: string; position: number; address: string }, at: Date): RecipientFact[] {
   const { emailId, position, address } = recipient
   const name = address.slice(0, address.lastIndexOf('@')).split('+')[0]?.toLowerCase() ?? ''
-  const scenes = hasStory(name) ? stories[name] : [nobody]
+  const scenes = hasStory(name) ? stories[name] : [noSuchMailbox]
   return scenes.map((scene) => ({ ...scene, emailId, position, at }))
 }
 

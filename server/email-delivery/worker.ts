@@ -63,7 +63,7 @@ type EmailInHand = Finished & { since: number; partsLeft: number }
 /** Emails prefetched for each allowed connection. */
 const heldPerConnection = 4
 const batchSize = 200
-const leastBatch = 50
+const minBatchSize = 50
 const gatheringMs = 20
 const keepAliveMs = 5_000
 /** Time for storing the last results when the service stops. Milliseconds. */
@@ -80,7 +80,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   const maxHeld = concurrency * heldPerConnection
   const held = new Map<string, EmailInHand>()
   const running = new Set<Promise<void>>()
-  const breakOff = new AbortController()
+  const aborting = new AbortController()
   const permits = createDestinationPermits(transport)
   const sender = createEmailSender({ ...options, onError: report('preparing a message') })
 
@@ -100,10 +100,10 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
   }
 
   /** Maximum emails per claim. It shrinks while most claimed emails find no room at their destination. */
-  let appetite = batchSize
+  let maxClaim = batchSize
 
-  function noteClaim(claimed: number, parked: number): void {
-    appetite = parked > claimed / 2 ? leastBatch : Math.min(batchSize, 2 * appetite)
+  function adjustMaxClaim(claimed: number, parked: number): void {
+    maxClaim = parked > claimed / 2 ? minBatchSize : Math.min(batchSize, 2 * maxClaim)
   }
 
   function claimLoop(what: 'fresh' | 'due'): Loop {
@@ -114,7 +114,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         // Emails stored in the same moment are claimed together.
         await pause(gatheringMs)
         if (!hasRoom()) return false
-        const limit = Math.min(maxHeld - held.size, permits.room(), appetite)
+        const limit = Math.min(maxHeld - held.size, permits.room(), maxClaim)
         const claimed = await queue.emails.claim(what, limit)
         await begin(claimed)
         return claimed.length === limit
@@ -131,29 +131,29 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   async function begin(claimed: readonly ClaimedEmail[]): Promise<void> {
     const since = performance.now()
-    const others: ClaimedEmail[] = []
+    const newlyClaimed: ClaimedEmail[] = []
     for (const one of claimed) {
       const own = held.get(one.emailId)
       // The claim had lapsed, for example while the database was away, but this process still holds the email.
       // It continues under the new claim.
       if (own !== undefined) own.claimed = one
-      else others.push(one)
+      else newlyClaimed.push(one)
     }
-    if (others.length === 0) return
-    for (const one of others) held.set(one.emailId, { claimed: one, since, partsLeft: 0, waitsUntil: null })
+    if (newlyClaimed.length === 0) return
+    for (const one of newlyClaimed) held.set(one.emailId, { claimed: one, since, partsLeft: 0, waitsUntil: null })
     try {
-      await start(await planAll(others))
+      await start(await planAll(newlyClaimed))
     } catch (error) {
       // If this fails too, the claims lapse and the emails are claimed again.
-      await inTransaction(db, (trx) => putBack(others, trx)).catch(() => undefined)
-      for (const one of others) held.delete(one.emailId)
+      await inTransaction(db, (trx) => putBack(newlyClaimed, trx)).catch(() => undefined)
+      for (const one of newlyClaimed) held.delete(one.emailId)
       throw error
     }
   }
 
   /**
    * Plans the claimed emails, commits which recipients are being sent to, and returns the plans that need work now.
-   * The other emails go back to the queue.
+   * Ends the claims of the other emails: they are done, or go back to the queue.
    */
   async function planAll(claimed: readonly ClaimedEmail[]): Promise<Plan[]> {
     const plans = new Map<string, Plan>()
@@ -177,13 +177,13 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         new Date(clock.now().getTime() + (parkedAt.some(permits.mayLookSoon) ? shortParkMs : parkMs))
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
-        if (plan !== undefined && isToBeDone(plan)) return []
+        if (plan !== undefined && hasWorkNow(plan)) return []
         return [{ claimed: one, nextAt: plan === undefined ? null : nextAtOf(plan, parkedUntil(plan)) }]
       })
       await queue.emails.finish(trx, idle)
       for (const { claimed: one } of idle) held.delete(one.emailId)
-      noteClaim(claimed.length, idle.length)
-      return [...plans.values()].filter(isToBeDone)
+      adjustMaxClaim(claimed.length, idle.length)
+      return [...plans.values()].filter(hasWorkNow)
     }).catch((error) => {
       for (const { conversations } of plans.values()) for (const { leave } of conversations) leave()
       throw error
@@ -197,7 +197,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     return transport.only === null ? factsOfWaiting(plan, clock.now()) : []
   }
 
-  function isToBeDone(plan: Plan): boolean {
+  function hasWorkNow(plan: Plan): boolean {
     return isBegun(plan) || waitingFacts(plan).length > 0
   }
 
@@ -231,7 +231,7 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
 
   function run(one: EmailInHand, planned: Planned, draft: Draft): void {
     const ending = sender
-      .converse(planned, draft, breakOff.signal)
+      .converse(planned, draft, aborting.signal)
       .then((conversed) => settle(one, conversed))
       .finally(() => running.delete(ending))
     running.add(ending)
@@ -252,14 +252,14 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     )
   }
 
-  let keptAliveAt = performance.now()
-  const keepingAlive = startLoop({
+  let renewedAt = performance.now()
+  const renewing = startLoop({
     intervalMs: keepAliveMs,
     onError: report('renewing the claims of emails'),
     async run() {
       // Claims made since the last pass need no renewal yet.
-      const older = [...held.values()].filter((one) => one.since < keptAliveAt).map((one) => one.claimed)
-      keptAliveAt = performance.now()
+      const older = [...held.values()].filter((one) => one.since < renewedAt).map((one) => one.claimed)
+      renewedAt = performance.now()
       await queue.emails.keepAlive(older)
       return false
     },
@@ -273,17 +273,17 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
     const deadline = performance.now() + deadlineMs
     await Promise.all([fresh.stop(), due.stop()])
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
-    breakOff.abort()
+    aborting.abort()
     await Promise.all(running)
     // Results that cannot be stored by then are lost: the claims lapse and another worker takes the emails.
     await settling.stop(performance.now() + settlingMs)
-    await keepingAlive.stop()
+    await renewing.stop()
   }
 
   let stopped: Promise<void> | undefined
   return {
     wake,
-    idleMs: () => Math.max(fresh.idleMs(), due.idleMs(), settling.idleMs(), keepingAlive.idleMs()),
+    idleMs: () => Math.max(fresh.idleMs(), due.idleMs(), settling.idleMs(), renewing.idleMs()),
     stop(deadlineMs) {
       stopped ??= stopAll(deadlineMs)
       return stopped

@@ -35,13 +35,13 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
   const threads = createSemaphore(threadsAtOnce)
 
   /** Composes a message in a thread. Null: the thread could not be started, or it failed. */
-  async function composeAside(parts: MessageParts, only: number | null): Promise<Composed | null> {
-    const giveBack = await threads.acquire()
+  async function composeInThread(parts: MessageParts, only: number | null): Promise<Composed | null> {
+    const release = await threads.acquire()
     try {
       const task: ComposingTask = { key, publicUrl: publicUrlOf(parts), signedAt: clock.now(), parts, only }
       return await runInThread<Composed>(new URL('./compose-thread.ts', import.meta.url), { data: task })
     } finally {
-      giveBack()
+      release()
     }
   }
 
@@ -52,7 +52,7 @@ export function createMailComposer({ key, publicUrl, clock }: ComposingOptions):
 
   return {
     async compose(parts, only) {
-      const composed = sizeOf(parts) > largeBytes ? await composeAside(parts, only) : null
+      const composed = sizeOf(parts) > largeBytes ? await composeInThread(parts, only) : null
       // Without a thread, composing here blocks other work, but the message is sent.
       if (composed === null) return composer.compose(parts, only)
       if ('error' in composed) throw new Error(composed.error)

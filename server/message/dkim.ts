@@ -56,7 +56,7 @@ const signedFields: readonly string[] = [
 const lineLength = 76
 
 /** Signs in the thread pool, because an RSA signature would block the event loop for a millisecond. */
-const signAside = promisify(sign)
+const signInPool = promisify(sign)
 
 /**
  * Returns the message with a DKIM-Signature field for each key in front. Canonicalization is relaxed/relaxed. The
@@ -131,9 +131,9 @@ export function dataToSign(header: string, tags: string): Buffer {
 async function signatureOf({ algorithm, privateKey }: DkimKey, data: Buffer): Promise<string> {
   const signature =
     algorithm === 'rsa-sha256'
-      ? await signAside('sha256', data, privateKey)
+      ? await signInPool('sha256', data, privateKey)
       : // The message for Ed25519 is the SHA-256 hash. Source: RFC 8463 §3.
-        await signAside(null, createHash('sha256').update(data).digest(), privateKey)
+        await signInPool(null, createHash('sha256').update(data).digest(), privateKey)
   return signature.toString('base64')
 }
 

@@ -155,14 +155,14 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
 
   async function take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
     const { mailFrom, rcptTo } = session.envelope
-    let giveBack: (() => void) | undefined
+    let release: (() => void) | undefined
     try {
       const content = await readMessage(stream, {
         maxBytes: options.maxMessageBytes,
         keepBytes: options.keepBytes ?? options.maxMessageBytes,
         smallBytes: smallMessageBytes,
         onLarge: async () => {
-          giveBack = await semaphore.acquire()
+          release = await semaphore.acquire()
         },
       })
       if (content === null) {
@@ -174,7 +174,7 @@ export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpList
         content,
       })
     } finally {
-      giveBack?.()
+      release?.()
     }
   }
 

@@ -29,8 +29,8 @@ function plain(connection: SmtpConnection, { user, password }: Credentials): Pro
 
 async function login(connection: SmtpConnection, { user, password }: Credentials): Promise<Reply> {
   for (const step of ['AUTH LOGIN', base64(user)]) {
-    const answer = await ask(connection, step)
-    if (answer.code !== 334) return answer
+    const reply = await ask(connection, step)
+    if (reply.code !== 334) return reply
   }
   return ask(connection, base64(password))
 }

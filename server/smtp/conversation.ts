@@ -104,7 +104,7 @@ class Transaction {
   #finalReply: Reply | null = null
   #isWhole = false
   /** The last 421 reply: the server is closing the connection. */
-  #farewell: Reply | null = null
+  #closingReply: Reply | null = null
 
   constructor(session: Session, letter: Letter, options: ConversationOptions) {
     const envelope = envelopeOf(letter, session.extensions, options)
@@ -135,7 +135,7 @@ class Transaction {
     }
     return {
       answers: this.#answers(),
-      isReusable: connection.error === null && this.#farewell === null,
+      isReusable: connection.error === null && this.#closingReply === null,
       isStale: this.#mailReply?.code === 421 || (this.#mailReply === null && connection.error !== null),
     }
   }
@@ -194,7 +194,7 @@ class Transaction {
   /** Sends RSET if the transaction is still open, so that another can begin. */
   async #reset(): Promise<void> {
     if (this.#mailReply === null || !isPositive(this.#mailReply) || this.#finalReply !== null) return
-    if (this.#farewell !== null) return
+    if (this.#closingReply !== null) return
     this.#session.connection.send('RSET\r\n')
     const reply = await this.#session.connection.reply(commandTimeoutMs)
     if (!isPositive(reply)) this.#fail('It answered RSET wrongly.')
@@ -208,7 +208,7 @@ class Transaction {
 
   async #reply(timeoutMs: number): Promise<Reply> {
     const reply = await this.#session.connection.reply(timeoutMs)
-    if (reply.code === 421) this.#farewell = reply
+    if (reply.code === 421) this.#closingReply = reply
     return reply
   }
 
@@ -239,7 +239,7 @@ class Transaction {
 
   #broken(stage: ConversationStage): RecipientReply {
     // The 421 of the server explains more than the closed connection.
-    if (this.#farewell !== null) return { kind: 'refused', stage, reply: this.#farewell }
+    if (this.#closingReply !== null) return { kind: 'refused', stage, reply: this.#closingReply }
     return { kind: 'broken', stage, error: this.#session.connection.error ?? brokenOff(), isWhole: this.#isWhole }
   }
 }

@@ -41,12 +41,12 @@ export type BorrowedSession = {
   release(result: { isReusable: boolean; congested: boolean }): void
 }
 
-type Kept = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
+type PooledSession = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
 
 type QueuedSession = {
   target: PoolTarget
   fresh: boolean
-  serve(kept: Kept | null): void
+  serve(pooled: PooledSession | null): void
   refuse(error: SessionError): void
 }
 
@@ -55,7 +55,7 @@ type Host = {
   /** Number of open connections with a session, in use or idle. */
   working: number
   waiting: number
-  idle: Kept[]
+  idle: PooledSession[]
   pace: Pace | null
   throughput: Throughput
   /** True when the last attempt to reach the host failed. */
@@ -72,7 +72,7 @@ export class Pool {
   readonly #options: PoolOptions
   readonly #hosts = new Map<string, Host>()
   readonly #queue = new Set<QueuedSession>()
-  readonly #farewells = new Set<Promise<void>>()
+  readonly #closing = new Set<Promise<void>>()
   #open = 0
   #isServing = false
   #mustServe = false
@@ -89,7 +89,7 @@ export class Pool {
    */
   roomFor(name: string): number {
     const host = this.#hosts.get(name)
-    const enough = 2 * (this.#restOf(name) === null ? this.#allowed(name) : this.#options.limits.connectionsPerHost)
+    const enough = 2 * (this.#backoffOf(name) === null ? this.#allowed(name) : this.#options.limits.connectionsPerHost)
     if (host === undefined) return enough
     const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#options.clock.now())
     return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
@@ -97,7 +97,7 @@ export class Pool {
 
   /** Returns whether a host is in back-off after a failure. */
   isResting(name: string): boolean {
-    return this.#restOf(name) !== null
+    return this.#backoffOf(name) !== null
   }
 
   /**
@@ -107,15 +107,15 @@ export class Pool {
    */
   async hold(target: PoolTarget, signal: AbortSignal, { fresh = false } = {}): Promise<BorrowedSession> {
     for (;;) {
-      const held = await this.#take(target, signal, fresh)
+      const held = await this.#tryHold(target, signal, fresh)
       if (held !== null) return held
     }
   }
 
   /** Waits for a session once. Null: the host refuses another connection but has others, so the caller waits again. */
-  async #take(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<BorrowedSession | null> {
-    const kept = await this.#turn(target, signal, fresh)
-    if (kept !== null) return this.#held(kept)
+  async #tryHold(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<BorrowedSession | null> {
+    const pooled = await this.#waitForSlot(target, signal, fresh)
+    if (pooled !== null) return this.#borrow(pooled)
     const begunAt = this.#options.clock.now()
     try {
       const session = await this.#openAny(target, signal)
@@ -123,16 +123,16 @@ export class Pool {
       host.isAway = false
       host.rest = null
       host.working += 1
-      return this.#held({ session, target, messages: 0, stopTimer: null })
+      return this.#borrow({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
       if (!signal.aborted && !this.#isClosed && this.#isFull(target.name, error)) {
-        this.#freePlace(target.name)
+        this.#freeSlot(target.name)
         return null
       }
       if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
       else if (!signal.aborted) this.#hostOf(target.name).isAway = true
-      if (error instanceof SessionError && !signal.aborted) this.#letRest(target, error)
-      this.#freePlace(target.name)
+      if (error instanceof SessionError && !signal.aborted) this.#backOff(target, error)
+      this.#freeSlot(target.name)
       throw error
     }
   }
@@ -154,14 +154,14 @@ export class Pool {
     this.#isClosed = true
     for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
     for (const host of this.#hosts.values()) {
-      for (const kept of [...host.idle]) this.#dismiss(kept)
+      for (const pooled of [...host.idle]) this.#closeIdle(pooled)
     }
-    await Promise.all(this.#farewells)
+    await Promise.all(this.#closing)
   }
 
   /** Waits for a slot, and returns its idle session or, for a new connection, null. */
-  #turn(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<Kept | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<Kept | null>()
+  #waitForSlot(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<PooledSession | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<PooledSession | null>()
     const host = this.#hostOf(target.name)
     const abort = () => waiting.refuse(stopped(target.name))
     const leave = () => {
@@ -172,9 +172,9 @@ export class Pool {
     const waiting: QueuedSession = {
       target,
       fresh,
-      serve(kept) {
+      serve(pooled) {
         leave()
-        resolve(kept)
+        resolve(pooled)
       },
       refuse: (error) => {
         leave()
@@ -185,7 +185,7 @@ export class Pool {
     host.waiting += 1
     this.#queue.add(waiting)
     signal.addEventListener('abort', abort)
-    const rest = this.#restOf(target.name)
+    const rest = this.#backoffOf(target.name)
     if (signal.aborted || this.#isClosed) abort()
     else if (rest !== null) waiting.refuse(rest.error)
     else this.#serve()
@@ -201,26 +201,26 @@ export class Pool {
       // Closing a session to make room may free another slot.
       this.#mustServe = false
       for (const waiting of this.#queue) {
-        const place = this.#placeFor(waiting)
-        if (place !== 'none') waiting.serve(place)
+        const slot = this.#slotFor(waiting)
+        if (slot !== 'none') waiting.serve(slot)
       }
     }
     this.#isServing = false
   }
 
-  #placeFor({ target, fresh }: QueuedSession): Kept | null | 'none' {
+  #slotFor({ target, fresh }: QueuedSession): PooledSession | null | 'none' {
     const host = this.#hostOf(target.name)
     const busy = host.open - host.idle.length
     if (busy >= this.#allowed(target.name)) return 'none'
-    const kept = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
-    if (kept !== undefined) {
-      this.#takeIdle(host, kept)
-      return kept
+    const pooled = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
+    if (pooled !== undefined) {
+      this.#takeIdle(host, pooled)
+      return pooled
     }
     const other = host.idle[0]
-    if (host.open >= this.#allowed(target.name) && other !== undefined) this.#dismiss(other)
-    else if (this.#open >= this.#options.limits.connections) this.#dismissOne()
-    // A slot of a dismissed session is free only after the answer to QUIT.
+    if (host.open >= this.#allowed(target.name) && other !== undefined) this.#closeIdle(other)
+    else if (this.#open >= this.#options.limits.connections) this.#closeAnyIdle()
+    // The slot of a closed idle session is free only after the reply to QUIT.
     if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
     host.open += 1
     this.#open += 1
@@ -247,74 +247,74 @@ export class Pool {
     throw last
   }
 
-  #held(kept: Kept): BorrowedSession {
+  #borrow(pooled: PooledSession): BorrowedSession {
     const begunAt = this.#options.clock.now()
-    const { target, session } = kept
+    const { target, session } = pooled
     return {
       session,
-      isReused: kept.messages > 0,
+      isReused: pooled.messages > 0,
       release: ({ isReusable, congested }) => {
-        kept.messages += 1
+        pooled.messages += 1
         countOne(this.#hostOf(target.name).throughput, this.#options.clock.now())
         if (congested) this.#slow(target.name, begunAt)
-        if (isReusable && session.connection.error === null && this.#mayKeep(kept)) this.#keep(kept)
-        else this.#leave(kept, isReusable)
+        if (isReusable && session.connection.error === null && this.#mayKeep(pooled)) this.#keep(pooled)
+        else this.#leave(pooled, isReusable)
         this.#serve()
       },
     }
   }
 
-  #mayKeep({ messages, target }: Kept): boolean {
+  #mayKeep({ messages, target }: PooledSession): boolean {
     const { limits } = this.#options
     const { open } = this.#hostOf(target.name)
     return !this.#isClosed && messages < limits.messagesPerConnection && open <= this.#allowed(target.name)
   }
 
-  #keep(kept: Kept): void {
+  #keep(pooled: PooledSession): void {
     const { startTimer } = this.#options
-    kept.stopTimer = startTimer(() => this.#dismiss(kept), idleTimeoutMs)
+    pooled.stopTimer = startTimer(() => this.#closeIdle(pooled), idleTimeoutMs)
     // An unsolicited reply means that the server ends the session.
-    kept.session.connection.onUnexpected(() => this.#dismiss(kept))
-    this.#hostOf(kept.target.name).idle.push(kept)
+    pooled.session.connection.onUnexpected(() => this.#closeIdle(pooled))
+    this.#hostOf(pooled.target.name).idle.push(pooled)
   }
 
-  #takeIdle(host: Host, kept: Kept): void {
-    kept.stopTimer?.()
-    kept.session.connection.onUnexpected(null)
-    host.idle.splice(host.idle.indexOf(kept), 1)
+  #takeIdle(host: Host, pooled: PooledSession): void {
+    pooled.stopTimer?.()
+    pooled.session.connection.onUnexpected(null)
+    host.idle.splice(host.idle.indexOf(pooled), 1)
   }
 
   /** Ends an idle session. */
-  #dismiss(kept: Kept): void {
-    this.#takeIdle(this.#hostOf(kept.target.name), kept)
-    this.#leave(kept, true)
+  #closeIdle(pooled: PooledSession): void {
+    this.#takeIdle(this.#hostOf(pooled.target.name), pooled)
+    this.#leave(pooled, true)
   }
 
-  #dismissOne(): void {
+  #closeAnyIdle(): void {
     for (const { idle } of this.#hosts.values()) {
       const [first] = idle
       if (first === undefined) continue
-      this.#dismiss(first)
+      this.#closeIdle(first)
       return
     }
   }
 
   /** Ends a session. Its slot is free when the connection has closed. */
-  #leave({ session, target }: Kept, politely: boolean): void {
+  #leave({ session, target }: PooledSession, politely: boolean): void {
     this.#hostOf(target.name).working -= 1
     if (!politely) session.connection.fail(brokenOff())
     if (session.connection.error !== null) {
-      this.#freePlace(target.name)
+      this.#freeSlot(target.name)
       return
     }
-    const farewell = session.connection.quit(quitTimeoutMs).then(() => {
-      this.#farewells.delete(farewell)
-      this.#freePlace(target.name)
+    const closed = session.connection.quit(quitTimeoutMs).then(() => {
+      this.#closing.delete(closed)
+      this.#freeSlot(target.name)
     })
-    this.#farewells.add(farewell)
+    this.#closing.add(closed)
   }
 
-  #freePlace(name: string): void {
+  #freeSlot(name: string): void {
     const host = this.#hostOf(name)
     host.open -= 1
     this.#open -= 1
@@ -323,7 +323,7 @@ export class Pool {
   }
 
   /** Puts a host without another connection into back-off, and rejects the callers that wait for it. */
-  #letRest(target: PoolTarget, error: SessionError): void {
+  #backOff(target: PoolTarget, error: SessionError): void {
     const host = this.#hostOf(target.name)
     const times = (host.rest?.times ?? 0) + 1
     const restMs = target.restAfter(error, times)
@@ -334,7 +334,7 @@ export class Pool {
     }
   }
 
-  #restOf(name: string): Host['rest'] {
+  #backoffOf(name: string): Host['rest'] {
     const rest = this.#hosts.get(name)?.rest ?? null
     return rest !== null && this.#options.clock.now() < rest.until ? rest : null
   }
@@ -343,7 +343,7 @@ export class Pool {
   #forget(name: string): void {
     const host = this.#hosts.get(name)
     if (host === undefined || host.open > 0 || host.waiting > 0) return
-    const isUsual = !this.#isSlowed(name) && this.#restOf(name) === null
+    const isUsual = !this.#isSlowed(name) && this.#backoffOf(name) === null
     if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
   }
 
@@ -391,7 +391,7 @@ function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
 }
 
 /** Returns whether an idle session may serve a target: it has the same port, and is as secure as required. */
-function suits({ session, target }: Kept, wanted: PoolTarget): boolean {
+function suits({ session, target }: PooledSession, wanted: PoolTarget): boolean {
   return target.port === wanted.port && (wanted.tls === 'opportunistic' || session.connection.isVerified)
 }
 

@@ -143,10 +143,10 @@ class Opening {
   async #hello(connection: SmtpConnection): Promise<ReadonlyMap<string, string>> {
     this.#stage = 'ehlo'
     connection.send(`EHLO ${this.#means.hostname}\r\n`)
-    const answer = await connection.reply(commandTimeoutMs)
-    if (answer.code === 250) return extensionsOf(answer)
+    const reply = await connection.reply(commandTimeoutMs)
+    if (reply.code === 250) return extensionsOf(reply)
     // A server without EHLO (RFC 5321 §3.2).
-    if (answer.code < 500) throw this.#refused(answer, 'The mail server refused the greeting.')
+    if (reply.code < 500) throw this.#refused(reply, 'The mail server refused the greeting.')
     connection.send(`HELO ${this.#means.hostname}\r\n`)
     const plain = await connection.reply(commandTimeoutMs)
     if (plain.code !== 250) throw this.#refused(plain, 'The mail server refused the greeting.')
@@ -162,14 +162,14 @@ class Opening {
       return false
     }
     connection.send('STARTTLS\r\n')
-    const answer = await connection.reply(commandTimeoutMs)
-    if (answer.code === 220) {
+    const reply = await connection.reply(commandTimeoutMs)
+    if (reply.code === 220) {
       await connection.startTls(this.#tlsName(), tlsTimeoutMs)
       return true
     }
-    if (isNeeded) throw this.#refused(answer, 'The mail server refused a secure connection, and one is demanded.')
+    if (isNeeded) throw this.#refused(reply, 'The mail server refused a secure connection, and one is demanded.')
     // The server closes the connection, so it cannot be used unencrypted either (RFC 5321 §3.8).
-    if (answer.code === 421) throw this.#refused(answer, 'The mail server ended the connection instead of securing it.')
+    if (reply.code === 421) throw this.#refused(reply, 'The mail server ended the connection instead of securing it.')
     return false
   }
 
@@ -193,9 +193,9 @@ class Opening {
   }
 }
 
-function extensionsOf(answer: Reply): ReadonlyMap<string, string> {
+function extensionsOf(reply: Reply): ReadonlyMap<string, string> {
   return new Map(
-    answer.lines.slice(1).map((line) => {
+    reply.lines.slice(1).map((line) => {
       // Some servers write AUTH=PLAIN, the form of an early draft.
       const [, keyword = '', parameters = ''] = /^([^\s=]*)[\s=]*(.*)$/s.exec(line) ?? []
       return [keyword.toUpperCase(), parameters.trim()]

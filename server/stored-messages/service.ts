@@ -90,7 +90,7 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       const { size } = row
       const isLarge = size > largeMessage
       if (isLarge) await enterLarge?.()
-      const giveBack = isLarge ? await semaphore.acquire() : null
+      const release = isLarge ? await semaphore.acquire() : null
       try {
         const content = await readRest(handle, table, row)
         if (content === undefined) throw notFound(noun, id)
@@ -101,7 +101,7 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
           : content.toString('base64')
         return { ...summaryOf(row), ...(await readAside(content)), source }
       } finally {
-        giveBack?.()
+        release?.()
       }
     },
   }
