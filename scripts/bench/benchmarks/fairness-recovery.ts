@@ -14,7 +14,7 @@ const watchingMs = 500
 /** How long each is watched: longer than it may take. What has not ended by then counts as that long. Milliseconds. */
 export const limitsMs = { failing: 15_000, hanging: 40_000, catchingUp: 30_000 } as const
 
-/** Requests in flight to one endpoint at most: see docs/delivery-engine.md. */
+/** Requests in flight to one endpoint at most: see docs/architecture/delivery-engine.md. */
 export const maxInFlight = 64
 /** Events at once. */
 export const burst = 150

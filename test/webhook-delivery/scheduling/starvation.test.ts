@@ -15,7 +15,7 @@ import { createWorld, quantile, type World, waitsOf } from './simulated/simulati
 
 /*
  * The cases in which one account, or a bad moment of an endpoint, kept deliveries from being made: see
- * docs/delivery-engine.md. All in moved time.
+ * docs/architecture/delivery-engine.md. All in moved time.
  */
 
 const endMs = 60_000
