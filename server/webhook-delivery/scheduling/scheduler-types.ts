@@ -102,7 +102,7 @@ export type Scheduler = {
   takeInHand(name: FlowName, count: number): void
   /**
    * Chooses the flow of the next request and reserves its place. Null: none may start now. Amortized constant time:
-   * each time an account is set aside pays for one time that it is put back.
+   * an account is set aside at most once each time it was put back.
    */
   next(): Request | null
   nameOf(request: Request): FlowName
