@@ -33,23 +33,28 @@ export const sections: readonly Section[] = [
   {
     title: 'Guides',
     pages: {
-      'docs/guides/receiving-webhooks.md': 'what a delivery looks like, and how to verify it',
+      'docs/guides/first-real-email.md': 'over a relay, step by step: settings, DNS records, what a relay refuses',
+      'docs/guides/receiving-webhooks.md': 'receivers in Node, Python, Go, PHP and Ruby that verify each delivery',
       'docs/guides/polling.md': 'reading the events where no webhook can reach you',
       'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
       'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',
+      'docs/guides/from-resend.md': 'what corresponds to what, what is missing, and in which order to switch',
+      'docs/guides/from-postal.md': 'the same for Postal',
     },
   },
   {
     title: 'Operating',
     pages: {
       'docs/operating/deploy.md': 'processes and roles, TLS, Docker, connections to PostgreSQL, clocks',
+      'docs/operating/sizes.md': 'processors, memory and disk, with the arithmetic',
       'docs/operating/accounts-and-keys.md': 'making, listing and revoking them on the command line',
       'docs/operating/backup-and-upgrade.md': 'what to keep, how to upgrade, when data is deleted',
-      'docs/operating/monitoring.md': 'health, metrics, logs, and what happens when the service fails',
+      'docs/operating/monitoring.md': 'health, metrics, logs, a Grafana dashboard and alert rules',
       'docs/operating/why-is-it-late.md': 'a late delivery, step by step, for the operator at night',
+      'docs/operating/incidents.md': 'what goes wrong: what Postern does by itself, where to look, what to do',
       'docs/operating/traces.md': 'OpenTelemetry, and a small collector to try it',
     },
   },
@@ -85,6 +90,15 @@ export const sections: readonly Section[] = [
       'docs/architecture/webhook.md': 'a webhook: enabled, disabled, by whom and why',
       'docs/architecture/delivery-engine.md': 'how committed events become HTTP requests: fairness, limits, failures',
       'docs/architecture/delivery-engine-plan.md': 'what is left to do of the delivery engine, and how it uses pg-boss',
+    },
+  },
+  {
+    title: 'Decisions',
+    pages: {
+      'docs/decisions/own-smtp-client.md': 'what a library would have cost, and what was measured',
+      'docs/decisions/dkim.md': 'RSA and Ed25519 on each message',
+      'docs/decisions/connection-pool.md': 'undici makes the requests; which connection each gets is ours',
+      'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',
     },
   },
   {
