@@ -1,11 +1,11 @@
 import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
-/** What DNS software cuts a text to that was not given as several strings: RFC 1035 §3.3. */
+/** Longest string in a TXT record. Some DNS software cuts a text to one string. Source: RFC 1035 §3.3. */
 const maxString = 255
 
 /**
- * What the texts at a selector are worth where `wanted` is to be there. A record may be written otherwise
- * and say the same: other spaces, other tags.
+ * Checks the TXT records at a selector against the wanted record. A record with the same meaning, but other spaces or
+ * additional tags, is accepted.
  *
  * Source: RFC 6376 §3.6.1, §3.6.2.2 (several records: undefined), RFC 8463.
  */
@@ -64,7 +64,7 @@ function keyOf(text: string): string {
   return tagsOf(text).get('p') ?? ''
 }
 
-/** The tags of a record, without any white space. Source: RFC 6376 §3.2. */
+/** Returns the tags of a record, without white space. Source: RFC 6376 §3.2. */
 function tagsOf(text: string): Map<string, string> {
   return new Map(
     text.split(';').flatMap((part) => {

@@ -1,7 +1,7 @@
 import type { MxRecord } from './dns.ts'
 import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
-/** What the mail exchangers of the return path are worth where `wanted` is to be the one that is asked first. */
+/** Checks the MX records of the return path: `wanted` must be the only host with the best priority. */
 export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordCheck {
   if (records.length === 0) return missing
   const hostOf = ({ exchange }: MxRecord) => exchange.toLowerCase().replace(/\.$/, '')
@@ -18,7 +18,7 @@ export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordChe
       `Bounces go to ${quoted(hostOf(before))} first, whose priority ${before.priority} comes before ${best}. Remove it.`,
     )
   }
-  // Whoever sends picks one of them at random. Source: RFC 5321 §5.1.
+  // Senders choose randomly among hosts of the same priority. Source: RFC 5321 §5.1.
   const beside = others.find(({ priority }) => priority === best)
   if (beside === undefined) return found
   return mismatch(
@@ -26,7 +26,7 @@ export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordChe
   )
 }
 
-/** What the texts at `_dmarc` are worth: any policy is the domain's own matter. Source: RFC 7489 §6.6.3. */
+/** Checks the TXT records at `_dmarc`. Any policy is accepted. Source: RFC 7489 §6.6.3. */
 export function judgeDmarc(texts: readonly string[]): RecordCheck {
   const [record, ...others] = texts.filter((text) => /^v\s*=\s*DMARC1\s*(;|$)/.test(text))
   if (record === undefined) return missing

@@ -1,11 +1,10 @@
 import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
 /**
- * What the texts at the return path are worth where `wanted` is the SPF record to be there. Others may be
- * allowed to send too.
+ * Checks the TXT records at the return path against the wanted SPF record. The record may allow other senders too.
  *
  * Source: RFC 7208 §3.2 and §4.5 (several records: a permanent error), §4.6.2 (the first match decides),
- * §5.1 (what stands behind `all` is ignored).
+ * §5.1 (terms after `all` are ignored).
  */
 export function judgeSpf(wanted: string, texts: readonly string[]): RecordCheck {
   const [record, ...others] = texts.filter((text) => /^v=spf1( |$)/i.test(text))
@@ -30,7 +29,7 @@ function judgeNone(wanted: string, texts: readonly string[]): RecordCheck {
   )
 }
 
-/** Whether a term passes, in the place where it stands. */
+/** Returns true when the record passes a term: before `all`, and first with the qualifier `+` or none. */
 function isAllowed(term: string, record: string): boolean {
   const terms = record.toLowerCase().split(' ').slice(1)
   const end = terms.findIndex((one) => /^[+?~-]?all$/.test(one))
@@ -39,7 +38,7 @@ function isAllowed(term: string, record: string): boolean {
   return first === term || first === `+${term}`
 }
 
-/** What a record of ours is there for: all but its version and its end. */
+/** Returns the terms of the wanted record without its version and the final `all`. */
 function termsOf(wanted: string): string[] {
   return wanted.toLowerCase().split(' ').slice(1, -1)
 }

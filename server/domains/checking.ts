@@ -24,21 +24,21 @@ import { afterCheck, type CheckedBy, checkResultOf, nextKeyCheckAt, type Progres
 export type CheckOptions = {
   sender: SendingHost
   dns: DnsOptions
-  /** Whether nothing leaves the machine: then names below `.test` count as published. */
+  /** True when email is captured instead of sent. Records of names below `.test` then count as published. */
   isCaptured: boolean
 }
 
-/** What was found of a domain, as it was when it was looked up. */
+/** The result of looking up the records of a domain, with the state of the domain at that time. */
 export type Checked = {
   domain: DomainWithKeys
   findings: RecordChecks
-  /** Of the records of its next keys. */
+  /** Results for the records of the next keys. */
   nextFindings: RecordChecks
 }
 
 /**
- * Looks the records of a domain up, but for those that cannot be published: nothing is found of them. Not in a
- * transaction: the name servers take their time.
+ * Looks up the records of a domain, except those that cannot be published, which get no result. Do not call it in a
+ * transaction, because DNS queries may take seconds.
  */
 export async function check(domain: DomainWithKeys, options: CheckOptions): Promise<Checked> {
   const wanted = recordsOf(domain, options.sender)
@@ -63,8 +63,8 @@ async function find(
 }
 
 /**
- * What to say of a record that cannot be published, since it leads to a host that the DNS cannot have. Null: it
- * can be, or nothing leaves the machine, and nobody has to find it.
+ * Returns the result for a record that cannot be published, because it names a host that the public DNS cannot have.
+ * Returns null when the record can be published, or does not have to be because email is captured.
  */
 export function obstacleTo(
   record: WantedRecord,
@@ -75,16 +75,16 @@ export function obstacleTo(
   return { status: 'missing', hint }
 }
 
-/** Whether no DNS will ever have it. Source: RFC 6761 §6.2. */
+/** Returns true for names below `.test`, which the public DNS never has. Source: RFC 6761 §6.2. */
 export function isTestName(name: string): boolean {
   return name.endsWith('.test')
 }
 
-/** What a check found, and who had it made. */
+/** The result of a check, and what started it. */
 export type CheckToRecord = {
   checked: Checked
   by: CheckedBy
-  /** Of what caused the check; a scheduled one is live. */
+  /** Mode of the request that started the check; `live` for a scheduled one. */
   mode: Mode
   at: Date
 }
@@ -92,9 +92,9 @@ export type CheckToRecord = {
 export type RecordCheckMeans = { outbox: Outbox; sender: SendingHost }
 
 /**
- * Writes down what was found, has the next keys sign if their records were seen, and has `domain.verified` emitted
- * if the domain becomes verified by it: once, however many checks end at the same time. What was found of other
- * keys than the domain has by now changes nothing. Returns undefined when the domain is gone.
+ * Stores the result of a check. Activates the next keys when their records were found. Emits `domain.verified` when the
+ * domain becomes verified, once even if several checks end at the same time. Ignores the result when the keys of the
+ * domain have changed since. Returns undefined when the domain was deleted.
  */
 export async function recordCheck(
   trx: Trx,
@@ -104,8 +104,8 @@ export async function recordCheck(
   const locked = await lockWithKeys(trx, checked)
   if (locked === undefined || !hasSameKeys(locked, checked.domain)) return locked
   const before = await settleNextKeys(trx, locked, { checked, at })
-  const areTakenUp = locked.next !== null && before.next === null
-  const findings = areTakenUp ? { ...checked.findings, ...checked.nextFindings } : checked.findings
+  const areActivated = locked.next !== null && before.next === null
+  const findings = areActivated ? { ...checked.findings, ...checked.nextFindings } : checked.findings
   const verdict = checkResultOf(recordsOf(before, sender), findings)
   const progress = afterCheck(progressOf(before), { verdict, by, at })
   const isNew = progress.status === 'verified' && before.status !== 'verified'
@@ -131,7 +131,7 @@ function hasSameKeys(one: DomainWithKeys, other: DomainWithKeys): boolean {
   )
 }
 
-/** Returns the locked domain with the keys it has then. */
+/** Activates the next keys when their records were found, otherwise stores the result. Returns the updated domain. */
 async function settleNextKeys(
   trx: Trx,
   domain: DomainWithKeys,
@@ -139,8 +139,8 @@ async function settleNextKeys(
 ): Promise<DomainWithKeys> {
   const { next } = domain
   if (next === null) return domain
-  if (areToSign({ ...domain.findings, ...findings }, nextFindings)) {
-    // Live email is sent from verified domains alone: before, no mail was signed with these keys.
+  if (arePublished({ ...domain.findings, ...findings }, nextFindings)) {
+    // Only verified domains send live email: before, no email was signed with the present keys.
     const keepUsed = domain.verified_at !== null
     const row = await takeUpNextKeys(trx, domain, { findings: nextFindings, keepUsed, at })
     return (await withKeys(trx, [row]))[0] as DomainWithKeys
@@ -150,12 +150,12 @@ async function settleNextKeys(
 }
 
 /**
- * Whether the next keys are published: RSA, and Ed25519 too unless the domain does without it so far. Few receivers
- * verify Ed25519, but those that do shall not find it missing for the sake of new keys.
+ * Returns true when the next keys are published: RSA, and also Ed25519 if the present Ed25519 key is published. Few
+ * receivers verify Ed25519, but a rotation must not make them find it missing.
  */
-function areToSign(present: RecordChecks, next: RecordChecks): boolean {
-  const doesWithout = !['verified', 'timeout', 'server_failure'].includes(present.dkim_ed25519?.status ?? 'pending')
-  return next.dkim_rsa?.status === 'verified' && (next.dkim_ed25519?.status === 'verified' || doesWithout)
+function arePublished(present: RecordChecks, next: RecordChecks): boolean {
+  const lacksEd25519 = !['verified', 'timeout', 'server_failure'].includes(present.dkim_ed25519?.status ?? 'pending')
+  return next.dkim_rsa?.status === 'verified' && (next.dkim_ed25519?.status === 'verified' || lacksEd25519)
 }
 
 function progressOf({ status, pending_since, check_count, next_check_at, verified_at }: DomainRow): Progress {
@@ -164,9 +164,9 @@ function progressOf({ status, pending_since, check_count, next_check_at, verifie
 
 /** Domains looked up at the same time. */
 const batchSize = 50
-/** Domains checked by one run; the rest is for the next. Bounds how long it takes: some minutes. */
+/** Most domains checked by one run; the next run checks the rest. Limits a run to a few minutes. */
 const runSize = 1_000
-/** Longer than a batch ever takes. Milliseconds. */
+/** Lease of a batch. Milliseconds; longer than a batch ever takes. */
 const leaseMs = 5 * 60_000
 
 export type DueChecksMeans = CheckOptions & {
@@ -174,19 +174,19 @@ export type DueChecksMeans = CheckOptions & {
   clock: Clock
   outbox: Outbox
   logger: Logger
-  /** Ends the run early: what is looked up at that moment is looked up again later. */
+  /** Ends the run early. Lookups under way are repeated later. */
   signal: AbortSignal
 }
 
 /**
- * Checks the domains whose time has come, and the next keys of those whose keys are rotated. Returns how many checks
- * it made.
+ * Checks the domains that are due, and the next keys of domains whose keys are being rotated. Returns the number of
+ * checks.
  */
 export async function runDueChecks(means: DueChecksMeans): Promise<number> {
   return (await runDue(means, checkingDomains)) + (await runDue(means, checkingKeys))
 }
 
-/** What of domains is checked, and how. */
+/** A kind of scheduled check: how to claim domains, look up their records and store the results. */
 type Checking = {
   claim: typeof claimDomains
   check: (domain: DomainWithKeys, options: CheckOptions) => Promise<Checked>
@@ -195,7 +195,7 @@ type Checking = {
 
 const checkingDomains: Checking = { claim: claimDomains, check, settle: recordCheck }
 
-/** Looks up the next keys alone, so that the schedule of the domain stays as it is. */
+/** Checks only the next keys, so that the schedule of the domain stays unchanged. */
 const checkingKeys: Checking = {
   claim: claimNextKeys,
   check: async (domain, options) => ({ domain, ...(await find(domain, [], options)) }),
@@ -214,12 +214,12 @@ async function runDue(means: DueChecksMeans, checking: Checking): Promise<number
     const rows = await checking.claim(db, { at, leasedUntil: new Date(at.getTime() + leaseMs), limit: batchSize })
     const domains = await withKeys(db, rows)
     const dns = { ...means.dns, signal }
-    const looks = domains.map((domain) => checking.check(domain, { ...means, dns }))
-    for (const checked of await Promise.all(looks)) {
+    const checks = domains.map((domain) => checking.check(domain, { ...means, dns }))
+    for (const checked of await Promise.all(checks)) {
       if (signal.aborted) break
       await settleDue(checked, means, checking).catch((error: unknown) => {
         const domainId = checked.domain.id
-        logger.error({ err: error, domainId }, 'the check of a domain was not written down; made again soon')
+        logger.error({ err: error, domainId }, 'the check of a domain could not be stored; it is repeated soon')
       })
     }
     count += domains.length

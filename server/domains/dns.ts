@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { hasCode } from '../lib/error-codes.ts'
 
-/** What the DNS says of a name: its records, that it has none, or that it cannot be told now. */
+/** The result of a DNS query: the records, none, a time-out, or an error of the name servers. */
 export type DnsResponse<T> =
   | { kind: 'found'; values: readonly T[] }
   | { kind: 'none' }
@@ -10,20 +10,20 @@ export type DnsResponse<T> =
 
 export type MxRecord = { exchange: string; priority: number }
 
-/** Questions to the name servers. None throws. */
+/** DNS queries. They do not throw. */
 export type Dns = Disposable & {
-  /** Each TXT record in one piece, however it is cut into strings. */
+  /** Returns the TXT records, each with its strings joined. */
   txt(name: string): Promise<DnsResponse<string>>
   mx(name: string): Promise<DnsResponse<MxRecord>>
   cname(name: string): Promise<DnsResponse<string>>
 }
 
 export type DnsOptions = {
-  /** Addresses as `node:dns` takes them; null: those of the system. */
+  /** Name servers in the format of `node:dns`. Null: those of the system. */
   servers: readonly string[] | null
-  /** Milliseconds for all questions together. Default `defaultBudgetMs`. */
+  /** Milliseconds for all queries together. Default `defaultBudgetMs`. */
   budgetMs?: number
-  /** Ends them: what is not answered then is a time-out too. */
+  /** Ends all queries; those under way become time-outs. */
   signal?: AbortSignal
 }
 
@@ -31,11 +31,11 @@ export type DnsOptions = {
 export const defaultBudgetMs = 5_000
 
 /**
- * Questions that together take no longer than their budget: what is not answered then is a time-out. They
- * are asked anew each time; only the name servers themselves remember what they said.
+ * Returns DNS queries with a common time budget. Queries without a response at its end become time-outs. Nothing is
+ * cached here, only by the name servers.
  */
 export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOptions): Dns {
-  // Asked twice, the second time twice as long: within the budget, unless there are many servers.
+  // Two tries, the second with twice the time-out: within the budget unless there are many servers.
   const resolver = new Resolver({ timeout: Math.ceil(budgetMs / 4), tries: 2 })
   if (servers !== null) resolver.setServers(servers)
   let isOver = signal?.aborted ?? false
@@ -46,10 +46,10 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
   const timer = setTimeout(end, budgetMs)
   signal?.addEventListener('abort', end, { once: true })
 
-  async function ask<T>(question: () => Promise<T[]>): Promise<DnsResponse<T>> {
+  async function ask<T>(query: () => Promise<T[]>): Promise<DnsResponse<T>> {
     if (isOver) return { kind: 'timeout' }
     try {
-      return { kind: 'found', values: await question() }
+      return { kind: 'found', values: await query() }
     } catch (error) {
       if (hasCode(error, 'ENOTFOUND', 'ENODATA')) return { kind: 'none' }
       if (hasCode(error, 'ETIMEOUT', 'ECANCELLED')) return { kind: 'timeout' }
@@ -69,7 +69,7 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
   }
 }
 
-/** As people of the DNS call it: `ESERVFAIL` is `SERVFAIL`. */
+/** Returns the usual name of a DNS error: `SERVFAIL` for `ESERVFAIL`. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
   return code.replace(/^E(?=SERVFAIL|REFUSED|FORMERR|NOTIMP)/, '')

@@ -2,9 +2,9 @@ import { createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { createSemaphore } from '../lib/semaphore.ts'
 
-/** A pair of keys for DKIM. */
+/** A key pair for DKIM. */
 export type DkimKeyPair = {
-  /** As the `p=` of its DNS record has it. */
+  /** The value of `p=` in its DNS record. */
   publicKey: string
   privateKey: KeyObject
 }
@@ -16,7 +16,7 @@ export type MakeDkimKeys = (accountId: string) => Promise<DkimKeys>
 
 const generate = promisify(generateKeyPair)
 
-/** Of a SubjectPublicKeyInfo for Ed25519, what stands before the 32 bytes of the key: RFC 8410 §4. */
+/** Bytes before the 32-byte key in a SubjectPublicKeyInfo for Ed25519: RFC 8410 §4. */
 const ed25519PrefixLength = 12
 
 async function makeDkimKeys(): Promise<DkimKeys> {
@@ -24,13 +24,16 @@ async function makeDkimKeys(): Promise<DkimKeys> {
   return { rsa: pairOf(privateKey), ed25519: await makeEd25519Keys() }
 }
 
-/** Takes no time to speak of. */
+/** Makes an Ed25519 key pair, which is fast. */
 export async function makeEd25519Keys(): Promise<DkimKeyPair> {
   const { privateKey } = await generate('ed25519')
   return pairOf(privateKey)
 }
 
-/** RFC 6376 §3.6.1 has the whole SubjectPublicKeyInfo of an RSA key, RFC 8463 §4.2 the bare key of Ed25519. */
+/**
+ * Returns the key pair of a private key. The DNS record has the whole SubjectPublicKeyInfo of an RSA key (RFC 6376
+ * §3.6.1), but only the raw bytes of an Ed25519 key (RFC 8463 §4.2).
+ */
 export function pairOf(privateKey: KeyObject): DkimKeyPair {
   const info = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
   const published = privateKey.asymmetricKeyType === 'ed25519' ? info.subarray(ed25519PrefixLength) : info
@@ -38,21 +41,21 @@ export function pairOf(privateKey: KeyObject): DkimKeyPair {
 }
 
 /**
- * Answers a function that makes the keys of a domain: RSA with 2,048 bits, and Ed25519. They are made off
- * the main thread, and one pair after the other: an RSA key takes a processor some tenths of a second, and
- * name look-ups, files and signatures wait for the same few threads. Accounts take turns, so that who wants
- * many waits for them alone.
+ * Returns a function that makes the keys of a domain: RSA with 2,048 bits, and Ed25519. It works outside the main
+ * thread on one domain at a time: an RSA key takes some tenths of a second of CPU time, and DNS lookups, files and
+ * signatures share the same small thread pool. Each account has at most one request in the queue, so an account that
+ * makes many keys does not delay others.
  *
- * @param make Makes one pair. For tests.
+ * @param make Makes the keys of one domain. For tests.
  */
 export function createDkimKeyMaker(make: () => Promise<DkimKeys> = makeDkimKeys): MakeDkimKeys {
   const oneByOne = createSemaphore(1)
-  /** When the last keys that an account waits for are made. */
+  /** For each account, the end of its last request. */
   const last = new Map<string, Promise<unknown>>()
 
   async function makeInTurn(): Promise<DkimKeys> {
-    const leave = await oneByOne.acquire()
-    return make().finally(leave)
+    const release = await oneByOne.acquire()
+    return make().finally(release)
   }
 
   return async (accountId) => {

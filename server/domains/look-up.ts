@@ -5,10 +5,10 @@ import type { Dns, DnsResponse, MxRecord } from './dns.ts'
 import { found, missing, quoted, type RecordCheck } from './record-check.ts'
 import type { Purpose, WantedRecord } from './records.ts'
 
-/** What a check found, by the purpose of the record. */
+/** The results of a check, by the purpose of the record. */
 export type RecordChecks = Partial<Record<Purpose, RecordCheck>>
 
-/** Looks up the records of a domain, all at once. */
+/** Looks up the records of a domain concurrently. */
 export async function lookUp(domain: string, wanted: readonly WantedRecord[], dns: Dns): Promise<RecordChecks> {
   const findings = await Promise.all(
     wanted.map(async (record) => [record.purpose, await findingOf(record, domain, dns)] as const),
@@ -16,7 +16,7 @@ export async function lookUp(domain: string, wanted: readonly WantedRecord[], dn
   return Object.fromEntries(findings)
 }
 
-/** What is found of names that are in no DNS, where nothing is sent to anybody. */
+/** Returns results for names below `.test` while email is captured: all records count as published. */
 export function withoutLookUp(wanted: readonly WantedRecord[]): RecordChecks {
   const hint = 'Not looked up: a name below .test is in no DNS, and counts as published while mail is captured.'
   return Object.fromEntries(wanted.map(({ purpose }) => [purpose, { ...found, hint }]))
@@ -44,12 +44,12 @@ function judgeText({ purpose, value }: WantedRecord, texts: readonly string[]): 
 }
 
 function judged<T extends string | MxRecord>(
-  answer: DnsResponse<T>,
+  response: DnsResponse<T>,
   judge: (values: readonly T[]) => RecordCheck,
 ): RecordCheck {
-  switch (answer.kind) {
+  switch (response.kind) {
     case 'found':
-      return judge(answer.values)
+      return judge(response.values)
     case 'none':
       return missing
     case 'timeout':
@@ -60,7 +60,7 @@ function judged<T extends string | MxRecord>(
     case 'failure':
       return {
         status: 'server_failure',
-        hint: `The name servers answered with an error (${answer.code}). It is looked up again; if this stays, check the name servers of the domain and its DNSSEC.`,
+        hint: `The name servers answered with an error (${response.code}). It is looked up again; if this stays, check the name servers of the domain and its DNSSEC.`,
       }
   }
 }
@@ -76,7 +76,7 @@ function hintOfMissing({ type, name, purpose }: WantedRecord): string {
   return `There is no ${what[purpose]} (${type}) at "${name}". Publish it as shown; until it is seen everywhere may take hours.`
 }
 
-/** Where a name is an alias, whoever looks for the record must be able to find it there. */
+/** Returns a hint when the record was found through a CNAME, whose target must keep it. */
 async function hintOfAlias({ name, purpose }: WantedRecord, dns: Dns): Promise<string | null> {
   if (!purpose.startsWith('dkim')) return null
   const target = await aliasOf(name, dns)
@@ -93,11 +93,11 @@ async function danglingAt({ name, type }: WantedRecord, dns: Dns): Promise<Recor
 }
 
 async function aliasOf(name: string, dns: Dns): Promise<string | null> {
-  const answer = await dns.cname(name)
-  return answer.kind === 'found' ? (answer.values[0] ?? null) : null
+  const response = await dns.cname(name)
+  return response.kind === 'found' ? (response.values[0] ?? null) : null
 }
 
-/** The DMARC record of a domain above holds for those below it. Source: RFC 7489 §6.6.3. */
+/** Finds a DMARC record of a parent domain, which also applies to its subdomains. Source: RFC 7489 §6.6.3. */
 async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Promise<RecordCheck | null> {
   if (record.purpose !== 'dmarc') return null
   const labels = domain.split('.')
@@ -108,10 +108,10 @@ async function coveredAbove(record: WantedRecord, domain: string, dns: Dns): Pro
   return null
 }
 
-/** How far above a domain its DMARC record is looked for: what owns a name is nearly always within. */
+/** Most labels of the parent domains to check for DMARC. The organizational domain nearly always has no more. */
 const maxLevelsAbove = 5
 
-/** A provider that appends the domain to what was entered makes `send.example.com.example.com` of the whole name. */
+/** Finds a record at the doubled name, such as `send.example.com.example.com`: some providers append the domain. */
 async function doubled(record: WantedRecord, domain: string, dns: Dns): Promise<RecordCheck | null> {
   const name = `${record.name}.${domain}`
   const { status } = await judgedAt(name, record, dns)

@@ -2,21 +2,24 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { maxDomainLength } from '../../contract/domains.ts'
 
-/** Letters, digits and hyphens inside: RFC 1123 §2.1. */
+/** Letters, digits and inner hyphens: RFC 1123 §2.1. */
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
-/** Names that are no one's in the public DNS, or not meant for it: RFC 6761, RFC 6762, RFC 7686, RFC 9476 and the ICANN's `internal`. */
+/**
+ * Special-use top-level names, which nobody can own in the public DNS: RFC 6761, RFC 6762, RFC 7686, RFC 9476 and
+ * ICANN's `internal`.
+ */
 const specialTopLevels = ['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion']
 
 export type ReadName = { name: string; fault: null } | { name: null; fault: string }
 
 /**
- * A domain name as it is kept: lower case, A-labels (RFC 5890 §2.3.2.1), without the dot at its end. The
- * fault is what "must …" goes on with, where it is none that mail could be sent from.
+ * Returns a domain name as it is stored: lower case, A-labels (RFC 5890 §2.3.2.1), no trailing dot. For a name that
+ * cannot send email, returns the error, which begins with "must".
  */
 export function readDomainName(text: string): ReadName {
   const given = text.replace(/[.。]$/u, '')
-  // It would read them as a path, a port or an encoding, and drop them.
+  // `domainToASCII` would read these characters as a path, a port or an encoding, and drop them.
   const name = /[/:%\\?#@[\]]/.test(given) ? '' : domainToASCII(given)
   const labels = name.split('.')
   const top = labels.at(-1) ?? ''

@@ -5,24 +5,24 @@ import { brokenRule } from '../shared/errors.ts'
 import { type DkimKeyPair, pairOf } from './keys.ts'
 import { keyRecordName } from './records.ts'
 
-/** A pair of keys with the selector its record stands at. */
+/** A key pair with the selector of its record. */
 export type SelectedKeys = DkimKeyPair & { selector: string }
 
-/** The keys that a client brought; null: of that kind, none. */
+/** The keys that a client provided. Null: none of that kind. */
 export type OwnKeys = { rsa: SelectedKeys | null; ed25519: SelectedKeys | null }
 
 type Kind = keyof OwnKeys
 
-const signAside = promisify(sign)
+const signInThread = promisify(sign)
 
-/** Octets of a name in the DNS, without the dot at its end: RFC 1035 §2.3.4. */
+/** Most octets of a DNS name without the trailing dot: RFC 1035 §2.3.4. */
 const maxNameLength = 253
 
 /**
- * Reads the private keys of a request. Throws `rule_violation` for one that no signature could be made with, and
- * never says what is in it.
+ * Reads the private keys of a request. Throws `rule_violation` for a key that cannot sign. The error never quotes the
+ * key.
  *
- * @param domain Where their records stand.
+ * @param domain The domain of the records of the keys.
  */
 export async function readOwnKeys(given: DkimKeysInput | undefined, domain: string): Promise<OwnKeys> {
   const read = async (kind: Kind): Promise<SelectedKeys | null> => {
@@ -65,12 +65,12 @@ function parsed(pem: string): KeyObject | null {
   }
 }
 
-/** Whether the private part belongs to the public one: reading a key does not tell. */
+/** Returns true when the private part matches the public part, which parsing a key does not check. */
 async function isWhole(kind: Kind, key: KeyObject): Promise<boolean> {
   const text = Buffer.from('postern')
   const algorithm = kind === 'rsa' ? 'sha256' : null
   try {
-    return verify(algorithm, text, createPublicKey(key), await signAside(algorithm, text, key))
+    return verify(algorithm, text, createPublicKey(key), await signInThread(algorithm, text, key))
   } catch {
     return false
   }

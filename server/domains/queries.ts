@@ -8,7 +8,7 @@ import type { RecordChecks } from './look-up.ts'
 import type { PublishedKeys } from './records.ts'
 import type { Progress } from './verification-state.ts'
 
-/** All but the private keys, which nobody needs here. */
+/** All columns except the private keys, which are not needed here. */
 const columns = [
   'id',
   'account_id',
@@ -31,9 +31,9 @@ const columns = [
 
 export type DomainRow = Pick<Selectable<DomainsTable>, (typeof columns)[number]>
 
-/** A domain with the keys it has beside those that sign. */
+/** A domain with its next and retired keys. */
 export type DomainWithKeys = DomainRow & {
-  /** They sign once their records are seen. */
+  /** Keys that sign as soon as their records are published. */
   next: NextKeys | null
   /** Newest first. */
   retired: readonly RetiredKeys[]
@@ -65,7 +65,7 @@ function keyColumns({ rsa, ed25519 }: NewKeys) {
   }
 }
 
-/** Answers undefined, and inserts nothing, where the account has a domain of the name. */
+/** Inserts a domain. Returns undefined when the account already has a domain of this name. */
 export async function insertDomain(handle: Handle, domain: NewDomain): Promise<DomainRow | undefined> {
   const { id, accountId, name, returnPath, keys, at, ...progress } = domain
   return handle
@@ -96,7 +96,7 @@ export async function hasDomain(handle: Handle, accountId: string, name: string)
   return row !== undefined
 }
 
-/** How many domains an account has. Locks the account. */
+/** Locks an account and returns the number of its domains. */
 export async function countDomains(trx: Trx, accountId: string): Promise<number> {
   await lockAccount(trx, accountId)
   const { count } = await trx
@@ -116,12 +116,12 @@ export async function findDomain(handle: Handle, accountId: string, id: string):
     .executeTakeFirst()
 }
 
-/** Keeps it from being changed by others until the transaction ends. */
+/** Locks a domain against changes until the transaction ends. */
 export async function lockDomain(trx: Trx, id: string): Promise<DomainRow | undefined> {
   return trx.selectFrom('domains').select(columns).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
-/** @param page.after The row the page begins behind, newest first. */
+/** @param page.after Id of the last row of the page before. Newest first. */
 export async function selectDomains(
   handle: Handle,
   accountId: string,
@@ -132,7 +132,7 @@ export async function selectDomains(
   return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
-/** Writes down what a check found and where the domain stands by it. */
+/** Stores the results of a check and the new state of the domain. */
 export async function updateDomain(
   trx: Trx,
   id: string,
@@ -146,7 +146,7 @@ export async function updateDomain(
     .executeTakeFirstOrThrow()
 }
 
-/** Answers the name of what was there. */
+/** Deletes a domain and returns its name, or undefined when there was none. */
 export async function deleteDomain(trx: Trx, accountId: string, id: string): Promise<string | undefined> {
   const row = await trx
     .deleteFrom('domains')
@@ -157,7 +157,7 @@ export async function deleteDomain(trx: Trx, accountId: string, id: string): Pro
   return row?.name
 }
 
-/** Of the names, the domain of the account that is verified, if any is; and the longest among several. */
+/** Returns the domain of the account with one of the names. Prefers verified domains, then the longest name. */
 export async function findCovering(handle: Handle, accountId: string, names: readonly string[]) {
   const statement = handle
     .selectFrom('domains')
@@ -167,14 +167,14 @@ export async function findCovering(handle: Handle, accountId: string, names: rea
     .orderBy(sql`status = 'verified'`, 'desc')
     .orderBy(sql`length(name)`, 'desc')
     .limit(1)
-  // Every email that is sent asks.
+  // Prepared, because every email runs it.
   const [domain] = await executePrepared(handle, { name: 'find_covering_domain' }, statement)
   return domain
 }
 
 /**
- * Takes domains whose check is due, those that have waited the longest. Until `leasedUntil` no other
- * process takes them; if this one dies, they are checked then.
+ * Claims domains whose check is due, the longest overdue first. No other process claims them until `leasedUntil`; if
+ * this process dies, they are due again then.
  */
 export async function claimDomains(
   handle: Handle,
@@ -191,7 +191,7 @@ export async function claimDomains(
   return rows
 }
 
-/** Reads the keys that domains of one account or of several have beside those that sign. */
+/** Adds the next and retired keys to domains of one or several accounts. */
 export async function withKeys(handle: Handle, domains: readonly DomainRow[]): Promise<DomainWithKeys[]> {
   if (domains.length === 0) return []
   const { rows } = await sql<Selectable<DomainKeysTable>>`
@@ -217,7 +217,7 @@ export async function withKeys(handle: Handle, domains: readonly DomainRow[]): P
   })
 }
 
-/** Puts keys beside those that sign, in the place of others that wait there. The domain is locked. */
+/** Inserts the next keys of a locked domain, and replaces those that were waiting. */
 export async function insertNextKeys(
   trx: Trx,
   { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
@@ -253,7 +253,7 @@ async function deleteNextKeys(trx: Trx, { account_id, id }: Pick<DomainRow, 'acc
     .execute()
 }
 
-/** Writes down what a check found of the next keys of a domain. */
+/** Stores the results of a check of the next keys of a domain. */
 export async function updateNextKeys(
   trx: Trx,
   { account_id, id }: Pick<DomainRow, 'account_id' | 'id'>,
@@ -269,8 +269,8 @@ export async function updateNextKeys(
 }
 
 /**
- * Has the next keys of a locked domain sign, with what was found of their records. Those that signed are kept,
- * without their private keys, if `keepUsed` says that mail signed with them may be on its way.
+ * Makes the next keys of a locked domain its signing keys, and stores the results for their records. With `keepUsed`,
+ * the former keys are kept as retired, without their private parts, since email signed with them may be in transit.
  */
 export async function takeUpNextKeys(
   trx: Trx,
@@ -306,7 +306,7 @@ export async function takeUpNextKeys(
   return rows[0] as DomainRow
 }
 
-/** Takes domains whose next keys are to be looked for, as `claimDomains` does. */
+/** Claims domains whose next keys are due for a check, as `claimDomains` does. */
 export async function claimNextKeys(
   handle: Handle,
   { at, leasedUntil, limit }: { at: Date; leasedUntil: Date; limit: number },

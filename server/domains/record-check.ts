@@ -1,7 +1,7 @@
 import type { DomainRecord } from '../../contract/domains.ts'
 import { printable } from '../lib/printable.ts'
 
-/** What a check found of one record. */
+/** The result of a check of one record. */
 export type RecordCheck = Pick<DomainRecord, 'status' | 'hint'>
 
 export const found: RecordCheck = { status: 'verified', hint: null }
@@ -17,7 +17,7 @@ export function multiple(hint: string): RecordCheck {
 
 const maxQuoted = 200
 
-/** What somebody published, for a sentence to carry: shortened, and on one line. */
+/** Returns a published value in quotation marks, shortened and on one line. */
 export function quoted(value: string): string {
   const shown = value.length > maxQuoted ? `${value.slice(0, maxQuoted)}…` : value
   return `"${printable(shown)}"`

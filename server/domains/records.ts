@@ -4,15 +4,15 @@ import type { DomainRecord } from '../../contract/domains.ts'
 export type WantedRecord = Omit<DomainRecord, 'status' | 'hint'>
 export type Purpose = DomainRecord['purpose']
 
-/** What the records of every domain lead to. */
+/** The host of this service in the records of all domains. */
 export type SendingHost = {
-  /** The host that takes what comes back. */
+  /** The host that receives bounces. */
   hostname: string
-  /** Whose SPF record is included; null: that host sends. */
+  /** Host whose SPF record is included. Null: the record allows `hostname`. */
   spfInclude: string | null
 }
 
-/** The keys of a domain, as their records show them. */
+/** The public keys of a domain, as in their records. */
 export type PublishedKeys = {
   rsa_selector: string
   rsa_public_key: string
@@ -22,7 +22,7 @@ export type PublishedKeys = {
 
 export type SignedDomain = PublishedKeys & { name: string; return_path: string }
 
-/** Whether a record leads to the host of the service, which must be found there. */
+/** Returns true when the value of a record names the host of the service, which the DNS must then have. */
 export function namesHost({ purpose }: Pick<WantedRecord, 'purpose'>, { spfInclude }: SendingHost): boolean {
   return purpose === 'return_path' || (purpose === 'spf' && spfInclude === null)
 }
@@ -31,16 +31,15 @@ const ttl = 3_600
 const mxPriority = 10
 
 /**
- * The host of the return path of a domain, by what stands below the domain. Not the domain itself, whose MX is
- * that of its people's mailboxes.
+ * Returns the host of the return path, which is a subdomain. The MX of the domain itself is for its own mailboxes.
  */
 export function returnPathOf(name: string, below: string): string {
   return `${below.toLowerCase()}.${name}`
 }
 
 /**
- * The selectors of keys, of the random part of an id made for them: two accounts can have the same name, and a
- * domain that was deleted and added again does not find its old keys in the DNS.
+ * Returns selectors for new keys, with the random part of a new id. So two accounts can have the same domain, and a
+ * domain that is deleted and added again does not find its old keys in the DNS.
  */
 export function selectorsOf(id: string): { rsa: string; ed25519: string } {
   const random = id.slice(-10)
@@ -48,8 +47,8 @@ export function selectorsOf(id: string): { rsa: string; ed25519: string } {
 }
 
 /**
- * The records of a domain, each a name in full. Ed25519 is not required, since few receivers verify it
- * yet, nor is DMARC, which is about more than this service.
+ * Returns the records of a domain, with full names. Ed25519 is not required, since few receivers verify it yet. DMARC
+ * is not required, since it concerns more than this service.
  *
  * Source: RFC 6376 §3.6.1 and RFC 8463 (DKIM), RFC 7208 §3 (SPF), RFC 7489 §6.3 (DMARC).
  */
@@ -73,15 +72,15 @@ export function recordsOf(domain: SignedDomain, sender: SendingHost): WantedReco
   ]
 }
 
-/** The records of keys that are to sign next. The domain is verified without them. */
+/** Returns the records of the next keys. A domain does not need them to be verified. */
 export function nextRecordsOf(name: string, keys: PublishedKeys): WantedRecord[] {
   return keyRecordsOf(name, keys).map((record) => ({ ...record, key: 'next' }))
 }
 
-/** What all records of keys have in common, and nearly all others. */
+/** The common fields of nearly all records. */
 const text = { type: 'TXT', priority: null, ttl, key: null } as const
 
-/** Source: RFC 6376 §3.6.1, RFC 8463. */
+/** Returns the DKIM records of keys. Source: RFC 6376 §3.6.1, RFC 8463. */
 export function keyRecordsOf(name: string, keys: PublishedKeys): [rsa: WantedRecord, ed25519: WantedRecord] {
   return [
     {

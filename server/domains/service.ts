@@ -43,25 +43,25 @@ import {
 import { keyRecordsOf, nextRecordsOf, recordsOf, returnPathOf, selectorsOf, type WantedRecord } from './records.ts'
 import { beginning, nextKeyCheckAt } from './verification-state.ts'
 
-/** Use cases around sending domains, which both modes share. Throws DomainErrors; every call is limited to one account. */
+/** Use cases for sending domains, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type DomainService = {
   /**
-   * Makes the keys of a domain, unless they are brought, and emits `domain.created`. `rule_violation` for a name or
-   * a key that is none, and `conflict` for a name the account has already, or for one more than it may have. Under
-   * capture, one below `.test` is verified at once. Not to be called in a transaction: the keys take their time.
+   * Adds a domain with the given keys or new ones, and emits `domain.created`. Throws `rule_violation` for an invalid
+   * name or key, and `conflict` when the account already has the name or the most domains. While email is captured, a
+   * name below `.test` is verified at once. Do not call it in a transaction, because making keys takes long.
    */
   create(handle: Handle, scope: Scope, domain: CreateDomain): Promise<Domain>
-  /** Newest first. */
+  /** Returns domains, newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Domain>>
   get(handle: Handle, accountId: string, id: string): Promise<Domain>
-  /** Emits `domain.deleted`. */
+  /** Deletes a domain and emits `domain.deleted`. */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
-  /** Looks the records up now: see `settleCheck`. Not to be called in a transaction. */
+  /** Looks up the records now, and stores the result: see `recordCheck`. Do not call it in a transaction. */
   verify(handle: Handle, scope: Scope, id: string): Promise<Domain>
   /**
-   * Puts new keys beside those that sign, in the place of others that wait there: made here, or brought. They sign
-   * once a check has seen their records. `rule_violation` for a key that is none, `conflict` for a selector the
-   * domain uses. Under capture, those of a name below `.test` sign at once. Not to be called in a transaction.
+   * Adds next keys, given or new, and replaces next keys that were waiting. They sign as soon as a check has found
+   * their records. Throws `rule_violation` for an invalid key and `conflict` for a selector that the domain uses.
+   * While email is captured, the keys of a name below `.test` sign at once. Do not call it in a transaction.
    */
   rotateKeys(handle: Handle, scope: Scope, id: string, keys: RotateKeys): Promise<Domain>
 }
@@ -78,9 +78,9 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   const { clock, outbox, secretBox, isCaptured } = options
   const makeKeys = options.makeKeys ?? createDkimKeyMaker()
 
-  /** @param id What the selectors of keys that are made here are made of. */
+  /** @param id A new id, for the selectors of keys that are made here. */
   async function newKeys(accountId: string, { own, id }: { own: OwnKeys; id: string }): Promise<NewKeys> {
-    // An RSA key that is brought is not made in vain: that takes a processor a while.
+    // Does not make an RSA key when one is given, because that takes much CPU time.
     const made = own.rsa === null ? await makeKeys(accountId) : { rsa: own.rsa, ed25519: await makeEd25519Keys() }
     const selectors = selectorsOf(id)
     return {
@@ -113,7 +113,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
     return domain
   }
 
-  /** Where no DNS is asked, what is to be found is found at once. */
+  /** Checks the domain at once when that needs no DNS queries: a name below `.test` while email is captured. */
   async function settleTested(trx: Trx, domain: DomainWithKeys, mode: Mode): Promise<DomainWithKeys> {
     return isCaptured && isTestName(domain.name) ? settle(trx, await check(domain, options), mode) : domain
   }
@@ -132,7 +132,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
       if (returnPath.length > maxReturnPathLength) {
         throw brokenRule('body.returnPath', `must be at most ${maxReturnPathLength} characters with the domain`)
       }
-      // Keys are not made in vain; of two at once, one finds out when it is inserted.
+      // Checked before making keys, which is slow. Of concurrent requests, all but one fail at the insert.
       if (await hasDomain(handle, accountId, name)) throw alreadyThere(name)
       const own = await readOwnKeys(dkimKeys, name)
       const id = newId('domain', clock.now())
@@ -177,7 +177,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   }
 }
 
-/** A selector may lead to one key alone, until no mail that was signed with it is on its way. */
+/** Throws `conflict` when a selector is in use: by a signing key, or by a retired one whose email may be in transit. */
 function refuseUsed(domain: DomainWithKeys, { rsa, ed25519 }: NewKeys, at: Date): void {
   const inUse = [domain, ...domain.retired.filter((keys) => removableAt(keys) > at)]
   const selectors = inUse.flatMap((keys) => [keys.rsa_selector, keys.ed25519_selector])
@@ -196,9 +196,9 @@ function removableAt({ retired_at }: RetiredKeys): Date {
 export type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
 
 /**
- * The domain of the account that covers `domainName` (lower case, A-labels): the name itself or one above
- * it, so that signatures align with it (RFC 7489 §3.1.1, relaxed). A verified one is preferred, then the
- * closest. Null when there is none.
+ * Returns the domain of the account that covers `domainName` (lower case, A-labels): the name itself or a parent, so
+ * that signatures align with it (RFC 7489 §3.1.1, relaxed). Prefers verified domains, then the closest. Returns null
+ * when there is none.
  */
 export async function findSendingDomain(
   handle: Handle,

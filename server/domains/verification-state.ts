@@ -1,49 +1,49 @@
 import type { RecordChecks } from './look-up.ts'
 import type { WantedRecord } from './records.ts'
 
-/** Where a domain stands between its checks. */
+/** The state of a domain between checks. */
 export type Progress = {
   status: 'pending' | 'verified' | 'failed'
-  /** Since when it waits for its records. Of meaning while it does. */
+  /** Start of the wait for its records. Only meaningful while the status is `pending`. */
   pending_since: Date
-  /** Scheduled checks in a row that did not find all that is required. */
+  /** Scheduled checks in a row that did not find all required records. */
   check_count: number
-  /** Null: not checked by itself. */
+  /** Time of the next scheduled check. Null: none. */
   next_check_at: Date | null
   verified_at: Date | null
 }
 
-/** `unclear`: nothing that is required is missing as far as could be seen, but not all could be. */
+/** The result of a check. `unclear`: some required records could not be looked up, and no other is missing. */
 export type CheckResult = 'complete' | 'incomplete' | 'unclear'
 
-/** Who wanted a check: the schedule, or somebody who presses a button. */
+/** What started a check: the schedule, or a request of a client. */
 export type CheckedBy = 'schedule' | 'request'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-/** The pause before the first check; it doubles with each. */
+/** Pause before the first check. It doubles with each check, up to `longestPauseMs`. */
 export const firstPauseMs = minuteMs
 export const longestPauseMs = 6 * hourMs
-/** How long records are waited for. */
+/** Time after which a pending domain without its records fails. */
 export const patienceMs = 72 * hourMs
-/** How often a verified domain is checked. */
+/** Interval of checks of a verified domain. */
 export const dailyMs = 24 * hourMs
-/** How often where the name servers could not be asked. */
+/** Pause after an unclear check of a verified domain. */
 const unclearPauseMs = hourMs
-/** Daily checks in a row after which a verified domain is one no more. */
+/** Incomplete daily checks in a row after which a verified domain fails. */
 export const missesUntilFailed = 3
 
 /**
- * When the records of keys that wait to sign are looked for again: after as long as they have waited, a minute at
- * least and 6 hours at most. Null after 72 hours: then they are looked for with the domain alone.
+ * Returns the time of the next check of next keys: the pause is as long as they have waited so far, between a minute
+ * and 6 hours. Returns null after 72 hours; then they are only checked together with the domain.
  */
 export function nextKeyCheckAt(since: Date, at: Date): Date | null {
   const waitedMs = at.getTime() - since.getTime()
   return waitedMs >= patienceMs ? null : later(at, Math.min(Math.max(waitedMs, firstPauseMs), longestPauseMs))
 }
 
-/** What is required counts; a record the name servers did not tell of was neither found nor missed. */
+/** Returns the result of a check. Only required records count. A failed DNS query is neither found nor missing. */
 export function checkResultOf(wanted: readonly WantedRecord[], findings: RecordChecks): CheckResult {
   const statuses = wanted.filter(({ required }) => required).map(({ purpose }) => findings[purpose]?.status)
   if (statuses.every((status) => status === 'verified')) return 'complete'
@@ -51,7 +51,7 @@ export function checkResultOf(wanted: readonly WantedRecord[], findings: RecordC
   return statuses.every((status) => status === 'verified' || isOpen(status)) ? 'unclear' : 'incomplete'
 }
 
-/** A domain whose records are waited for from now on. */
+/** Returns the state of a domain that starts to wait for its records. */
 export function beginning(at: Date): Progress {
   return {
     status: 'pending',
@@ -63,8 +63,8 @@ export function beginning(at: Date): Progress {
 }
 
 /**
- * Where a domain stands after a check. What is missing counts against it only in a scheduled check: who
- * asks again and again must not make it fail sooner. Asking for one that had failed begins anew.
+ * Returns the state of a domain after a check. Missing records count only in scheduled checks, so that repeated
+ * requests do not make a domain fail sooner. A requested check of a failed domain starts the wait again.
  */
 export function afterCheck(
   before: Progress,

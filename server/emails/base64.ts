@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** Decoded in one turn of the event loop: a few milliseconds. Characters, a multiple of four. */
+/** Characters to decode before yielding to the event loop, which takes a few milliseconds. A multiple of four. */
 const sliceLength = 1_048_576
 
-/** The last letters that leave no bits over before `==` and `=`: RFC 4648 §3.5. */
+/** Characters allowed before `==` and `=`: their unused bits are zero. RFC 4648 §3.5. */
 const lastBeforeTwo = 'AQgw'
 const lastBeforeOne = 'AEIMQUYcgkosw048'
 
 /**
- * The bytes of base64 text, or null when it is not exactly that: padded, in one line, of the usual alphabet.
- * No regular expression: on tens of megabytes one would exhaust its stack. Lets the event loop turn meanwhile.
+ * Decodes base64, or returns null unless the text is padded, on one line, and in the standard alphabet. Uses no regular
+ * expression, which would exhaust its stack on tens of megabytes. Yields to the event loop.
  *
  * Source: RFC 4648 §4 (the alphabet), §3.5 (canonical encoding).
  */
@@ -23,7 +23,7 @@ export async function decodeBase64(text: string): Promise<Buffer | null> {
   for (let from = 0, written = 0; from < text.length; from += sliceLength) {
     if (from > 0) await nextTurn()
     const slice = text.slice(from, from + sliceLength)
-    // The decoder passes over what it does not know, and takes the alphabet of URLs too.
+    // The decoder skips unknown characters, and accepts the URL alphabet too.
     if (slice.includes('-') || slice.includes('_')) return null
     const isLast = from + sliceLength >= text.length
     const length = isLast ? bytes.length - written : (sliceLength / 4) * 3
@@ -33,7 +33,7 @@ export async function decodeBase64(text: string): Promise<Buffer | null> {
   return bytes
 }
 
-/** How many bytes base64 text stands for, if it is that. */
+/** Returns the number of bytes that valid base64 text encodes. */
 export function sizeOfBase64(text: string): number {
   return Math.ceil((text.length * 3) / 4) - paddingOf(text)
 }

@@ -6,40 +6,40 @@ import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
-/** In whose name something is sent. */
+/** The account and mode that an email is sent for. */
 export type SendingScope = Scope
 
 type SendingDomain = { id: string; name: string; status: 'pending' | 'verified' | 'failed' }
 type Suppressed = { reason: SuppressionReason; since: Date }
 
 export type EligibilityMeans = {
-  /** Whether nothing leaves the machine: then names below `.test` are verified without any DNS. */
+  /** True when email is captured instead of sent. Names below `.test` are then verified without DNS queries. */
   isCaptured: boolean
-  /** Why links in emails would lead nowhere, for people; null: they lead to this service. */
+  /** The reason, for people, why links in emails would not work. Null: they lead to this service. */
   faultOfLinks: string | null
-  /** The domain of the account that covers a name; null: none. */
+  /** Returns the domain of the account that covers a name, or null. */
   findSendingDomain: (handle: Handle, accountId: string, domainName: string) => Promise<SendingDomain | null>
-  /** Of addresses, given by `addressKey`, those on the suppression list, with why and since when. */
+  /** Returns the addresses that are on the suppression list. Addresses are given as `addressKey` makes them. */
   findSuppressed: (
     handle: Handle,
     accountId: string,
     addressKeys: readonly string[],
   ) => Promise<Map<string, Suppressed>>
-  /** Of people, given by `addressKey`, those who want no mail to an audience; null: there is no such audience. */
+  /** Returns the addresses whose owners have unsubscribed from an audience, or null when there is no such audience. */
   findUnsubscribed: ContactService['unsubscribed']
 }
 
-/** What the account allows to an email, as it stands at one moment. */
+/** Decides which emails may be sent and to whom, from the state of the account at one moment. */
 export type Eligibility = {
-  /** Why an email, which stands at `path` of the request, cannot be sent now; null: it can. */
+  /** Returns the reason why an email cannot be sent, or null. `path`: where it is in the request. */
   refusalOf(email: ReadEmail, path: string): DomainError | null
-  /** The verified domain an email is sent from; null for a test key, which sends nothing. */
+  /** Returns the id of the verified domain of an email, or null for a test key, which sends nothing. */
   domainIdOf(email: ReadEmail): string | null
-  /** Why a recipient of an email gets nothing; null: they are written to. */
+  /** Returns the reason why nothing is sent to a recipient, or null. */
   reasonAgainst(recipient: NewRecipient, email: ReadEmail): string | null
 }
 
-/** Finds out all that is to be known of emails before they are stored, at once. */
+/** Reads the domains, suppressions and unsubscriptions that concern `emails`, with concurrent queries. */
 export async function createEligibility(
   handle: Handle,
   means: EligibilityMeans,
@@ -101,7 +101,7 @@ function suppressedReason(address: string, entry: Suppressed | undefined): strin
   return `The address has been on the suppression list since ${day} (${entry?.reason}), so nothing is sent to it. DELETE /v1/suppressions/${encodeURIComponent(address)} takes it off.`
 }
 
-/** The field because of which an email has links to this service; null: it has none. */
+/** Returns the field that adds links to this service to an email, or null. */
 function fieldWithLinks({ audienceId, trackOpens, trackClicks }: ReadEmail): string | null {
   if (audienceId !== null) return 'audienceId'
   if (trackOpens) return 'trackOpens'

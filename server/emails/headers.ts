@@ -2,16 +2,16 @@ import { emailLimits } from '../../contract/email-content.ts'
 import { isReservedHeader } from '../message/headers.ts'
 import type { ErrorDetail } from '../shared/errors.ts'
 
-/** RFC 9110 §5.6.2: what programs take in a name. RFC 5322 §2.2 allows more, which nobody uses. */
+/** A token of RFC 9110 §5.6.2, which programs accept as a name. RFC 5322 §2.2 allows more, which is not used. */
 const name = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
-/** All but printable characters and tabs: with a line break in it, a value would be two headers. */
+/** Control characters except tabs, and line separators. A value with a line break would inject a second header. */
 const control = /[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u
 
 /**
- * What is wrong with the headers an author wants to add; empty when nothing is. `List-Unsubscribe` is the
- * author's own unless the email belongs to an audience, where the service answers for it (RFC 8058).
+ * Returns the errors in the custom headers of an email. `List-Unsubscribe` is allowed unless the email belongs to an
+ * audience: there the service sets it (RFC 8058).
  *
- * @param path where they stand in the request
+ * @param path Path of the headers in the request.
  */
 export function faultsOfHeaders(
   headers: Readonly<Record<string, string>>,
@@ -48,7 +48,7 @@ function faultOf({ key, value, octets }: Header, hasAudience: boolean): string |
     : null
 }
 
-/** Of the line it makes. */
+/** Returns the length of the header line without its end. */
 function octetsOf(key: string, value: string): number {
   return Buffer.byteLength(key) + ': '.length + Buffer.byteLength(value)
 }

@@ -5,7 +5,7 @@ import type { SendingScope } from './eligibility.ts'
 import { pairsOf } from './metadata.ts'
 import type { NewEmail } from './new-email.ts'
 
-/** Columns of the rows to be written: one array each. `owner` of a row is the id of its email. */
+/** Columns of the rows to insert, one array each. The `owner` of a row is the id of its email. */
 type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
   accountId: string
   mode: string
@@ -68,7 +68,7 @@ const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true
     ${'timelineDetails'}::text[]) AS t (email_id, position, type, detail)
 `
 
-/** One by one: in an array, bytes would be written as hexadecimal text. */
+/** Inserts one attachment. An array of attachments would encode the bytes as hexadecimal text. */
 const insertAttachment = prepare<{
   emailId: string
   position: number
@@ -81,7 +81,7 @@ const insertAttachment = prepare<{
   VALUES (${'emailId'}, ${'position'}, ${'filename'}, ${'contentType'}, ${'contentId'}, ${'content'})
 `
 
-/** Writes new emails with their contents, recipients and the beginning of their histories, with the next statement. */
+/** Inserts new emails with their contents, recipients and first timeline entries. Sent with the next statement. */
 export async function insertEmails(
   trx: Trx,
   sender: SendingScope,
@@ -120,7 +120,7 @@ async function columnsOf({ accountId, mode }: SendingScope, emails: readonly New
     positions: recipients.map(({ position }) => position),
     kinds: recipients.map(({ kind }) => kind),
     recipientStatuses: recipients.map(({ status }) => status),
-    // A claim that came before the time was changed finds out by it.
+    // The worker compares this time: a claim from before a rescheduling then ends without sending.
     dueAts: recipients.map(({ status, scheduledAt }) => (status === 'queued' ? scheduledAt : null)),
     timelineOwners: timeline.map(({ owner }) => owner),
     timelinePositions: timeline.map(({ position }) => position),
@@ -130,7 +130,7 @@ async function columnsOf({ accountId, mode }: SendingScope, emails: readonly New
   }
 }
 
-/** The columns with what comes from outside, which may be large. */
+/** Returns the columns with texts from the client, which may be large. */
 function textColumnsOf(
   emails: readonly NewEmail[],
   { recipients, pairs }: { recipients: readonly NewEmail['recipients'][number][]; pairs: readonly { pair: string }[] },

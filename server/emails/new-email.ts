@@ -7,10 +7,10 @@ import { newId } from '../shared/ids.ts'
 import type { Eligibility, SendingScope } from './eligibility.ts'
 import type { NewRecipient, ReadEmail } from './read-email.ts'
 
-/** A recipient as it is stored first. */
+/** A recipient in its first state. */
 export type BegunRecipient = NewRecipient & { status: RecipientStatus; reason: string | null }
 
-/** An email as it is stored first. */
+/** An email in its first state. */
 export type NewEmail = {
   id: string
   status: EmailStatus
@@ -18,7 +18,7 @@ export type NewEmail = {
   messageId: string
   sender: string
   recipients: readonly BegunRecipient[]
-  /** Whether anything is to be done for it. */
+  /** True when at least one recipient is to be processed. */
   waits: boolean
   content: ReadEmail
 }
@@ -26,8 +26,8 @@ export type NewEmail = {
 export type Beginning = { sender: SendingScope; judge: Pick<Eligibility, 'domainIdOf' | 'reasonAgainst'>; at: Date }
 
 /**
- * How an email that was found good begins. A test key sends nothing, and a suppressed address gets nothing;
- * the recipients of the simulator play in either case.
+ * Returns the first state of an accepted email. A test key sends nothing, and nothing is sent to a suppressed address.
+ * Recipients of the simulator are processed in both cases.
  */
 export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning): NewEmail {
   const recipients = content.recipients.map((recipient): BegunRecipient => {
@@ -51,7 +51,7 @@ export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning)
   }
 }
 
-/** What is told of a new email at once: the recipients that get nothing. */
+/** Returns `email.failed` for each suppressed recipient of a new email. */
 export function eventsOf({ id, content, recipients }: NewEmail, at: Date): NewEvent[] {
   return recipients.flatMap(({ status, address, reason }) =>
     status === 'suppressed' && reason !== null

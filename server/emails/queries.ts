@@ -29,16 +29,16 @@ function emailsOf(handle: Handle, { accountId, mode }: Scope) {
   return handle.selectFrom('emails').select(emailColumns).where('account_id', '=', accountId).where('mode', '=', mode)
 }
 
-/** @param page.before The email the page begins behind, newest first. `recipientKey`: by which addresses are compared. */
+/** @param page.before Id of the last email of the page before. Newest first. `recipientKey`: made by `addressKey`. */
 export async function selectEmails(handle: Handle, scope: Scope, { query, recipientKey, before, limit }: EmailPage) {
   const { status, tag, campaign, since, until, mode, metadata = {} } = query
   let emails = emailsOf(handle, scope)
   if (before !== undefined) emails = emails.where('id', '<', before)
   if (status !== undefined) emails = emails.where('status', '=', status)
-  // A second condition beside that of the scope: asking for the other mode finds nothing.
+  // In addition to the mode of the scope: a query for the other mode finds nothing.
   if (mode !== undefined) emails = emails.where('mode', '=', mode)
   if (campaign !== undefined) emails = emails.where('campaign_id', '=', campaign)
-  // The second condition is that of the partial index.
+  // The second condition lets PostgreSQL use the partial index.
   if (tag !== undefined) emails = emails.where(sql<boolean>`tags @> ${[tag]}::text[] AND tags <> '{}'`)
   for (const pair of pairsOf(metadata)) emails = emails.where(hasPair(scope.accountId, pair))
   if (recipientKey !== undefined) emails = emails.where(isTo(scope.accountId, recipientKey))
@@ -84,7 +84,7 @@ function hasPair(accountId: string, pair: string) {
     )
 }
 
-/** The bounds on the id let the index begin and stop there. */
+/** The bounds on the id limit the range of the index scan. */
 function createdSince(at: Date) {
   return (eb: Emails) => eb.and([eb('id', '>=', firstIdAt('email', at)), eb('created_at', '>=', at)])
 }
@@ -97,12 +97,12 @@ export async function findEmail(handle: Handle, scope: Scope, id: string): Promi
   return emailsOf(handle, scope).where('id', '=', id).executeTakeFirst()
 }
 
-/** Finds an email that this transaction is about to change, and keeps everybody else from beginning with it. */
+/** Locks an email for a change, so that no worker starts to send it. */
 export async function lockEmail(trx: Trx, scope: Scope, id: string): Promise<EmailRow | undefined> {
   return emailsOf(trx, scope).where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Of several emails, each email's in their order. */
+/** Returns the recipients of several emails, ordered by email and position. */
 export async function selectRecipients(handle: Handle, emailIds: readonly string[]) {
   return handle
     .selectFrom('email_recipients')
@@ -119,7 +119,10 @@ export async function findContent(handle: Handle, emailId: string) {
   return handle.selectFrom('email_contents').selectAll().where('email_id', '=', emailId).executeTakeFirst()
 }
 
-/** The same of much content, text and HTML one after the other: each is taken from its connection in one turn. */
+/**
+ * Returns large content. Reads text and HTML with separate queries, because each result is received in one turn of the
+ * event loop.
+ */
 export async function findLargeContent(handle: Handle, emailId: string) {
   const contents = handle.selectFrom('email_contents').where('email_id', '=', emailId)
   const text = await contents.select('text').executeTakeFirst()
@@ -127,7 +130,7 @@ export async function findLargeContent(handle: Handle, emailId: string) {
   return text === undefined || rest === undefined ? undefined : { ...rest, ...text }
 }
 
-/** Bytes of html and text of an email; 0 where they are gone. */
+/** Returns the bytes of HTML and text of an email; 0 when they were deleted. */
 export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
   const row = await handle
     .selectFrom('email_contents')
@@ -137,7 +140,7 @@ export async function sizeOfContent(handle: Handle, emailId: string): Promise<nu
   return row?.size ?? 0
 }
 
-/** What there is to be told of attachments; not what is in them. */
+/** Returns the attachments of an email without their contents. */
 export async function selectAttachments(handle: Handle, emailId: string) {
   return handle
     .selectFrom('email_attachments')
@@ -147,14 +150,14 @@ export async function selectAttachments(handle: Handle, emailId: string) {
     .execute()
 }
 
-/** First to last. */
+/** Returns the timeline of an email, oldest entry first. */
 export async function selectTimeline(handle: Handle, emailId: string) {
   return handle.selectFrom('email_timeline').selectAll().where('email_id', '=', emailId).orderBy('id').execute()
 }
 
 export type TimelineRow = Awaited<ReturnType<typeof selectTimeline>>[number]
 
-/** Moves a locked email, of which nothing was begun, to another time. */
+/** Moves a locked email that has not been started to another time. */
 export async function moveEmail(trx: Trx, id: string, { to, at }: { to: Date; at: Date }): Promise<EmailRow> {
   await sql`
     WITH history AS (
@@ -171,7 +174,7 @@ export async function moveEmail(trx: Trx, id: string, { to, at }: { to: Date; at
     .executeTakeFirstOrThrow()
 }
 
-/** Ends a locked email, of which nothing was begun. */
+/** Cancels a locked email that has not been started. */
 export async function cancelEmail(trx: Trx, id: string, at: Date): Promise<EmailRow> {
   await sql`
     WITH history AS (

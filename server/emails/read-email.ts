@@ -11,7 +11,7 @@ export type RecipientKind = 'to' | 'cc' | 'bcc'
 
 export type NewRecipient = Mailbox & {
   kind: RecipientKind
-  /** By which addresses are compared. */
+  /** The `addressKey` of the address, for comparisons. */
   key: string
 }
 
@@ -22,11 +22,11 @@ export type DecodedAttachment = {
   content: Buffer
 }
 
-/** An email as it is to be stored: all that the rules of this service ask for is true of it. */
+/** A validated email, which satisfies all rules of this service. */
 export type ReadEmail = {
   from: Mailbox
   replyTo: readonly string[]
-  /** At least one, none twice, in the order of to, cc and bcc. */
+  /** At least one, without duplicates, in the order of to, cc and bcc. */
   recipients: readonly NewRecipient[]
   subject: string
   html: string | null
@@ -42,17 +42,16 @@ export type ReadEmail = {
   scheduledAt: Date | null
 }
 
-/** The media type of an attachment whose name has no known ending. */
+/** The media type of an attachment with an unknown file extension. */
 const anyBytes = 'application/octet-stream'
 const dayMs = 24 * 3_600_000
 
-/** What is wrong with a field, and whether the published schema refuses it too. */
+/** An error of a field. `isOfForm`: the published schema refuses it too. */
 export type EmailFault = ErrorDetail & { isOfForm: boolean }
 
 /**
- * Reads an email that has the shape the contract asks for, by the rules a schema cannot say. Answers what is
- * wrong with it, each fault with its path below `path`, when anything is. Lets the event loop turn while files are
- * decoded.
+ * Validates an email that matches the schema of the contract, by the rules that a schema cannot express. Returns the
+ * email, or all its errors with paths below `path`. Yields to the event loop while it decodes attachments.
  */
 export async function readEmail(
   email: SendEmail,
@@ -64,9 +63,9 @@ export async function readEmail(
 
   function mailboxes(field: RecipientKind | 'replyTo'): Mailbox[] {
     const given = email[field] ?? []
-    const places =
+    const entries =
       typeof given === 'string' ? [[field, given] as const] : given.map((one, i) => [`${field}[${i}]`, one] as const)
-    return places.flatMap(([place, text]) => mailboxOf(place, text) ?? [])
+    return entries.flatMap(([entryPath, text]) => mailboxOf(entryPath, text) ?? [])
   }
 
   function mailboxOf(field: string, text: string): Mailbox | null {
@@ -127,14 +126,14 @@ export async function readEmail(
   }
 }
 
-/** What is wrong with a time to send at; null when nothing is. */
+/** Returns the error of a scheduled time, or null. */
 export function faultOfSchedule(at: Date, now: Date): string | null {
   const aheadMs = at.getTime() - now.getTime()
   if (aheadMs <= 0) return 'must be in the future'
   return aheadMs > emailLimits.scheduleDays * dayMs ? `must be at most ${emailLimits.scheduleDays} days ahead` : null
 }
 
-/** Each address once, where it is named first. */
+/** Returns each address once, in its first position. */
 function uniqueRecipients(named: Readonly<Record<RecipientKind, readonly Mailbox[]>>): NewRecipient[] {
   const byKey = new Map<string, NewRecipient>()
   for (const kind of ['to', 'cc', 'bcc'] as const) {
@@ -152,7 +151,7 @@ async function readAttachments(
   given: NonNullable<SendEmail['attachments']>,
   fault: ReportFault,
 ): Promise<DecodedAttachment[]> {
-  // Before any is decoded: that takes as much memory again.
+  // Checked before decoding, which needs as much memory again.
   const bytes = given.reduce((sum, { content }) => sum + sizeOfBase64(content), 0)
   if (bytes > emailLimits.attachmentBytes) {
     fault('attachments', `must be at most ${emailLimits.attachmentBytes} bytes in all`)

@@ -34,46 +34,52 @@ import { toEmail, toEmailDetails } from './views.ts'
 
 export type { SendingScope } from './eligibility.ts'
 
-/** An email of a batch, or why it is none. */
+/** An email of a batch, or the error when it does not match the schema. */
 export type BatchItem = SendEmail | DomainError
 
-/** Use cases around emails. Throws DomainErrors; every call is limited to one mode of one account. */
+/** Use cases for emails. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type EmailService = {
   /**
-   * Stores an email with its recipients, and has it sent unless the key is a test key. Recipients on the
-   * suppression list get nothing, which `email.failed` tells at once. `validation_error` with every fault;
-   * for a live key `domain_not_verified` and `public_url_needed`; `audience_not_found`.
+   * Stores an email with its recipients, and queues it for sending. With a test key only recipients of the simulator
+   * are processed. Recipients on the suppression list get nothing, and `email.failed` is emitted for them at once.
+   * Throws `validation_error` or `rule_violation` with all errors, `audience_not_found`, and for a live key
+   * `domain_not_verified` and `public_url_needed`.
    */
   send(handle: Handle, sender: SendingScope, email: SendEmail): Promise<AcceptedEmail>
   /**
-   * The same for several at once. Answers what became of each, in their order; a refusal of one is thrown,
-   * and none is stored, unless `isPermissive`.
+   * Sends several emails in one transaction. Returns the results in the same order. Unless `isPermissive`, it throws
+   * when one email is refused, and stores none.
    */
   sendBatch(
     handle: Handle,
     sender: SendingScope,
     batch: { items: readonly BatchItem[]; isPermissive: boolean },
   ): Promise<(AcceptedEmail | DomainError)[]>
-  /** Newest first. */
+  /** Returns emails, newest first. */
   list(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>>
-  /** @param enterLarge Awaited before much content is read: it stays in memory until it is written to the client. Default: not waited. */
+  /**
+   * Returns an email with its content, recipients, attachments and timeline.
+   *
+   * @param enterLarge Awaited before large content is read, which stays in memory until the client has received it.
+   *   Default: does not wait.
+   */
   get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>): Promise<EmailDetails>
-  /** Sends it at another time. `email_not_scheduled` once it was begun, ended or canceled. */
+  /** Moves a scheduled email to another time. Throws `email_not_scheduled` once it was started, ended or canceled. */
   reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
-  /** Has it never be sent. `email_not_scheduled` once it was begun, ended or canceled. */
+  /** Cancels a scheduled email. Throws `email_not_scheduled` once it was started, ended or canceled. */
   cancel(handle: Handle, scope: Scope, id: string): Promise<Email>
 }
 
-/** Bytes of html and text. */
+/** Bytes of HTML and text above which content is large. */
 const largeContent = 262_144
 
 export type EmailServiceOptions = EligibilityMeans & {
   clock: Clock
   outbox: Outbox
   queue: Pick<EmailQueue, 'put' | 'remove'>
-  /** Called after a commit that put an email into the queue. */
+  /** Called after a commit that added emails to the queue. */
   wake: () => void
-  /** The trace of the request that is being answered: it is kept with the events of the email. Null: none is. */
+  /** Returns the trace of the current request, which is stored with the events of the email, or null. */
   traceparent: () => string | null
 }
 
@@ -81,16 +87,16 @@ export type EmailServiceOptions = EligibilityMeans & {
 type Asked = { handle: Handle; sender: SendingScope; email: ReadEmail }
 
 type Placed = {
-  /** Where the email of an index stands in the request. */
+  /** Returns the path of the email with an index in the request. */
   pathOf: (index: number) => string
-  /** Told of every refusal; may throw. */
+  /** Called with every refusal. May throw. */
   refuse: (refusal: DomainError, path: string) => void
 }
 
 export function createEmailService(options: EmailServiceOptions): EmailService {
   const { clock, outbox, queue, wake, traceparent } = options
 
-  /** Stores what can be sent. */
+  /** Stores the emails that may be sent. Returns the results in the order of `read`. */
   async function accept(
     trx: Trx,
     sender: SendingScope,
@@ -134,14 +140,14 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     return inTransaction(handle, (trx) => accept(trx, sender, emails, placed))
   }
 
-  // A transaction costs more than what is written of a small email, so the requests of a sender share one.
+  // A transaction costs more than inserting a small email, so concurrent requests of a sender share one.
   const coalescing = createCoalescing<Asked, NewEmail | DomainError>({
     limit: 100,
     work: acceptAsked,
     isOfOne: isOfContent,
   })
 
-  /** An email that waits for its time, kept from being begun until the transaction ends. */
+  /** Locks a scheduled email, so that no worker starts it until the transaction ends. */
   async function lockScheduled(trx: Trx, scope: Scope, id: string): Promise<EmailRow> {
     const row = await lockEmail(trx, scope, id)
     if (row === undefined) throw notFound('email', id)
@@ -198,7 +204,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       })
     },
     async get(handle, scope, id, enterLarge) {
-      // In one transaction, so that all of it goes over one connection at once.
+      // In one transaction, so that all queries use one connection and are pipelined.
       const found = await inTransaction(handle, async (trx) => {
         const row = await findEmail(trx, scope, id)
         if (row === undefined) throw notFound('email', id)
@@ -213,7 +219,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const { row, contentBytes, ...parts } = found
       const isLarge = contentBytes > largeContent
       if (isLarge) await enterLarge?.()
-      // Last: while it is there, so was all that was read before. Retention may delete it at any moment.
+      // Read last: if the content still exists, so did all that was read before. Retention may delete an email anytime.
       const content = await (isLarge ? findLargeContent : findContent)(handle, id)
       if (content === undefined) throw notFound('email', id)
       return toEmailDetails(row, { ...parts, content })
@@ -255,26 +261,26 @@ async function judgeForm(email: SendEmail, place: { now: Date; path: string }): 
   return read.faults.some(({ isOfForm }) => isOfForm) ? invalidRequest(read.faults) : brokenRules(read.faults)
 }
 
-/** Characters of an email that shares a transaction, at most: so many of them are not much to hold. */
+/** Most characters of an email that shares a transaction, so that a batch needs little memory. */
 const sharingLength = 65_536
 
-/** Whether a request may share its transaction: it has none of its own, and the email is small. */
+/** Returns true when a request may share a transaction: it has none of its own, and the email is small. */
 function isSharing({ handle, email: { html, text, attachments } }: Asked): boolean {
   const length = (html?.length ?? 0) + (text?.length ?? 0)
   return !handle.isTransaction && attachments.length === 0 && length <= sharingLength
 }
 
-/** Whether the database refused what was to be written, and so has undone it: data, integrity, its limits. */
+/** Returns true when PostgreSQL refused the data (classes 22, 23 and 54), so that the transaction was rolled back. */
 function isOfContent(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(22|23|54)/.test(error.code ?? '')
 }
 
-/** The refusal of one email of a batch, with which one it is. */
+/** Throws the error of one email of a batch, with the path of the email. */
 function throwNamed({ code, message, details }: DomainError, path: string): never {
   throw new DomainError(code, `${path}: ${message}`, { details: [...details] })
 }
 
-/** All that is wrong with the emails of a batch, at once. */
+/** Throws one error with the details of all refused emails of a batch, if there are any. */
 function throwAllDetails(refusals: readonly DomainError[]): void {
   if (refusals.length === 0) return
   const details = refusals.flatMap((refusal) => refusal.details)

@@ -2,7 +2,7 @@ import type { Email, EmailDetails } from '../../contract/emails.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { EmailRow, findContent, RecipientRow, selectAttachments, TimelineRow } from './queries.ts'
 
-/** An email as lists show it. `recipients` are its own, in their order. */
+/** Returns an email as lists show it. `recipients`: those of this email, by position. */
 export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Email {
   const named = (kind: RecipientRow['kind']) => recipients.filter((one) => one.kind === kind).map(writeMailbox)
   return {
