@@ -8,26 +8,26 @@ import { createProcesses, type Processes } from './bench/processes.ts'
 import { machineLine, toMarkdown, toText, withSections } from './bench/report.ts'
 
 /*
- * Runs the benchmarks. What they start is ended when they end, whatever ends them.
+ * Runs the benchmarks. Stops all programs that a benchmark has started when it ends, also after an error or a signal.
  */
 
 const names = benchmarks.map(({ name }) => name)
 const resultsFile = join(import.meta.dirname, 'bench', 'RESULTS.md')
 
-/** Of what the programs wrote, which should be nothing. */
+/** Most unexpected lines of the programs that are shown. */
 const shownComplaints = 10
 
 const help = `Usage: npm run bench -- [NAME …] [options]
 
-Measures the service beside a baseline, in turn in the same run. Without a name, all of:
+Measures the service and a baseline alternately in the same run. Without a name, all of:
 
 ${benchmarks.map(({ name, measures }) => `  ${name.padEnd(11)} ${measures}`).join('\n')}
 
 Options:
   --rounds N      measurements of each side (default: as each benchmark has it)
   --seconds S     length of a measurement, about (default: as each benchmark has it)
-  --size PART     the part of the prepared data, 1 for all: for a quick look (default 1)
-  --profile DIR   writes CPU profiles of the service to DIR and tells functions and statements by cost
+  --size PART     share of the prepared data, 1 for all; less is for a quick look (default 1)
+  --profile DIR   writes CPU profiles of the service to DIR and lists functions and statements by cost
   --json          prints the results as JSON; progress goes to stderr
   --write         puts the results into scripts/bench/RESULTS.md
   --help          shows this
@@ -35,7 +35,7 @@ Options:
 
 async function runOne(benchmark: Benchmark, options: Options, processes: Processes): Promise<Result> {
   const { name } = benchmark
-  // What is one long round stays one.
+  // A benchmark with one long round always has one.
   const rounds = benchmark.rounds === 1 ? 1 : (options.rounds ?? benchmark.rounds)
   const seconds = options.seconds ?? benchmark.seconds
   const { size, profileDir } = options
@@ -78,18 +78,18 @@ async function main(options: Options): Promise<void> {
   else process.stdout.write(`${machineLine(machine)}\n`)
 }
 
-/** The programs of the benchmark that runs. */
+/** The programs of the running benchmark. */
 let current: Processes | undefined
-/** The ending that a signal has begun. */
+/** The shutdown that a signal has started. */
 let ending: Promise<never> | undefined
 
 function interrupt(): void {
   ending ??= end()
 }
 
-/** Ends what runs, then this process. */
+/** Stops the programs, then this process. */
 async function end(): Promise<never> {
-  process.stderr.write('\nEnding what was started …\n')
+  process.stderr.write('\nStopping the programs …\n')
   await current?.[Symbol.asyncDispose]()
   process.exit(130)
 }
@@ -102,7 +102,7 @@ try {
   if (options.help) process.stdout.write(help)
   else await main(options)
 } catch (error) {
-  // What was ended fails whoever still waits for it.
+  // After a signal, errors are expected: the stopped programs reject pending calls.
   await ending
   if (!(error instanceof UsageError)) throw error
   process.stderr.write(`bench: ${error.message}; try --help\n`)

@@ -3,8 +3,8 @@ import { breakingChanges } from '../openapi/breaking-changes.ts'
 import { acceptedChanges } from '../openapi/released/accepted.ts'
 
 /*
- * Compares the published spec with that of the last release, `openapi/released/<version>.json`, and fails for a
- * change that could break a client unless it is accepted with a reason. With a file named, that one is compared.
+ * Compares the published spec, or the file in the first argument, with that of the last release,
+ * `openapi/released/<version>.json`. Fails for a change that could break a client, unless it is accepted with a reason.
  */
 
 const folder = 'openapi/released'
@@ -27,7 +27,7 @@ if (refused.length > 0) {
   process.exitCode = 1
 }
 if (stale.length > 0 && process.argv[2] === undefined) {
-  process.stderr.write(`These accepted changes are not there any more:\n- ${stale.join('\n- ')}\n`)
+  process.stderr.write(`These accepted changes no longer exist:\n- ${stale.join('\n- ')}\n`)
   process.stderr.write(`Remove them from ${folder}/accepted.ts.\n`)
   process.exitCode = 1
 }

@@ -5,8 +5,8 @@ import type { Story } from './demo/story.ts'
 import { webhooks } from './demo/webhooks.ts'
 
 /*
- * Shows a running service at work: `npm run demo` from a change to its webhook, `npm run demo -- email` an email
- * and what becomes of it.
+ * Shows a running service at work: `npm run demo` from a change to the webhook, `npm run demo -- email` an email from
+ * the API call to its events.
  */
 
 const stories: Readonly<Record<string, Story>> = { webhooks, email }
@@ -17,7 +17,7 @@ async function demonstrate(name: string, env: NodeJS.ProcessEnv): Promise<void> 
   const baseUrl = env.POSTERN_URL || `http://${env.HOST || '127.0.0.1'}:${env.PORT || 3000}`
   await assertRunning(baseUrl)
   {
-    // What is made here is taken away again, last first, also when something fails on the way.
+    // Deletes everything that the demo has created, last first, also after an error.
     await using undo = new AsyncDisposableStack()
     const key = await keyFor({ mode: story.keyMode, baseUrl, env, undo })
     await story.tell({ service: clientOf(baseUrl, key), baseUrl, undo })

@@ -7,8 +7,9 @@ import { replacePart, table } from './docs/markdown.ts'
 import { referenceParts } from './docs/reference.ts'
 
 /*
- * Writes the parts of the pages below `docs/` that are made of tables in the code, and the index; with `--check` says
- * whether they are up to date instead. A part stands between two comments, and the text around it is written by hand.
+ * Writes the index and the generated parts of the pages below `docs/`, which come from tables in the code. With
+ * `--check`, reports whether they are up to date. A generated part is between two comments; the rest is written by
+ * hand.
  */
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
@@ -18,7 +19,7 @@ function fail(message: string): void {
   process.exitCode = 1
 }
 
-/** A table of pages for each section, with links from the index. */
+/** Returns a table of pages for each section, with links relative to the index. */
 function indexPart(): string {
   const rowsOf = (section: (typeof sections)[number]) =>
     Object.entries(section.pages).map(([page, summary]) => [

@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util'
 import { publishedDocument } from '../openapi/published.ts'
 
 /*
- * Writes the published spec, `openapi/openapi.json` (or the file named), from the contract; with
- * `--check` says whether it is up to date instead.
+ * Writes the published spec, `openapi/openapi.json` or the file in the first argument, from the contract. With
+ * `--check`, reports whether it is up to date.
  */
 
 const { values, positionals } = parseArgs({

@@ -5,8 +5,8 @@ import { findPython, programOf, virtualEnvironment } from './support/python.ts'
 import { run } from './support/run.ts'
 
 /*
- * Lets Schemathesis judge a running service by the spec it publishes: every check, every phase,
- * walking the links. Arguments are handed on: `npm run test:schemathesis -- --max-examples 200`.
+ * Tests a running service against its published spec with Schemathesis: all checks and phases, including links.
+ * Arguments are passed on: `npm run test:schemathesis -- --max-examples 200`.
  */
 
 const files = resolve('test/schemathesis')
@@ -15,11 +15,11 @@ async function judge(python: string): Promise<void> {
   const cwd = await virtualEnvironment(python, { name: 'schemathesis', requirements: join(files, 'requirements.txt') })
   await using service = await startLiveService()
   const config = ['--config-file', join(files, 'schemathesis.toml')]
-  // All checks run unless told otherwise. `--checks all` would also turn on what the file turns off for one path.
+  // All checks run by default. `--checks all` would also enable checks that the file disables for one path.
   const options = process.argv.slice(2)
   const keys = { API_KEY: service.apiKey, TEST_KEY: service.testKey }
   const env = { ...process.env, ...keys, HOOKS: join(files, 'hooks.py') }
-  // What it remembers between runs stays in the cache, beside its programs.
+  // Its data between runs stays in the cache, beside its programs.
   await run(programOf(cwd, 'schemathesis'), [...config, 'run', ...options, `${service.url}/openapi.json`], { env, cwd })
 }
 

@@ -11,7 +11,7 @@ import { isThere, run } from './support/run.ts'
  */
 
 const files = 'test/clients/rust'
-/** What cargo has built stays between runs. */
+/** Kept between runs, with the build output of cargo. */
 const project = resolve('node_modules', '.cache', 'postern', 'rust-client')
 
 async function testRustClient(python: string): Promise<void> {
@@ -21,9 +21,9 @@ async function testRustClient(python: string): Promise<void> {
   await mkdir(project, { recursive: true })
   await cp(files, project, { recursive: true })
   const options = ['-g', 'rust', '-i', 'openapi/openapi.json', '-o', client]
-  // The version would be that of the spec, and Cargo.lock another after each release.
+  // The default version is that of the spec, which would change Cargo.lock with each release.
   const properties = ['--additional-properties', 'packageName=postern_client,packageVersion=0.0.0']
-  // It writes a line for each file. What goes wrong is told all the same.
+  // Quiet, because the generator prints a line for each file. Errors are shown anyway.
   await run(programOf(environment, 'openapi-generator-cli'), ['generate', ...options, ...properties], { quiet: true })
   await run('cargo', ['build', '--quiet', '--locked'], { cwd: project })
   await using service = await startLiveService()

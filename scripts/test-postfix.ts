@@ -3,8 +3,8 @@ import { isPostfixThere } from './support/postfix.ts'
 import { run } from './support/run.ts'
 
 /*
- * Sends through a real Postfix, which delivers, refuses, delays and bounces. It runs in a directory of its own,
- * on loopback: the one of this machine, if it has one, is not touched.
+ * Sends through a real Postfix, which delivers, refuses, delays and bounces. It runs in its own directory on loopback
+ * and does not affect another Postfix on this machine.
  */
 
 if (!(await isPostfixThere())) skipWithout('Postfix with root or sudo to start it', { judge: 'a real mail server' })

@@ -1,18 +1,18 @@
 import { sql } from 'kysely'
 import type { Receiver, World } from './lab.ts'
 
-/* When events were committed and when they first arrived, and what is made of that. Times: milliseconds since 1970. */
+/* The times at which events were committed and first arrived, and their statistics. Milliseconds since 1970. */
 
 export type Arrival = {
   accountId: string
   committedAt: number
-  /** Null: it has not arrived yet. */
+  /** Null: not arrived yet. */
   arrivedAt: number | null
 }
 
 /**
- * The events of some accounts that were committed at `since` or later, in the order of their commits. The database
- * needs `track_commit_timestamp`, and the receiver keeps arrivals since then.
+ * Returns the events of some accounts that were committed at `since` or later, in commit order. The database needs
+ * `track_commit_timestamp`, and the receiver must have recorded arrivals since then.
  */
 export async function arrivalsOf(
   { db }: World,
@@ -33,14 +33,14 @@ export async function arrivalsOf(
   }))
 }
 
-/** Milliseconds from commit to arrival. What has not arrived has waited until `now`. */
+/** Returns the milliseconds from commit to arrival, or to `now` for events that have not arrived. */
 export function waitsOf(arrivals: readonly Arrival[], now: number): number[] {
   return arrivals.map(({ committedAt, arrivedAt }) => (arrivedAt ?? now) - committedAt)
 }
 
 /**
- * Milliseconds from a recovery until new deliveries arrive in normal time again: until the commit of the first event
- * that did and with which `inARow` did, one after the other. Infinity: they do not yet.
+ * Returns the milliseconds from a recovery (`from`) until new deliveries are on time again: until the commit of the
+ * first of `inARow` consecutive events that each arrived within `normalMs`. Infinity: not yet.
  */
 export function recoveredAfter(
   arrivals: readonly Arrival[],
@@ -57,8 +57,8 @@ export function recoveredAfter(
 }
 
 /**
- * Milliseconds from a burst until nothing waits longer than `normalMs`: until all that was committed that long ago
- * has arrived. Infinity: something still waits.
+ * Returns the milliseconds from a burst (`from`) until no event has waited longer than `normalMs`. Infinity: an event
+ * still waits.
  */
 export function caughtUpAfter(
   arrivals: readonly Arrival[],

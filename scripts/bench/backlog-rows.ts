@@ -7,28 +7,25 @@ import type { World } from './lab.ts'
 import { usualEvent } from './seed.ts'
 
 /*
- * Deliveries that wait, many of them, as the service would have written them one after the other:
- * the events, the deliveries, their attempts so far, and their jobs.
+ * Writes many waiting deliveries as the service would have: their events, deliveries, attempts so far and jobs.
  */
 
 /** Deliveries that wait for a retry, or for their first attempt. */
 export type Backlog = {
   count: number
-  /** The webhooks they are for, in turn. */
+  /** The webhooks of the deliveries, in rotation. */
   webhooks: readonly { accountId: string; webhookId: string }[]
-  /**
-   * When the first of them was made, and how far the next ones are apart. Milliseconds. Nothing else is
-   * made at the same moment.
-   */
+  /** Creation of the first delivery. */
   firstAt: Date
+  /** Milliseconds between deliveries. Each has a creation time of its own. */
   everyMs: number
-  /** When a delivery made at `at` is due again, after one failed attempt. Null: it is fresh. */
+  /** Returns the time of the retry of a delivery that was created at `at` and failed once. Null: never tried. */
   retryAt: ((at: Date) => Date) | null
 }
 
 const chunkSize = 5_000
 
-/** Writes a backlog, in transactions of some thousand deliveries each. Tells the workers nothing. */
+/** Writes a backlog in transactions of 5,000 deliveries. Does not wake the workers. */
 export async function writeBacklog(world: World, backlog: Backlog, progress: (text: string) => void): Promise<void> {
   const columns = await jobColumns(world)
   for (let from = 0; from < backlog.count; from += chunkSize) {
@@ -39,8 +36,8 @@ export async function writeBacklog(world: World, backlog: Backlog, progress: (te
 }
 
 /**
- * Takes all jobs of deliveries out of the queue and keeps them, in this database and its copies: what is for
- * them is there, and nobody looks for it.
+ * Moves all delivery jobs from the queue to another table, in this database and its later copies. The deliveries
+ * remain, but no worker finds them.
  */
 export async function setJobsAside(world: World): Promise<void> {
   const { table } = await jobColumns(world)
@@ -48,7 +45,7 @@ export async function setJobsAside(world: World): Promise<void> {
   await sql`TRUNCATE ${sql.table(`pgboss.${table}`)}`.execute(world.db)
 }
 
-/** Puts them back. */
+/** Moves the jobs back to the queue. */
 export async function putJobsBack(world: World, trx: Trx): Promise<void> {
   const { table, shared } = await jobColumns(world)
   const columns = sql.join(
@@ -61,11 +58,11 @@ export async function putJobsBack(world: World, trx: Trx): Promise<void> {
 
 type JobColumns = {
   table: string
-  /** The columns that are the same in all jobs of the queue. */
+  /** The columns with the same value in all jobs of the queue. */
   shared: readonly string[]
 }
 
-/** Has the service's own queue write one job, and keeps its row in the table `job_example`. */
+/** Writes one job through the queue of the service, and keeps its row in the table `job_example` as a template. */
 async function jobColumns({ connectionString, db }: World): Promise<JobColumns> {
   const queue = await startQueue({ connectionString, works: false, onError: () => undefined })
   const exampleId = newId('delivery', new Date())
@@ -89,7 +86,7 @@ async function jobColumns({ connectionString, db }: World): Promise<JobColumns> 
   return { table, shared: rows.map(({ column_name }) => column_name) }
 }
 
-/** `length` of a backlog's deliveries, those behind the first `from`. */
+/** A part of a backlog: `length` deliveries after the first `from`. */
 type Chunk = Backlog & { from: number; length: number }
 
 type Row = {
@@ -106,7 +103,7 @@ async function writeChunk(trx: Trx, { table, shared }: JobColumns, { from, lengt
   const rows: Row[] = Array.from({ length }, (_, index) => {
     const at = new Date(firstAt.getTime() + (from + index) * everyMs)
     const webhook = webhooks[(from + index) % webhooks.length]
-    if (webhook === undefined) throw new Error('there is no webhook the deliveries could be for')
+    if (webhook === undefined) throw new Error('the backlog has no webhooks')
     const dueAt = retryAt?.(at) ?? null
     return { id: newId('delivery', at), eventId: newId('event', at), ...webhook, at, dueAt }
   })

@@ -1,61 +1,61 @@
 import type { Processes } from './processes.ts'
 import type { Goal } from './statistics.ts'
 
-/** What a benchmark is run with. */
+/** The context of a run of a benchmark. */
 export type BenchmarkContext = {
   processes: Processes
-  /** How often each side is measured. */
+  /** Measurements of each side. */
   rounds: number
-  /** How long one measurement takes, about. */
+  /** Approximate length of a measurement. */
   seconds: number
-  /** The part of the prepared data that is prepared: 1 for all of it. */
+  /** Share of the data to prepare: 1 for all of it. */
   size: number
-  /** Tells people what is going on. */
+  /** Prints progress for people. */
   progress: (text: string) => void
-  /** Where profiles of the service go; null when none are wanted. */
+  /** Directory for profiles of the service. Null: no profiles. */
   profileDir: string | null
 }
 
-/** One figure, once for each round. */
+/** The values of a figure, one for each round. */
 export type Measurement = {
-  /** What was measured: the subject, the baseline, or one of several set-ups. */
+  /** The measured side: the service, the baseline, or one of several configurations. */
   side: string
   figure: string
   unit: string
   values: readonly number[]
 }
 
-/** A figure that shall reach something. */
+/** A figure with a goal. */
 export type Target = { figure: string; unit?: string; value: number; goal: Goal }
 
-/** What one process used in a round of a side: the median of the rounds. */
+/** CPU time of a process in a round of a side: the median of all rounds. */
 export type Cost = { side: string; process: string; cpuSeconds: number }
 
 export type Outcome = {
   measurements: readonly Measurement[]
   targets: readonly Target[]
   costs: readonly Cost[]
-  /** Sentences on what the figures do not say. */
+  /** Sentences that explain the figures. */
   notes: readonly string[]
 }
 
-/** What the whole of a benchmark came to. */
+/** The result of a benchmark. */
 export type Result = Outcome & {
   name: string
   rounds: number
   seconds: number
   size: number
-  /** Greatest memory of each process, by name. Bytes. */
+  /** Peak memory in bytes of each process, by name. */
   peakBytes: Record<string, number>
 }
 
 export type Benchmark = {
   name: string
-  /** What it measures, in a line. */
+  /** A line that says what it measures. */
   measures: string
-  /** What it is compared with; null when with nothing. */
+  /** A line about the baseline. Null: none. */
   baseline: string | null
-  /** How often, and how long, each side is measured when nothing else is asked for. */
+  /** Default rounds of each side, and seconds of a round. */
   rounds: number
   seconds: number
   run(context: BenchmarkContext): Promise<Outcome>

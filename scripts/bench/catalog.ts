@@ -15,7 +15,7 @@ import { rateLimit } from './benchmarks/rate-limit.ts'
 import { scale } from './benchmarks/scale.ts'
 import { soak } from './benchmarks/soak.ts'
 
-/** All benchmarks, in the order in which they are run and told. */
+/** All benchmarks, in the order of running and reporting. */
 export const benchmarks: readonly Benchmark[] = [
   drain,
   flow,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/* Reads what `node --cpu-prof` writes. Pure. */
+/* Reads the output of `node --cpu-prof`. Pure functions. */
 
 const profileSchema = z.object({
   nodes: z.array(
@@ -16,20 +16,20 @@ const profileSchema = z.object({
 
 export type CpuProfile = z.output<typeof profileSchema>
 
-/** Time spent in something itself, not in what it calls. */
+/** Self time: without the functions that it calls. */
 export type SelfTime = { name: string; seconds: number }
 
 export type ProfileSummary = {
-  /** Without the time in which there was nothing to do. */
+  /** Without idle time. */
   busySeconds: number
   idleSeconds: number
-  /** By package or part of the service, the most first. */
+  /** By package or part of the service, the longest first. */
   byPackage: SelfTime[]
-  /** By function, the most first. */
+  /** By function, the longest first. */
   byFunction: SelfTime[]
 }
 
-/** Throws a ZodError when `text` is no profile. */
+/** Parses a CPU profile. Throws a ZodError when `text` is something else. */
 export function parseCpuProfile(text: string): CpuProfile {
   return profileSchema.parse(JSON.parse(text))
 }

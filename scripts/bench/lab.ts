@@ -9,15 +9,15 @@ import { type SecretBox, secretBox } from '../../server/secrets/secret-box.ts'
 import { startArguments } from '../support/start-command.ts'
 import type { Processes, Running } from './processes.ts'
 
-/* The parts benchmarks are put together from, each a process of its own. */
+/* The building blocks of benchmarks, each a separate process. */
 
-/** A PostgreSQL of its own. */
+/** A PostgreSQL server for one benchmark. */
 export type Cluster = {
-  /** A new database with the whole schema and nothing in it. */
+  /** Creates a database with the whole schema and no data. */
   create(name: string): Promise<World>
-  /** A copy of a database that nobody is connected to. */
+  /** Copies a database that has no connections. */
   copy(from: string, name: string): Promise<World>
-  /** Drops a database, whoever is connected. */
+  /** Drops a database and closes its connections. */
   drop(name: string): Promise<void>
 }
 
@@ -31,13 +31,13 @@ export type World = AsyncDisposable & {
   close(): Promise<void>
 }
 
-/** The key webhooks' secrets are sealed with, the same in all databases of a run. */
+/** The key that seals the secrets of webhooks, the same in all databases of a run. */
 const encryptionKey = randomBytes(32)
 
 export type ClusterOptions = {
-  /** Of PostgreSQL, beside its defaults. */
+  /** Settings of PostgreSQL that differ from its defaults. */
   settings?: Record<string, string>
-  /** Where its log goes. Default: nowhere. */
+  /** File for its log. Default: none. */
   logFile?: string
 }
 
@@ -67,7 +67,7 @@ export async function startCluster(
     const url = new URL(adminUrl)
     url.pathname = `/${name}`
     const connectionString = url.href
-    // A broken connection shows in the query that needs it.
+    // Errors of idle connections are ignored: the next query reports them.
     const db = connect({ connectionString, max: 4, applicationName: 'postern bench', onError: () => undefined })
     let closing: Promise<void> | undefined
     const close = () => {
@@ -87,7 +87,7 @@ export async function startCluster(
       return world
     },
     async copy(from, name) {
-      // As files: quicker than through the log where there is much.
+      // Copying files is faster than writing much data through the WAL.
       await administer(
         `CREATE DATABASE ${pg.escapeIdentifier(name)} TEMPLATE ${pg.escapeIdentifier(from)} STRATEGY file_copy`,
       )
@@ -100,19 +100,19 @@ export async function startCluster(
 export type Service = Running & { url: string }
 
 export type ServiceOptions = {
-  /** What it is called in the results. Default: service. */
+  /** Name in the results. Default: service. */
   name?: string
-  /** As in ROLES. Default: api,worker. */
+  /** Value of ROLES. Default: api,worker. */
   roles?: 'api' | 'worker' | 'api,worker'
-  /** Settings beside those every benchmark needs; undefined: without one of those. */
+  /** Settings in addition to the usual ones; undefined removes a usual one. */
   env?: Record<string, string | undefined>
-  /** For Node. */
+  /** Options of Node. */
   nodeArgs?: readonly string[]
 }
 
 const unlimited = 'free=1000000000,pro=1000000000,scale=1000000000'
 
-/** The service as `npm start` runs it, on a database of the benchmark and any free port. */
+/** Starts the service as `npm start` does, on a database of the benchmark and any free port. */
 export async function startService(
   processes: Processes,
   world: World,
@@ -128,20 +128,20 @@ export async function startService(
       ENCRYPTION_KEY: encryptionKey.toString('base64'),
       ROLES: roles,
       RATE_LIMITS: unlimited,
-      // Where no benchmark sends: with the capture, each start would say that no email leaves.
+      // A relay that no benchmark uses: with the capture, each start would print that no email leaves.
       MAIL_TRANSPORT: 'relay',
       SMTP_URL: 'smtp://127.0.0.1:9',
       MAIL_HOSTNAME: 'mail.postern.example',
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true',
       LOG_LEVEL: 'warn',
-      // What still hangs when a benchmark is done with it is not waited for.
+      // Short, so that requests that still hang at the end do not delay the benchmark.
       SHUTDOWN_TIMEOUT_SECONDS: '2',
       NODE_ENV: 'production',
       ...env,
     },
     readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
-    // How it is set up, and what that lacks for a service that strangers use.
+    // The usual lines about the configuration, and warnings for public services.
     usualLine:
       /^(Email leaves over the relay |No email leaves this machine|Webhooks may lead to )|"msg":"(PUBLIC_URL|INBOUND_SMTP_PORT) is not set/,
   })
@@ -150,23 +150,23 @@ export async function startService(
   return { ...running, url }
 }
 
-/** How many requests came in: by the first part of their path, as `programs/receiver.ts` has it. */
+/** An endpoint that counts requests by kind: the first part of their path, as `programs/receiver.ts` defines it. */
 export type Receiver = {
   url: string
-  /** Forgets all, and keeps from now on the ids of what comes, or when they first came, or only how many. */
+  /** Resets all counts. From then on it records event ids, their first arrivals, or only counts. */
   reset(keeping: 'nothing' | 'ids' | 'arrivals'): Promise<void>
   count(kind: string): Promise<number>
-  /** Connections opened to it since the reset. */
+  /** Returns the number of connections opened since the reset. */
   connections(): Promise<number>
-  /** Takes requests at another loopback address too, with the same port. Linux has all of 127.0.0.0/8. */
+  /** Also listens on another loopback address, with the same port. Linux has all of 127.0.0.0/8. */
   listenToo(address: string): Promise<void>
-  /** Has a path answer as the first part of another would. Null: as its own says. */
+  /** Makes a path respond as the kind `as`. Null: as its own kind. */
   behave(path: string, as: string | null): Promise<void>
-  /** Resolves when `count` requests of a kind have come since the reset. */
+  /** Resolves when `count` requests of a kind have arrived since the reset. */
   until(kind: string, count: number): Promise<void>
-  /** Event ids and when they first came. Milliseconds since 1970. */
+  /** Returns event ids and the times of their first arrivals. Milliseconds since 1970. */
   arrivals(): Promise<[string, number][]>
-  /** How many came that had come before. */
+  /** Returns the number of repeated arrivals. */
   duplicates(): Promise<number>
 }
 
@@ -196,7 +196,7 @@ export type LoadResult = z.output<typeof loadResult>
 
 export type LoadOptions = {
   origins: readonly string[]
-  /** Sent in turn. `{n}` in a body becomes a number no other request of this load has. */
+  /** Sent in rotation. `{n}` in a body is replaced by a number that is unique in this load. */
   requests: readonly {
     method: 'GET' | 'POST' | 'PATCH'
     path: string
@@ -204,20 +204,20 @@ export type LoadOptions = {
     body?: string
   }[]
   seconds: number
-  /** Ends after so many requests, if that is sooner. Default: the time alone ends it. */
+  /** Most requests; the load may end before `seconds`. Default: no limit. */
   count?: number
-  /** Requests in flight at most. */
+  /** Most requests in flight. */
   connections: number
-  /** Requests a second. Default: the next as soon as one is answered. */
+  /** Requests per second. Default: the next one as soon as one is answered. */
   rate?: number
-  /** Counts the statuses by the value of this header. */
+  /** Header by whose value statuses are counted. */
   groupBy?: string
 }
 
 export type Load = {
-  /** Rejects when a request was not answered, or not with `status`, unless that is null. */
+  /** Sends requests. Rejects when one gets no response, or another status than `status` unless that is null. */
   run(options: LoadOptions, status: number | null): Promise<LoadResult>
-  /** Begins no more requests. What runs resolves when those it has sent are answered. */
+  /** Stops sending requests. `run` resolves when those in flight are answered. */
   stop(): Promise<void>
 }
 
@@ -236,7 +236,7 @@ export async function startLoad(processes: Processes, name = 'load'): Promise<Lo
   }
 }
 
-/** The API without the service: see `programs/bare-express.ts`. */
+/** Starts a minimal API on Express as a baseline: see `programs/bare-express.ts`. */
 export async function startBareExpress(
   processes: Processes,
   { connectionString }: World,
@@ -246,7 +246,7 @@ export async function startBareExpress(
     name: 'bare Express',
     file: import.meta.resolve('./programs/bare-express.ts'),
     args: [connectionString, accountId],
-    // As the service runs, and as Express is meant to be run.
+    // As for the service, and as Express recommends.
     env: { NODE_ENV: 'production' },
   })
   return { url: await running.ask('url', null, z.string()) }

@@ -2,7 +2,7 @@ import { cpus, platform, release, totalmem } from 'node:os'
 import { findBinaries } from '../../server/database/embedded/binaries.ts'
 import { run } from '../support/run.ts'
 
-/** Where results came from. */
+/** The machine and versions that results come from. */
 export type Machine = {
   date: string
   cpu: string

@@ -7,11 +7,11 @@ import type { Service, World } from './lab.ts'
 import type { Processes } from './processes.ts'
 import { addTenants, type Tenant } from './seed.ts'
 
-/* The parts the benchmark of email is put together from, beside those of `lab.ts`. */
+/* The building blocks of the benchmarks of email, in addition to those in `lab.ts`. */
 
 export const sendingDomain = 'sender.example'
 
-/** One message, as the API takes it and as nodemailer does, without whom it is to: 10 KB with its headers. */
+/** A message for the API and for nodemailer, without recipients. 10 KB with its headers. */
 export const message = {
   from: `Postern <hello@${sendingDomain}>`,
   subject: 'What is new this month',
@@ -23,7 +23,7 @@ function asHtml(paragraph: string): string {
   return `<p style="margin:0 0 12px">${paragraph}</p>`
 }
 
-/** Paragraphs that differ from one another, so that they are no easier to store than what people write. */
+/** Returns paragraphs that all differ, so that they compress no better than real text. */
 function paragraphs(count: number): string[] {
   const words =
     'with many a letter that comes and goes this house keeps what was said until somebody reads it once more'.split(' ')
@@ -35,17 +35,17 @@ function paragraphs(count: number): string[] {
   return Array.from({ length: count }, () => `${Array.from({ length: 16 }, next).join(' ')}.`)
 }
 
-/** A key as nodemailer takes it. */
+/** Returns a new DKIM key for nodemailer. */
 export function dkimOfBaseline(): { domainName: string; keySelector: string; privateKey: string } {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   return { domainName: sendingDomain, keySelector: 'baseline', privateKey: pem }
 }
 
-/** Emails in a request with a batch: as many as the API takes. */
+/** Emails in a batch request: the most that the API accepts. */
 export const batchSize = 100
 
-/** A request with so many emails, as `programs/load.ts` takes it. */
+/** Returns a request with `emails` emails for `programs/load.ts`. */
 export function sendingRequest({ key }: Tenant, emails: number) {
   const one = (index: number) => ({ ...message, to: `reader-{n}-${index}@recipients.example` })
   const body = emails === 1 ? one(0) : { emails: Array.from({ length: emails }, (_, index) => one(index)) }
@@ -57,17 +57,17 @@ export function sendingRequest({ key }: Tenant, emails: number) {
   }
 }
 
-/** A mail server that takes everything: see `programs/mail-sink.ts`. */
+/** A mail server that accepts everything: see `programs/mail-sink.ts`. */
 export type MailSink = {
   port: number
-  /** Begins to count anew. */
+  /** Resets the count. */
   reset(): Promise<void>
   count(): Promise<number>
-  /** Resolves when `count` messages have come since the reset. */
+  /** Resolves when `count` messages have arrived since the reset. */
   until(count: number): Promise<void>
-  /** Those that have come since the reset: how long they are, and the first of them. */
+  /** Returns the mean size of the messages since the reset, and the first of them. */
   messages(): Promise<{ meanBytes: number; sample: string | null }>
-  /** Answers no message until it is released. */
+  /** Stops replying to messages until `release`. */
   hold(): Promise<void>
   release(): Promise<void>
 }
@@ -85,7 +85,7 @@ export async function startMailSink(processes: Processes): Promise<MailSink> {
   }
 }
 
-/** Throws unless the server has taken just so many messages, and they are signed as they shall be. */
+/** Throws unless the server has accepted exactly `count` messages that are signed with all `algorithms`. */
 export async function assertTaken(sink: MailSink, count: number, algorithms: readonly string[]): Promise<void> {
   const taken = await sink.count()
   if (taken !== count) throw new Error(`of ${count} messages, ${taken} came in`)
@@ -95,29 +95,29 @@ export async function assertTaken(sink: MailSink, count: number, algorithms: rea
   }
 }
 
-/** An account with a live key and nothing else. */
+/** Adds an account with a live key and nothing else. */
 export async function addSender(world: World): Promise<Tenant> {
   const [tenant] = await addTenants(world, [{ urls: [] }])
   if (tenant === undefined) throw new Error('there is no tenant')
   return tenant
 }
 
-/** Adds the sending domain over the API, and has it be as if its records had been found. */
+/** Adds the sending domain over the API, and marks it as verified in the database. */
 export async function addSendingDomain({ db }: World, { url }: Service, { key }: Tenant): Promise<void> {
-  const answer = await fetch(`${url}/v1/domains`, {
+  const response = await fetch(`${url}/v1/domains`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ name: sendingDomain }),
   })
-  if (answer.status !== 201) throw new Error(`the domain could not be added: ${await answer.text()}`)
+  if (response.status !== 201) throw new Error(`the domain could not be added: ${await response.text()}`)
   await db.updateTable('domains').set({ status: 'verified', verified_at: new Date(), next_check_at: null }).execute()
 }
 
 const settledPollMs = 20
-/** Far beyond what a round takes. Milliseconds. */
+/** Milliseconds until giving up, far longer than a round takes. */
 const settledLimitMs = 180_000
 
-/** Resolves when all emails made since `since` are sent and written down. Rejects when one failed. */
+/** Resolves when all emails created since `since` are recorded as sent. Rejects when one failed. */
 export async function untilSent({ db }: World, since: Date): Promise<void> {
   const first = firstIdAt('email', since)
   const deadline = performance.now() + settledLimitMs

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 
-/** What was asked for on the command line. */
+/** The options of the command line. */
 export type Options = {
   /** The benchmarks to run, in this order. Empty: all. */
   names: string[]
-  /** Null: as the benchmark has it. */
+  /** Null: the default of the benchmark. */
   rounds: number | null
   seconds: number | null
   size: number
@@ -14,7 +14,7 @@ export type Options = {
   help: boolean
 }
 
-/** A mistake on the command line, told in a line. */
+/** A wrong command line. The message is one line. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }

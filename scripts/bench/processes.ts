@@ -4,47 +4,47 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { canReadProc, type Usage, usageOf, usageOfDescendants } from './usage.ts'
 
-/** A program of Node's that a benchmark runs beside itself. */
+/** A Node program that a benchmark runs as a child process. */
 export type ProgramOptions = {
-  /** What it is called in the results. Those of one name are added up. */
+  /** Name in the results. The usage of programs with the same name is added up. */
   name: string
   /** The path or URL of the file. */
   file: string
   args?: readonly string[]
-  /** For Node itself. */
+  /** Options of Node. */
   nodeArgs?: readonly string[]
   env?: Readonly<Record<string, string | undefined>>
-  /** How a line on its stdout tells that it is ready. Default: by a message, as `serve` sends it. */
+  /** Matches the output line that shows that it is ready. Default: the message that `serve` sends. */
   readyLine?: RegExp
-  /** Other lines that it writes when all is well. Default: none. */
+  /** Matches other expected output lines. Default: none. */
   usualLine?: RegExp
-  /** What its children use is told under this name: those of a database, for instance. Linux only. */
+  /** Reports the usage of its child processes under this name, such as those of a database. Linux only. */
   childrenName?: string
 }
 
 export type Running = AsyncDisposable & {
   readonly pid: number
-  /** What of the line that told it was ready the expression caught. */
+  /** The match of `readyLine`. */
   readonly ready: RegExpExecArray | null
-  /** Asks it something, and checks the answer. Rejects when it ends before. */
+  /** Calls a method of the program and validates the result. Rejects when the program ends before. */
   ask<T extends z.ZodType>(method: string, params: unknown, answer: T): Promise<z.output<T>>
-  /** Memory it has at present. Bytes. */
+  /** Returns its present memory in bytes. */
   memory(): Promise<number>
-  /** Has it end and waits for that. Safe to call again. */
+  /** Stops it and waits for its end. Safe to call again. */
   stop(): Promise<void>
 }
 
-/** The programs of one benchmark. Disposing ends all of them, the last one started first. */
+/** The programs of one benchmark. Disposing stops all of them, the last one started first. */
 export type Processes = AsyncDisposable & {
   start(options: ProgramOptions): Promise<Running>
-  /** What the programs have written, the first lines of each: nothing, when all is well. */
+  /** Returns the first unexpected output lines of each program. */
   complaints(): readonly string[]
-  /** What all programs have used so far, those that ended too, by name. */
+  /** Returns the usage of all programs so far, also of those that have ended, by name. */
   usage(): Promise<Map<string, Usage>>
 }
 
 const startTimeoutMs = 60_000
-/** A service may take its time to stop in order. */
+/** Long, because a service needs time to stop in order. */
 const stopTimeoutMs = 45_000
 const keptComplaints = 20
 const samplingMs = 1_000
@@ -85,7 +85,7 @@ export function createProcesses(): Processes {
   }
 
   async function retire(one: Running): Promise<void> {
-    // It may end while it is looked at.
+    // The program may end while its usage is read.
     for (const [name, usage] of await usagesOf(one).catch(() => [])) add(ended, name, usage)
     running.delete(one)
   }
@@ -141,7 +141,7 @@ function launch({ file, args = [], nodeArgs = [], env = {} }: ProgramOptions): C
     env: { ...env, PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     serialization: 'advanced',
-    // A Ctrl-C in the terminal is for the benchmark, which ends its programs in order.
+    // So that a Ctrl-C in the terminal only reaches the benchmark, which stops its programs in order.
     detached: true,
   })
 }
@@ -154,12 +154,12 @@ type FollowOptions = {
   name: string
   readyLine: RegExp | undefined
   usualLine: RegExp | undefined
-  /** Told of the first lines the program writes, but for the one awaited and the usual ones. */
+  /** Receives the first unexpected output lines of the program. */
   onComplaint: (line: string) => void
   stop: (self: Running) => Promise<void>
 }
 
-/** Follows a program from its start to its end. */
+/** Waits until a program is ready, and returns the handle to call and stop it. */
 async function follow(child: ChildProcess, options: FollowOptions): Promise<Running> {
   const { name, readyLine, usualLine, onComplaint, stop } = options
   const complaints: string[] = []
@@ -244,7 +244,7 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(timer)
 }
 
-/** Asks a program of itself, by way of its leash. */
+/** Asks a program for its own usage, through `programs/leash.ts`. */
 async function askUsage(child: ChildProcess): Promise<z.output<typeof usageMessage>> {
   const answer = Promise.withResolvers<z.output<typeof usageMessage>>()
   const listen = (message: unknown) => {

@@ -10,21 +10,21 @@ const shownPackages = 15
 const shownStatements = 20
 
 /**
- * Where the service spends its time, when that was asked for; else nothing is changed and nothing told.
- * The log of PostgreSQL then holds the plans of what took 50 ms or more.
+ * Profiles the service with `--profile`; otherwise does nothing. The log of PostgreSQL then has the plans of statements
+ * that took 50 ms or more.
  */
 export type Profiling = {
-  /** For `startCluster`. */
+  /** Options for `startCluster`. */
   cluster: ClusterOptions
-  /** For the service that is looked at. */
+  /** Options of Node for the profiled service. */
   nodeArgs: readonly string[]
-  /** Begins to count statements. */
+  /** Resets the statistics of statements. */
   begin(world: World): Promise<void>
-  /** Stops the service and answers what was found, line by line. */
+  /** Stops the service and returns the lines of the report. */
   end(world: World, service: Service, done: { what: string; count: number }): Promise<string[]>
 }
 
-/** @param name Of the file, before `.cpuprofile`. */
+/** @param name Name of the file without `.cpuprofile`. */
 export function profiling({ profileDir }: Pick<BenchmarkContext, 'profileDir'>, name: string): Profiling {
   if (profileDir === null) {
     return { cluster: {}, nodeArgs: [], begin: async () => undefined, end: async () => [] }
@@ -34,7 +34,7 @@ export function profiling({ profileDir }: Pick<BenchmarkContext, 'profileDir'>, 
     cluster: {
       settings: {
         shared_preload_libraries: 'pg_stat_statements,auto_explain',
-        // With the plans of what is slow, and what they really met.
+        // Logs the plans of slow statements with the actual row counts.
         'auto_explain.log_min_duration': '50ms',
         'auto_explain.log_analyze': 'on',
         'auto_explain.log_timing': 'off',

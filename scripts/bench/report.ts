@@ -2,9 +2,9 @@ import type { Result, Target } from './benchmark.ts'
 import type { Machine } from './machine.ts'
 import { isMet, median } from './statistics.ts'
 
-/* How results are told: to people at a terminal, and in RESULTS.md. Pure. */
+/* Formats results for a terminal and for RESULTS.md. Pure functions. */
 
-/** A number with as many digits as it is worth. */
+/** Formats a number with 2 decimals below 10, 1 below 100, otherwise none. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–'
   const digits = [100, 10].filter((bound) => Math.abs(value) < bound).length
@@ -72,7 +72,7 @@ function tablesOf(result: Result): Table[] {
   return [measurementsOf(result), targetsOf(result), costsOf(result)].filter(({ rows }) => rows.length > 0)
 }
 
-/** For a terminal: columns held apart by spaces. */
+/** Formats a result for a terminal, with columns separated by spaces. */
 export function toText(result: Result, about: { measures: string; baseline: string | null }): string {
   const tables = tablesOf(result).map((table) => {
     const lines = [table.head, ...table.rows]
@@ -95,7 +95,7 @@ function howOf({ rounds, seconds, size }: Result): string {
   return `${rounds} ${rounds === 1 ? 'round' : 'rounds'} of about ${seconds} s${part}`
 }
 
-/** The section of a benchmark in RESULTS.md. */
+/** Returns the section of a benchmark in RESULTS.md. */
 export function toMarkdown(result: Result, about: { measures: string; baseline: string | null }, on: Machine): string {
   const row = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   const tables = tablesOf(result).map(({ head, rows }) =>
@@ -121,8 +121,7 @@ const introduction = `# Results of the benchmarks
 Written by \`npm run bench -- --write\`; how each is measured stands in \`scripts/bench/benchmarks\`.`
 
 /**
- * Puts sections into the text of RESULTS.md, in the order of `names`; sections of other benchmarks
- * stay as they are.
+ * Replaces sections in the text of RESULTS.md and orders them by `names`. Sections of other benchmarks stay unchanged.
  */
 export function withSections(
   text: string,

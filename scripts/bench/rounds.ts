@@ -8,16 +8,16 @@ export type Round<T> = {
   cpuSeconds: ReadonlyMap<string, number>
 }
 
-/** One of the things that are compared. */
+/** One of the compared sides. */
 export type Side<T> = {
-  /** Done before each measurement, and not measured. */
+  /** Runs before each measurement and is not measured. */
   prepare?: () => Promise<void>
   measure: () => Promise<T>
 }
 
 /**
- * Measures all sides in turn, as many rounds as the context asks for, every other round in the reverse
- * order: what the machine does beside falls on all of them alike.
+ * Measures all sides alternately for the rounds of the context. Every other round is in reverse order, so that other
+ * load on the machine affects all sides alike.
  */
 export async function inTurn<Name extends string, T>(
   { processes, rounds, progress }: BenchmarkContext,
@@ -42,12 +42,12 @@ export async function inTurn<Name extends string, T>(
   return Object.fromEntries(measured) as Record<Name, Round<T>[]>
 }
 
-/** The figures of all rounds of a side. */
+/** Returns a figure of all rounds of a side. */
 export function valuesOf<T>(rounds: readonly Round<T>[], figure: (value: T) => number): number[] {
   return rounds.map(({ value }) => figure(value))
 }
 
-/** What each process used in a round, by side. Those that did next to nothing are left out. */
+/** Returns the CPU time of each process in a round, by side. Leaves out medians below 0.05 s. */
 export function costsOf(sides: Readonly<Record<string, readonly Round<unknown>[]>>): Cost[] {
   return Object.entries(sides).flatMap(([side, rounds]) => {
     const names = new Set(rounds.flatMap(({ cpuSeconds }) => [...cpuSeconds.keys()]))

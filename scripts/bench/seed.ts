@@ -10,13 +10,13 @@ import type { World } from './lab.ts'
 /** A customer of the service. */
 export type Tenant = { accountId: string; key: string; webhookIds: readonly string[] }
 
-/** The type of the events that are appended, which is what webhooks made here subscribe to by default. */
+/** The type of the appended events, which is also the default event type of the webhooks. */
 export const usualEvent = 'subscriber.added'
 
-/** Rows of one statement, far below what PostgreSQL takes in parameters. */
+/** Rows of one statement, far below the limit of parameters in PostgreSQL. */
 const chunkSize = 1_000
 
-/** Makes an account for each of `tenants`, with a live key and webhooks that lead to `urls`. */
+/** Adds an account for each of `tenants`, with a live key and webhooks to `urls`. */
 export async function addTenants(
   { db, box }: World,
   tenants: readonly { urls: readonly string[]; events?: readonly string[]; plan?: string }[],
@@ -51,14 +51,14 @@ export async function addTenants(
   return made.map(({ accountId, key, webhooks }) => ({ accountId, key, webhookIds: webhooks.map(({ id }) => id) }))
 }
 
-/** Makes an empty audience and answers its id. */
+/** Adds an empty audience and returns its id. */
 export async function addAudience({ db }: World, { accountId }: Tenant): Promise<string> {
   const id = newId('audience', new Date())
   await db.insertInto('audiences').values({ id, account_id: accountId, name: 'Readers' }).execute()
   return id
 }
 
-/** An event as adding a person causes it. */
+/** Returns an event as adding a person causes it. */
 function usualEventOf(number: number): NewEvent {
   const subscriberId = newId('subscriber', new Date())
   return {
@@ -67,12 +67,12 @@ function usualEventOf(number: number): NewEvent {
   }
 }
 
-/** Events of one account that follow one another in the outbox. */
+/** Consecutive events of one account in the outbox. */
 const runLength = 50
 
 /**
- * Appends `count` events as the service does, shared out among the tenants, in one transaction that is
- * still open. Answers how to commit it. Tells the workers nothing: see `wake`.
+ * Appends `count` events as the service does, distributed among the tenants, in one open transaction. Returns the
+ * function that commits it. Does not wake the workers: see `wake`.
  */
 export async function appendEvents(
   { db }: World,
@@ -83,7 +83,7 @@ export async function appendEvents(
   const trx = await db.startTransaction().execute()
   for (let done = 0, turn = 0; done < count; turn++) {
     const tenant = tenants[turn % tenants.length]
-    if (tenant === undefined) throw new Error('there is nobody to append events for')
+    if (tenant === undefined) throw new Error('there are no tenants to append events for')
     const from = done
     const length = Math.min(runLength, count - done)
     await outbox.append(
@@ -98,18 +98,18 @@ export async function appendEvents(
   }
 }
 
-/** Tells the workers that there are events, as another process of the service would. */
+/** Wakes the workers, as another process of the service would. */
 export async function wake({ db }: World): Promise<void> {
   await sql`SELECT pg_notify('postern_outbox', '')`.execute(db)
 }
 
 const settledPollMs = 20
-/** Far beyond what a round takes: something has failed, and waits to be tried again. Milliseconds. */
+/** Milliseconds until giving up, far longer than a round takes: a delivery has failed and waits for its retry. */
 const settledLimitMs = 180_000
 
 /**
- * Commits events, has them delivered, and answers how many seconds that took from the commit on. The
- * database is asked only once they have arrived.
+ * Commits events, waits for their delivery and returns the seconds since the commit. Queries the database only after
+ * they have arrived.
  */
 export async function timeDelivery(
   world: World,
@@ -124,8 +124,7 @@ export async function timeDelivery(
 }
 
 /**
- * Resolves when all events appended since `since` are fanned out, delivered and settled. Rejects when
- * they are not within three minutes.
+ * Resolves when all events appended since `since` are fanned out, delivered and settled. Rejects after three minutes.
  */
 export async function untilSettled({ db }: World, since: Date): Promise<void> {
   const events = firstIdAt('event', since)
@@ -142,15 +141,15 @@ export async function untilSettled({ db }: World, since: Date): Promise<void> {
   throw new Error(`not all events were delivered and settled within ${settledLimitMs / 1000} s`)
 }
 
-/** What seeding left to do for later is done now: a measurement shall not pay for it. */
+/** Vacuums and writes a checkpoint now, so that the work left by seeding does not affect a measurement. */
 export async function settleDown(world: World): Promise<void> {
   await vacuum(world)
   await sql`CHECKPOINT`.execute(world.db)
 }
 
 /**
- * Vacuums now what would be vacuumed while something is measured. Begins no checkpoint, after which the log holds
- * each page that is changed as a whole once.
+ * Vacuums now, so that no vacuum runs during a measurement. Does not write a checkpoint, after which the WAL would
+ * contain a full image of each changed page.
  */
 export async function vacuum({ db }: World): Promise<void> {
   await sql`VACUUM (ANALYZE)`.execute(db)

@@ -1,19 +1,19 @@
 import { sql } from 'kysely'
 import type { Db } from '../../server/database/connection.ts'
 
-/* How large the tables of the service are, and whether they may grow for ever. */
+/* The sizes of the tables of the service, and which of them retention bounds. */
 
 /** The size of a table with its TOAST, or of all indexes of a table. */
 export type Size = {
   name: string
   bytes: number
-  /** Whether it holds what customers own, which is kept until they delete it: no retention applies. */
+  /** True for data that customers own: it is kept until they delete it, without retention. */
   isKept: boolean
 }
 
 const keptTables = ['accounts', 'api_keys', 'audiences', 'contacts', 'settings', 'subscribers', 'webhooks']
 
-/** The sizes of all tables, and of the indexes of each. Those that hold the jobs of the queues are added up. */
+/** Returns the sizes of all tables and of their indexes. The job tables of the queues are added up. */
 export async function sizesOf(db: Db): Promise<Size[]> {
   const { rows } = await sql<{ name: string; table_bytes: number; index_bytes: number }>`
     SELECT CASE WHEN n.nspname = 'pgboss' AND c.relname ~ '^j[0-9a-f]{20}' THEN 'jobs'

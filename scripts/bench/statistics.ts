@@ -1,6 +1,6 @@
-/* What is made of the measurements: pure functions. Numbers have the unit of what they are given. */
+/* Statistics of measurements. Pure functions. Results have the unit of their input. */
 
-/** The value below which the part `q` (0 to 1) of `values` lies, between two of them by line. NaN of none. */
+/** Returns the quantile `q` (0 to 1) of `values` with linear interpolation. NaN without values. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const position = (sorted.length - 1) * q
@@ -13,20 +13,20 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
-/** How a subject compares with its baseline: their medians and the one divided by the other. */
+/** Returns the median of the subject divided by the median of the baseline. */
 export function ratio(subject: readonly number[], baseline: readonly number[]): number {
   return median(subject) / median(baseline)
 }
 
 /**
- * How a subject compares with its baseline, of values measured in pairs, one soon after the other: the median
- * of the pairs' own ratios. What the machine does beside for longer than a pair takes is in neither of them.
+ * Returns the median of the ratios of pairs that were measured one after the other. Other load on the machine that
+ * lasts longer than a pair cancels out.
  */
 export function pairedRatio(subject: readonly number[], baseline: readonly number[]): number {
   return median(subject.map((value, index) => value / (baseline[index] ?? Number.NaN)))
 }
 
-/** What a measurement must reach. */
+/** The goal of a measurement. */
 export type Goal = { atLeast: number } | { atMost: number }
 
 export function isMet(value: number, goal: Goal): boolean {
@@ -34,14 +34,14 @@ export function isMet(value: number, goal: Goal): boolean {
 }
 
 /**
- * How much a series still grows in the end: the greatest of its last third divided by the greatest of
- * the third before. About 1 when it has levelled off. NaN for fewer than three values.
+ * Returns how much a series still grows at its end: the maximum of the last third divided by the maximum of the third
+ * before. About 1 when it has levelled off. NaN for fewer than three values.
  */
 export function lateGrowth(values: readonly number[]): number {
   const third = Math.floor(values.length / 3)
   if (third === 0) return Number.NaN
   const last = Math.max(...values.slice(-third))
   const before = Math.max(...values.slice(-2 * third, -third))
-  // Empty all the time is level.
+  // Zero in both thirds counts as level.
   return last === before ? 1 : last / before
 }

@@ -1,19 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** What a process, or a family of them, has used since it began. */
+/** The usage of a process, or of several, since the start. */
 export type Usage = { cpuSeconds: number; peakBytes: number }
 
-/** Linux counts processor time in hundredths of a second for programs (proc(5), sysconf(_SC_CLK_TCK)). */
+/** Linux reports CPU time in hundredths of a second (proc(5), sysconf(_SC_CLK_TCK)). */
 const ticksPerSecond = 100
 
 export type Stat = {
   parent: number
   cpuSeconds: number
-  /** Of the children that have ended. */
+  /** CPU time of the children that have ended. */
   childrenCpuSeconds: number
 }
 
-/** Reads `/proc/<pid>/stat`. The name may hold spaces and parentheses: what follows the last one counts. */
+/** Parses `/proc/<pid>/stat`. The fields follow the last `)`, because the name may have spaces and parentheses. */
 export function parseStat(text: string): Stat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const ticks = (index: number) => Number(fields[index]) / ticksPerSecond
@@ -24,15 +24,15 @@ export function parseStat(text: string): Stat {
   }
 }
 
-/** Reads a line such as `VmHWM:   123 kB` of `/proc/<pid>/status`, in bytes; 0 when it is not there. */
+/** Parses a line such as `VmHWM:   123 kB` of `/proc/<pid>/status`. Returns bytes; 0 without the line. */
 export function parseStatusBytes(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
 }
 
-/** Whether processes can be looked at from outside. Elsewhere, those of Node are asked. */
+/** True when the usage of other processes can be read from `/proc`. Otherwise, Node processes are asked. */
 export const canReadProc = process.platform === 'linux'
 
-/** What one process has used. Throws when it is gone. */
+/** Returns the usage of one process. Throws when it has ended. */
 export async function usageOf(pid: number): Promise<Usage> {
   const [stat, status] = await Promise.all([
     readFile(`/proc/${pid}/stat`, 'utf8'),
@@ -42,8 +42,8 @@ export async function usageOf(pid: number): Promise<Usage> {
 }
 
 /**
- * What all descendants of a process use: their processor time since they began, of those that have ended
- * too, and the memory they have at present, with what they share counted once.
+ * Returns the usage of all descendants of a process: their CPU time so far, including that of ended ones, and their
+ * present memory, with shared memory counted once.
  */
 export async function usageOfDescendants(pid: number): Promise<{ cpuSeconds: number; bytes: number }> {
   const stats = await allStats()
@@ -70,7 +70,7 @@ async function allStats(): Promise<Map<number, Stat>> {
   const stats = new Map<number, Stat>()
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
-    // Gone since.
+    // The process may have ended since.
     const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => null)
     if (text !== null) stats.set(Number(name), parseStat(text))
   }

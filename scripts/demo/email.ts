@@ -9,7 +9,7 @@ import { isSignedBy, type ReceivedDelivery } from './receiver.ts'
 import { DemoError, patienceMs, refused, type Service } from './service.ts'
 import type { Story, StoryMeans } from './story.ts'
 
-/** An email, from the API call to what would have left the machine, and to the webhook. */
+/** Shows an email from the API call to the captured message and the webhook. */
 export const email: Story = {
   keyMode: 'live',
   tell,
@@ -56,7 +56,7 @@ async function tell(means: StoryMeans): Promise<void> {
   ])
 }
 
-/** A verified domain with a name that nobody has. */
+/** Adds a domain with a random name and verifies it. Returns the name. */
 async function addDomain({ service, undo }: StoryMeans): Promise<string> {
   const name = `demo-${randomBytes(4).toString('hex')}.test`
   const added = await service.domains.create({ body: { name } })
@@ -96,7 +96,7 @@ async function send(service: Service, { from, to }: { from: string; to: string[]
   return sent.body.id
 }
 
-/** The email, once nothing is left to be done for it. */
+/** Waits until the email is completed and returns it. */
 async function completed(service: Service, id: string): Promise<EmailDetails> {
   const deadline = performance.now() + patienceMs
   while (performance.now() < deadline) {
@@ -130,7 +130,7 @@ function showMessage({ id, mailFrom, headers, text }: CapturedMessageWithContent
   ])
 }
 
-/** Of a signature, who signs with which key. */
+/** Shortens a DKIM signature to its algorithm, domain and selector. */
 function inShort(name: string, value: string): string {
   if (name !== 'DKIM-Signature') return value
   return `${['a', 'd', 's'].map((tag) => new RegExp(`\\b${tag}=[^;]+;`).exec(value)?.[0]).join(' ')} …`
@@ -148,7 +148,7 @@ function showTimeline({ timeline }: EmailDetails): void {
 
 const event = z.object({ id: z.string(), type: z.string(), data: z.object({ to: z.string() }) })
 
-/** Shows that these events arrive, whatever their order, and are signed. Answers them as they are asked for. */
+/** Waits for these events in any order, checks their signatures and returns them in the order of `expected`. */
 async function eventsOf(
   { receiver, secret }: Endpoint,
   expected: readonly { type: string; to: string }[],

@@ -4,7 +4,7 @@ import { type Receiver, startReceiver } from './receiver.ts'
 import { refused } from './service.ts'
 import type { StoryMeans } from './story.ts'
 
-/** An endpoint of a customer that a webhook leads to. */
+/** The endpoint of a webhook of a customer. */
 export type Endpoint = { receiver: Receiver; webhookId: string; secret: string }
 
 /** Starts an endpoint, registers it as a webhook for `events`, and shows both. */

@@ -4,23 +4,23 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { DemoError } from './service.ts'
 
-/** One request as the receiver got it. */
+/** A request to the receiver. */
 export type ReceivedDelivery = { headers: IncomingHttpHeaders; body: string; answered: number }
 
 export type Receiver = AsyncDisposable & {
   url: string
-  /** The status it answers from now on. */
+  /** Sets the status of all later responses. */
   answerWith(status: number): void
-  /** The next delivery that arrives; throws DemoError when none does for `timeoutMs`. */
+  /** Returns the next delivery. Throws DemoError when none arrives within `timeoutMs`. */
   next(timeoutMs: number): Promise<ReceivedDelivery>
 }
 
-/** A customer's endpoint, on a free port of this machine. */
+/** Starts the endpoint of a customer on a free port of this machine. */
 export async function startReceiver(): Promise<Receiver> {
   let status = 200
   const arrived: ReceivedDelivery[] = []
   const server = createServer(async (request, response) => {
-    // The raw text: a signature is of the bytes, not of what they mean.
+    // The raw text, because the signature covers the bytes.
     const body = await text(request)
     response.writeHead(status).end()
     arrived.push({ headers: request.headers, body, answered: status })
@@ -56,7 +56,7 @@ export async function startReceiver(): Promise<Receiver> {
   }
 }
 
-/** Whether `X-Service-Signature` is the one of this body and secret, compared in constant time. */
+/** Returns true when `X-Service-Signature` matches the body and the secret. Compares in constant time. */
 export function isSignedBy(secret: string, { headers, body }: ReceivedDelivery): boolean {
   const given = Buffer.from(String(headers['x-service-signature'] ?? ''))
   const expected = Buffer.from(createHmac('sha256', secret).update(body).digest('hex'))

@@ -5,17 +5,17 @@ import { initClient } from '@ts-rest/core'
 import { z } from 'zod'
 import { contract } from '../../contract/index.ts'
 
-/** How long something may take before it is wrong. Milliseconds. */
+/** Milliseconds after which a step of the demo fails. */
 export const patienceMs = 15_000
 
-/** A reason the demonstration cannot go on, told in one line. */
+/** The reason why the demo cannot go on, as one line. */
 export class DemoError extends Error {
   override name = 'DemoError'
 }
 
 export type Service = ReturnType<typeof clientOf>
 
-/** A typed client of the service at `baseUrl`, made from the contract. */
+/** Returns a typed client of the service at `baseUrl`, made from the contract. */
 export function clientOf(baseUrl: string, key: string) {
   return initClient(contract, { baseUrl, baseHeaders: { authorization: `Bearer ${key}` } })
 }
@@ -36,15 +36,15 @@ const created = z.object({ id: z.string(), key: z.string() })
 
 export type KeyForOptions = {
   mode: 'test' | 'live'
-  /** Of the service it is for. */
+  /** URL of the service. */
   baseUrl: string
   env: NodeJS.ProcessEnv
   undo: AsyncDisposableStack
 }
 
 /**
- * The key of POSTERN_API_KEY, or one made on the command line, as an operator would, and revoked by `undo`. Throws
- * DemoError when the service does not know that, since it was made in the database of another.
+ * Returns the key in POSTERN_API_KEY, or creates one with the command line, as an operator would; `undo` revokes it.
+ * Throws DemoError when the service does not know the new key, because it uses another database.
  */
 export async function keyFor({ mode, baseUrl, env, undo }: KeyForOptions): Promise<string> {
   const given = env.POSTERN_API_KEY
@@ -80,8 +80,8 @@ async function postern(args: string[]): Promise<string> {
 
 const refusal = z.object({ error: z.object({ message: z.string() }) })
 
-/** What the service said when it did not do `what`. */
-export function refused(what: string, answer: { status: number; body: unknown }): DemoError {
-  const parsed = refusal.safeParse(answer.body)
-  return new DemoError(`${what}: the service answered ${answer.status}: ${parsed.data?.error.message ?? 'no reason'}`)
+/** Returns the error for a refused request: `what` failed, and the message of the service. */
+export function refused(what: string, response: { status: number; body: unknown }): DemoError {
+  const parsed = refusal.safeParse(response.body)
+  return new DemoError(`${what}: the service answered ${response.status}: ${parsed.data?.error.message ?? 'no reason'}`)
 }

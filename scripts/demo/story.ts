@@ -1,19 +1,19 @@
 import type { Service } from './service.ts'
 
-/** What a story is told with. */
+/** The service that a demonstration runs on. */
 export type StoryMeans = {
   service: Service
   baseUrl: string
-  /** How what is made is taken away again, in the end. */
+  /** Deletes what the demonstration has created. */
   undo: AsyncDisposableStack
 }
 
-/** One demonstration. */
+/** A demonstration. */
 export type Story = {
-  /** Of the key it needs. */
+  /** Mode of the key that it needs. */
   keyMode: 'test' | 'live'
   /** Shows a running service at work. Throws DemoError when it cannot. */
   tell(means: StoryMeans): Promise<void>
-  /** Printed when all is over. */
+  /** Printed at the end. */
   ending: string
 }

@@ -7,7 +7,7 @@ import { isSignedBy, type ReceivedDelivery } from './receiver.ts'
 import { DemoError, patienceMs, refused, type Service } from './service.ts'
 import type { Story, StoryMeans } from './story.ts'
 
-/** From a change over the API to the signed delivery and the scheduled retry. */
+/** Shows a change over the API, the signed delivery and the scheduled retry. */
 export const webhooks: Story = {
   keyMode: 'test',
   tell,
@@ -53,7 +53,7 @@ function showDelivery({ headers, body }: ReceivedDelivery): void {
   json(body)
 }
 
-/** The delivery of the change, once its first attempt stands in the log. */
+/** Waits until the first attempt of the delivery of the change is in the log, and returns the delivery. */
 async function firstFailure(service: Service, webhookId: string): Promise<DeliveryWithAttempts> {
   const deadline = performance.now() + patienceMs
   while (performance.now() < deadline) {
@@ -80,7 +80,7 @@ function showSchedule(delivery: DeliveryWithAttempts): void {
   ])
 }
 
-/** How long after the end of the last attempt the next one is due. */
+/** Returns the time from the end of the last attempt to the next one, for people. */
 function untilRetry({ attempts, nextAttemptAt }: DeliveryWithAttempts): string {
   const last = attempts.at(-1)
   if (last === undefined || nextAttemptAt === null) return 'no retry is due'

@@ -1,15 +1,15 @@
-/** A part of a page that is made of a table in the code. */
+/** A part of a page that is generated from a table in the code. */
 export type Part = {
   /** The path of the page from the top of the checkout. */
   page: string
   /** The name of the part on its page. */
   name: string
-  /** The path of the file it is made of. */
+  /** The path of the file it is generated from. */
   source: string
   content: string
 }
 
-/** The page with the part in place of what stood there. Throws unless the page has the comments of the part once. */
+/** Returns the page with the part replaced. Throws unless the page has the comments of the part exactly once. */
 export function replacePart(text: string, { page, name, source, content }: Part): string {
   const begin = `<!-- begin ${name}: made of ${source} by npm run docs:reference -->`
   const end = `<!-- end ${name} -->`
@@ -22,7 +22,7 @@ export function replacePart(text: string, { page, name, source, content }: Part)
   return `${before}${begin}\n\n${content}\n\n${end}${after}`
 }
 
-/** A Markdown table. */
+/** Returns a Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')

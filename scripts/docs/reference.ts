@@ -6,7 +6,7 @@ import { readConfig } from '../../server/config/config.ts'
 import { settingsTable } from '../../server/config/settings.ts'
 import { code, type Part, table } from './markdown.ts'
 
-/* The parts of docs/reference/ that are made of the tables of the contract and the server. */
+/* The parts of docs/reference/ that are generated from tables of the contract and the server. */
 
 export function referenceParts(): Part[] {
   return [

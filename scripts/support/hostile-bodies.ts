@@ -7,26 +7,26 @@ import type {
 } from 'openapi3-ts/oas31'
 
 /*
- * The largest requests the published spec lets somebody send: each string of each body in several shapes. Nothing
- * here comes from the contract, so that a field is tried because it is published.
+ * The largest requests that the published spec allows: each string of each body in several shapes. All fields come from
+ * the spec and none from the contract, so that every published field is tried.
  */
 
-/** A request with a body as large as its route takes. */
+/** A request with the largest body that its route accepts. */
 export type HostileRequest = {
   /** The operation, the field and the shape. */
   name: string
   method: 'POST' | 'PUT' | 'PATCH'
   path: string
-  /** Whether its route takes the larger bodies, with files in them. */
+  /** True when its route accepts the larger bodies, with attachments. */
   isLarge: boolean
-  /** As many bytes as its route takes. */
+  /** Returns a body with as many bytes as its route accepts. */
   body(): Buffer
 }
 
 type Schema = SchemaObject | ReferenceObject
 type Place = { at: readonly (string | number)[]; isName: boolean }
 
-/** What stands in a field: before, again and again, after. As JSON. */
+/** Values of a field as JSON: the start, the repeated part and the end. */
 export const shapes = {
   'one character': ['"', 'x', '"'],
   'a repeated parameter': ['"a/b', ';a=b', '"'],
@@ -43,10 +43,10 @@ export const shapes = {
 
 export type Shape = keyof typeof shapes
 
-/** What a body may be. Bytes. */
+/** Largest bodies, in bytes. */
 export type BodySizes = { usual: number; large: number }
 
-/** One request for each field that is or holds a string, each name of the client's choice, and each shape. */
+/** Returns a request for each shape in each field that is or holds a string, and for each name that clients choose. */
 export function hostileRequests(spec: OpenAPIObject, sizes: BodySizes): HostileRequest[] {
   return Object.entries(spec.paths ?? {}).flatMap(([template, item]) =>
     (['post', 'put', 'patch'] as const).flatMap((key) => {
@@ -74,7 +74,7 @@ export function hostileRequests(spec: OpenAPIObject, sizes: BodySizes): HostileR
   )
 }
 
-/** An identifier that is well-formed where the path is. */
+/** Returns a well-formed identifier for the path. */
 function exampleOf(spec: OpenAPIObject, template: string): string {
   const item = Object(spec.paths?.[template])
   const operations = [item.post, item.put, item.patch, item.get].filter((operation) => operation !== undefined)
@@ -118,7 +118,7 @@ function unique(places: readonly Place[]): Place[] {
 
 const marker = 'the value goes here'
 
-/** The example with the marker at the place. */
+/** Returns the example with the marker at a place. */
 function withMarker(base: unknown, { at, isName }: Place): unknown {
   const put = (value: unknown, [step, ...rest]: readonly (string | number)[]): unknown => {
     if (step === undefined) return isName ? { ...Object(value), [marker]: 'x' } : marker
@@ -133,7 +133,7 @@ function fill(value: unknown, { isName }: Place, { shape, size }: { shape: Shape
   const [before = '', after = ''] = JSON.stringify(value).split(`"${marker}"`)
   const [begin, again, end] = isName ? shapes['one character'] : shapes[shape]
   const head = Buffer.from(before + begin)
-  // Each bracket that is opened is closed.
+  // Nesting closes each bracket that it opens.
   const isNesting = !isName && shape === 'nesting'
   const tail = Buffer.from(end + after)
   const room = size - head.length - tail.length - 1

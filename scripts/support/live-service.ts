@@ -9,12 +9,12 @@ import { z } from 'zod'
 import { run } from './run.ts'
 import { startArguments } from './start-command.ts'
 
-/** A service of its own: a process with an embedded database in a temporary directory. */
+/** A separate service process with an embedded database in a temporary directory. */
 export type LiveService = AsyncDisposable & {
   url: string
-  /** A live key that may do everything. */
+  /** A live key with full access. */
   apiKey: string
-  /** A test key that may do everything: it may send from any domain, and nothing leaves. */
+  /** A test key with full access. It may use any sender domain, and no email leaves the machine. */
   testKey: string
 }
 
@@ -51,10 +51,10 @@ async function createKey(mode: 'live' | 'test', env: NodeJS.ProcessEnv): Promise
 }
 
 /**
- * Starts the service as a user would, with limits no test reaches, and waits until it is ready.
- * Disposing stops it and removes its data.
+ * Starts the service as a user would, with limits that no test reaches, and waits until it is ready. Disposing stops it
+ * and deletes its data.
  *
- * Throws when it does not come up; what it wrote is on stderr then.
+ * Throws when it does not become ready. Its error output is on stderr.
  */
 export async function startLiveService(): Promise<LiveService> {
   await using cleanup = new AsyncDisposableStack()

@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs'
 
 /**
- * Says that `judge` is skipped because `tool` is not on this machine, also in the file that `SKIPPED_JUDGES` names,
- * from which `.ci/run` takes its closing lines. With `CI_REQUIRE=1` it is a failure: there the tool must be.
+ * Reports that `judge` is skipped because `tool` is not on this machine. Also appends this to the file in
+ * `SKIPPED_JUDGES`, which `.ci/run` prints at its end. With `CI_REQUIRE=1` the missing tool is a failure.
  */
 export function skipWithout(tool: string, { judge }: { judge: string }): void {
   const required = process.env.CI_REQUIRE === '1'

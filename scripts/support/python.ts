@@ -4,12 +4,12 @@ import { isThere, run } from './run.ts'
 
 const bin = process.platform === 'win32' ? 'Scripts' : 'bin'
 
-/** The path of a program inside a virtual environment. */
+/** Returns the path of a program in a virtual environment. */
 export function programOf(environment: string, name: string): string {
   return join(environment, bin, name)
 }
 
-/** The Python of this machine that can make virtual environments with pip; null when there is none. */
+/** Returns the name of a Python, 3.10 or later, that can create virtual environments with pip, or null. */
 export async function findPython(): Promise<string | null> {
   for (const name of ['python3', 'python']) {
     if (await isThere(name, '-c', 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))')) return name
@@ -18,8 +18,8 @@ export async function findPython(): Promise<string | null> {
 }
 
 /**
- * Makes a virtual environment with the packages of a requirements file, kept between runs in the
- * cache of node_modules. Returns its directory, as an absolute path.
+ * Creates a virtual environment with the packages of a requirements file, which is kept between runs in the cache of
+ * node_modules. Returns its absolute path.
  */
 export async function virtualEnvironment(python: string, options: { name: string; requirements: string }) {
   const directory = resolve('node_modules', '.cache', 'postern', options.name)

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 type Options = { env?: NodeJS.ProcessEnv; cwd?: string; quiet?: boolean }
 
 /**
- * Runs a program to its end and shows what it writes, or, when `quiet`, only returns it.
+ * Runs a program to its end and returns its stdout. Shows its output unless `quiet`.
  *
- * Throws when it cannot be started or ends with another code than 0, with what it wrote to stderr.
+ * Throws when it cannot be started or exits with another code than 0. The error includes its stderr when `quiet`.
  */
 export function run(program: string, args: readonly string[], options: Options = {}): Promise<{ stdout: string }> {
   const { quiet = false, ...rest } = options
@@ -29,7 +29,7 @@ export function run(program: string, args: readonly string[], options: Options =
   })
 }
 
-/** Whether `program` is there and answers. */
+/** Returns true when `program` exists and exits with code 0. */
 export function isThere(program: string, ...args: readonly string[]): Promise<boolean> {
   return run(program, args, { quiet: true }).then(
     () => true,

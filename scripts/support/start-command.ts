@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const packageFile = new URL('../../package.json', import.meta.url)
 
-/** The arguments that `npm start` gives to Node: its options, and the program. */
+/** Returns the arguments that `npm start` gives to Node: its options and the program. */
 export function startArguments(): { options: string[]; program: string } {
   const { scripts } = z
     .object({ scripts: z.object({ start: z.string() }) })
