@@ -3,7 +3,7 @@ import { judgeFailure, replyTextOf } from './classify-report.ts'
 import type { RecipientReport } from './delivery-status.ts'
 import type { Notification } from './read.ts'
 
-/** An email that a notification is about. */
+/** The email of a notification. */
 export type NotifiedEmail = {
   id: string
   recipients: readonly { position: number; addressKey: string }[]

@@ -15,7 +15,7 @@ export type Notification =
 
 /** The tokens of this service in the returned message. They are not verified yet. */
 export type OriginalMessage = {
-  /** See `emailIdHeader`. */
+  /** The token in the header field `emailIdHeader`. */
   copyToken: string | null
   /** The return path of the message. */
   returnPath: string | null

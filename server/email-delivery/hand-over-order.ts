@@ -21,7 +21,7 @@ export function createHandOverOrder(): HandOverOrder {
     join(destination) {
       const come = ends.get(destination) ?? Promise.resolve()
       const { promise: passed, resolve: pass } = Promise.withResolvers<void>()
-      // A turn that is passed early is over only after those before it: the next must not overtake them.
+      // A turn that is passed early is over only after all earlier turns, so that the next turn cannot overtake them.
       const over = Promise.all([come, passed]).then(() => {
         if (ends.get(destination) === over) ends.delete(destination)
       })

@@ -27,7 +27,7 @@ export type Remainder = {
   emailId: string
   /** True when a recipient waits without a time for its next attempt. */
   anyQueued: boolean
-  /** When the next deferred recipient is due; null: there is none. */
+  /** The time of the next attempt at a deferred recipient; null: there is none. */
   nextAt: Date | null
 }
 
@@ -105,7 +105,7 @@ type Entry = TimelineEntry & { emailId: string; position: number; at: Date }
 type Suppressed = { email: Email; recipient: Recipient; reason: SuppressionsTable['reason']; at: Date }
 type Consequences = {
   entries: Entry[]
-  /** By account and mode. */
+  /** The events by account and mode. */
   events: Map<string, { scope: Scope; events: NewEvent[] }>
   suppressed: Suppressed[]
 }

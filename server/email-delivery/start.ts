@@ -14,7 +14,7 @@ import { type MailWorker, type MailWorkerOptions, startMailWorker } from './work
 /** The settings of sending email. */
 export type MailConfig = TransportConfig & {
   transport: 'relay' | 'direct' | 'capture'
-  /** Needed for `relay`. */
+  /** The relay. Required for the transport `relay`. */
   relay: RelayConfig | null
   /** The port on 127.0.0.1 of the server that stores captured email; 0: any free port. */
   capturePort: number

@@ -43,7 +43,7 @@ async function contentOf(setting: string, path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    throw new OperatorError(`${setting}: the file cannot be read (${messageOf(error)}); give one that can`, {
+    throw new OperatorError(`${setting}: the file cannot be read (${messageOf(error)}); give a readable file`, {
       cause: error,
     })
   }

@@ -84,7 +84,7 @@ function hostsOf(records: readonly { exchange: string; priority: number }[]): Ma
  * Returns the hosts in the order to try them: by preference, and in random order within one preference to spread the
  * load. At most the first four are returned.
  *
- * @param random As Math.random.
+ * @param random Returns a random number from 0 to below 1.
  */
 export function inTurn(hosts: readonly MailHost[], random: () => number = Math.random): MailHost[] {
   return hosts

@@ -12,7 +12,7 @@ export type ReplyRule = {
   /** The class of the reply code: 4 is temporary, 5 is permanent. */
   class: 4 | 5
   codes?: readonly number[]
-  /** Subject and detail of the enhanced code (RFC 3463), such as `1.1`: the class is that of the reply's code. */
+  /** Tested against subject and detail of the enhanced code, such as `1.1`, without its class. Source: RFC 3463 §2. */
   enhanced?: RegExp
   /** Tested against the whole text of the reply on one line. Case-insensitive. */
   text?: RegExp
@@ -191,7 +191,7 @@ const exceptions: readonly ReplyRule[] = [
   },
 ]
 
-/** RFC 3463 §3, and the registry's additions, by subject. */
+/** Rules for enhanced codes, by subject. Source: RFC 3463 §3 and the registry. */
 const enhancedCodes: readonly ReplyRule[] = [
   { class: 5, enhanced: /^1\.(1|3)$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: noMailbox },
   { class: 5, enhanced: /^1\.(2|10)$/, stages: ['rcpt', 'data', 'message'], verdict: hard, reason: noMailDomain },

@@ -6,7 +6,7 @@ export type Reply = {
   code: number
   /** The enhanced status code, such as `5.1.1`; null: none. Source: RFC 2034 §4, RFC 3463 §2. */
   enhanced: string | null
-  /** The text of each line, without the codes in front of it. */
+  /** The text of each line, without its codes. */
   lines: readonly string[]
 }
 

@@ -12,7 +12,7 @@ export type Fetch = {
 type AgentRule = {
   name: string
   agent: RegExp
-  /** Default: both. */
+  /** The kind of visits that the rule applies to. Default: both. */
   only?: Fetch['kind']
 }
 
