@@ -1,6 +1,6 @@
 import { domainToASCII } from 'node:url'
+import { classifyReply } from '../smtp/classify-reply.ts'
 import { type Reply, textOfReply } from '../smtp/reply.ts'
-import { judgeReply } from '../smtp/reply-rules.ts'
 import { noDomain } from '../smtp/reply-table.ts'
 import type { RecipientReport } from './delivery-status.ts'
 
@@ -15,10 +15,10 @@ const bothCodes = /(?<![\d.])[45]\d\d[ -]#?(?:[245]\.\d{1,3}\.\d{1,3}[ :]?\s*)?|
  * Classifies the report of a failure by the rules for SMTP replies, as if the server had refused RCPT itself. A
  * temporary failure becomes a soft bounce: another server gave up, which says nothing about the address.
  */
-export function judgeFailure(report: Pick<RecipientReport, 'status' | 'diagnostic' | 'addresses'>): ReportedFailure {
+export function classifyFailure(report: Pick<RecipientReport, 'status' | 'diagnostic' | 'addresses'>): ReportedFailure {
   const reply = replyOf(report)
   if (isDomainNotFound(report)) return { bounceType: 'hard', reason: noDomain, reply: textOfReply(reply) }
-  const { verdict, reason } = judgeReply(reply, 'rcpt')
+  const { verdict, reason } = classifyReply(reply, 'rcpt')
   const text = report.status === null && report.diagnostic === null ? null : textOfReply(reply)
   if (verdict.kind === 'bounced') return { bounceType: verdict.bounceType, reason, reply: text }
   return { bounceType: 'soft', reason: `A mail server gave up. The last it was told: ${reason}`, reply: text }
@@ -35,7 +35,7 @@ const nameNotFound =
  * Returns whether the domain of the recipient itself was not found. Postfix uses the same text for a mail server in
  * the MX records. That is a fault which the owner of the domain can repair, and it says nothing about the address.
  */
-function isDomainNotFound({ status, diagnostic, addresses }: Parameters<typeof judgeFailure>[0]): boolean {
+function isDomainNotFound({ status, diagnostic, addresses }: Parameters<typeof classifyFailure>[0]): boolean {
   const name = nameNotFound.exec((diagnostic ?? '').replace(/\s+/g, ' '))?.[1]
   if (name === undefined || status?.startsWith('4')) return false
   const asked = asciiName(name)

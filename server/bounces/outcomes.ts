@@ -1,5 +1,5 @@
 import type { RecipientFact } from '../email-delivery/outcomes.ts'
-import { judgeFailure, replyTextOf } from './classify-report.ts'
+import { classifyFailure, replyTextOf } from './classify-report.ts'
 import type { RecipientReport } from './delivery-status.ts'
 import type { Notification } from './read.ts'
 
@@ -69,7 +69,7 @@ function factOf(report: RecipientReport, isDoubtful: boolean) {
     case 'failed':
       return {
         kind: 'bounced',
-        ...judgeFailure(report),
+        ...classifyFailure(report),
         ...(isDoubtful && { bounceType: 'soft' as const }),
         host,
       } as const

@@ -31,7 +31,7 @@ const maxRecipients = 10
 /** Maximum connections. Each can hold `keptBytes` in memory. */
 const maxConnections = 100
 /** Limits per client address. Large providers send from few addresses. */
-const door = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
+const connectionLimits = { connectionsPerAddress: 20, connectionsPerMinute: 300 }
 const tlsSettings = { cert: 'INBOUND_SMTP_TLS_CERT', key: 'INBOUND_SMTP_TLS_KEY' }
 const lifetimeMs = 10 * 60_000
 
@@ -63,7 +63,7 @@ export async function startInboundListener(options: InboundListenerOptions): Pro
     maxRecipients,
     maxConnections,
     lifetimeMs,
-    door,
+    connectionLimits,
     acceptsRecipient,
     onMessage: receive,
     clock,

@@ -38,7 +38,7 @@ export type SmtpListenerOptions = {
   /** Maximum lifetime of a connection in milliseconds. Default: unlimited. */
   lifetimeMs?: number
   /** Limits per client address. Default: none. */
-  door?: ConnectionLimits
+  connectionLimits?: ConnectionLimits
   /** Returns whether the mailbox exists here. Other recipients are refused: nothing is relayed. */
   acceptsRecipient: (address: string) => boolean | Promise<boolean>
   /**
@@ -89,7 +89,8 @@ class SmtpReply extends Error {
 export async function listenSmtp(options: SmtpListenerOptions): Promise<SmtpListener> {
   const { host, port, tls, logger } = options
   const semaphore = createSemaphore(largeMessagesAtOnce)
-  const limiter = options.door === undefined ? null : createConnectionLimiter(options.door, options.clock)
+  const limiter =
+    options.connectionLimits === undefined ? null : createConnectionLimiter(options.connectionLimits, options.clock)
   const sessions = new Map<string, ListenerSession>()
   const messages = new Set<Promise<void>>()
   const sockets = new Set<Socket>()

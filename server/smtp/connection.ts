@@ -7,7 +7,7 @@ export type SmtpFault = 'unreachable' | 'lost' | 'timed-out' | 'tls' | 'invalid-
 
 /** The connection cannot be used any more. The message is a sentence for people. */
 export class SmtpConnectionError extends Error {
-  override name = 'LineError'
+  override name = 'SmtpConnectionError'
   readonly fault: SmtpFault
 
   constructor(fault: SmtpFault, message: string, options?: ErrorOptions) {

@@ -1,9 +1,9 @@
 import type { StartTimer } from '../lib/timer.ts'
+import { isTooManyRecipients } from './classify-reply.ts'
 import { brokenOff, SmtpConnectionError } from './connection.ts'
 import { dataOf, noData } from './dot-stuffing.ts'
 import { type EnvelopeOptions, envelopeOf, type Letter, type Unsendable } from './envelope.ts'
 import type { Reply } from './reply.ts'
-import { isTooManyRecipients } from './reply-rules.ts'
 import type { Session } from './session.ts'
 import {
   blockTimeoutMs,

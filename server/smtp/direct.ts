@@ -31,7 +31,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
       addresses: () => addressesOfHost(resolver, name, allowPrivate),
       // No back-off after a permanent failure: every message is to get it as its own result. None after a failure of
       // STARTTLS either: other domains on the same host may not require TLS.
-      restAfter(error, times) {
+      backoffMsAfter(error, times) {
         if (error.stage === 'starttls' || isForGood(error)) return 0
         return pauseAfter(hostPauses, times)
       },
@@ -44,7 +44,7 @@ export function createDirect({ destinations, resolver, allowPrivate, port, means
     hostsOf(domain) {
       const destination = destinations.known(domain)
       if (destination?.kind !== 'hosts') return []
-      const awake = destination.hosts.filter(({ name }) => !means.pool.isResting(name))
+      const awake = destination.hosts.filter(({ name }) => !means.pool.isBackingOff(name))
       const hosts = awake.length > 0 ? awake : destination.hosts
       const best = Math.min(...hosts.map(({ preference }) => preference))
       return hosts.flatMap(({ name, preference }) => (preference === best ? [name] : []))

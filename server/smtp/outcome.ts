@@ -1,7 +1,7 @@
+import { classifyReply } from './classify-reply.ts'
 import type { SmtpConnectionError } from './connection.ts'
 import type { RecipientReply } from './conversation.ts'
 import { textOfReply } from './reply.ts'
-import { judgeReply } from './reply-rules.ts'
 import type { SessionError } from './session.ts'
 import type { Outcome } from './transport.ts'
 
@@ -45,7 +45,7 @@ function outcomeOf(answer: RecipientReply, at: { host: string; isFinal: boolean;
     case 'broken':
       return { ...deferred(reasonOfBreak(answer), host), unknown: answer.isWhole }
     case 'refused': {
-      const { verdict, reason } = judgeReply(answer.reply, answer.stage)
+      const { verdict, reason } = classifyReply(answer.reply, answer.stage)
       const reply = textOfReply(answer.reply)
       if (verdict.kind === 'deferred') return { ...verdict, reason, reply, host, unknown: false, unusable: false }
       const isBlameless = at.isShared && isOfMessage(answer)
@@ -61,7 +61,7 @@ function reasonOfBreak({ error, isWhole }: { error: SmtpConnectionError; isWhole
 /** Returns whether a failed session is a permanent failure. A reply that may be forged is not. */
 export function isForGood({ reply, isPermanent, isForgeable }: SessionError): boolean {
   if (isPermanent) return true
-  return reply !== null && !isForgeable && judgeReply(reply, 'session').verdict.kind === 'bounced'
+  return reply !== null && !isForgeable && classifyReply(reply, 'session').verdict.kind === 'bounced'
 }
 
 /**
@@ -75,7 +75,7 @@ export function outcomeOfSession(error: SessionError, isRelay: boolean): Outcome
   // The reply to a login is not shown to clients: it concerns the operator only.
   const reply = error.reply === null || stage === 'auth' ? null : textOfReply(error.reply)
   if (!isRelay && isForGood(error)) return { ...bounced('soft', reason, host), reply }
-  const verdict = error.reply === null ? null : judgeReply(error.reply, 'session').verdict
+  const verdict = error.reply === null ? null : classifyReply(error.reply, 'session').verdict
   const congested = verdict?.kind === 'deferred' && verdict.congested
   return { ...deferred(reason, host), reply, congested, unusable: true }
 }

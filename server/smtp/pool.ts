@@ -20,7 +20,7 @@ export type PoolTarget = Omit<SessionTarget, 'address'> & {
    * Returns the milliseconds to avoid the host after `times` consecutive failures; 0: do not avoid it. Meanwhile
    * `hold` rejects at once.
    */
-  restAfter(error: SessionError, times: number): number
+  backoffMsAfter(error: SessionError, times: number): number
 }
 
 export type PoolLimits = {
@@ -96,7 +96,7 @@ export class Pool {
   }
 
   /** Returns whether a host is in back-off after a failure. */
-  isResting(name: string): boolean {
+  isBackingOff(name: string): boolean {
     return this.#backoffOf(name) !== null
   }
 
@@ -326,7 +326,7 @@ export class Pool {
   #backOff(target: PoolTarget, error: SessionError): void {
     const host = this.#hostOf(target.name)
     const times = (host.rest?.times ?? 0) + 1
-    const restMs = target.restAfter(error, times)
+    const restMs = target.backoffMsAfter(error, times)
     if (restMs === 0 || host.open > 1) return
     host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs), times }
     for (const waiting of this.#queue) {

@@ -51,7 +51,7 @@ function targetOf(relay: RelayConfig, resolve: Resolve): PoolTarget {
     credentials,
     // During this back-off, waiting conversations fail at once. It is shorter than the pause of the transport, so that
     // the next probe of the transport is let through.
-    restAfter: () => relayPauses.firstMs / 2,
+    backoffMsAfter: () => relayPauses.firstMs / 2,
     async addresses() {
       if (isIP(host) !== 0) return [host]
       try {

@@ -10,7 +10,7 @@ const defaultHeap = 512
  *
  * @param heapMebibytes The heap limit of the thread in MiB. A message that needs more cannot be parsed. Default: 512.
  */
-export async function readAside(message: Buffer, heapMebibytes = defaultHeap): Promise<ReadMessage> {
+export async function readInThread(message: Buffer, heapMebibytes = defaultHeap): Promise<ReadMessage> {
   if (message.length <= largeBytes) return readContent(message)
   // A buffer can be transferred only if the message is all of it; otherwise it is copied first.
   const own = message.length === message.buffer.byteLength ? message : Buffer.from(message)

@@ -18,7 +18,7 @@ import {
   readSlices,
   selectMessages,
 } from './queries.ts'
-import { readAside } from './read-in-thread.ts'
+import { readInThread } from './read-in-thread.ts'
 
 /** Stored messages that people can read. Every call is limited to one mode of one account. */
 type StoredMessageService<Item, WithContent> = {
@@ -99,7 +99,7 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
         const source = isLarge
           ? new StreamedText(() => base64InPieces(readSlices(handle, table, { id, size })))
           : content.toString('base64')
-        return { ...summaryOf(row), ...(await readAside(content)), source }
+        return { ...summaryOf(row), ...(await readInThread(content)), source }
       } finally {
         release?.()
       }

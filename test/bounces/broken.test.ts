@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { judgeFailure } from '../../server/bounces/classify-report.ts'
+import { classifyFailure } from '../../server/bounces/classify-report.ts'
 import { type Notification, readNotification } from '../../server/bounces/read.ts'
 
 /*
@@ -32,7 +32,7 @@ function worstOf(notification: Notification): number {
   if (notification.kind !== 'dsn') return -1
   return Math.max(
     ...notification.recipients.map((recipient) => {
-      if (recipient.action === 'failed') return outcomes.indexOf(judgeFailure(recipient).bounceType)
+      if (recipient.action === 'failed') return outcomes.indexOf(classifyFailure(recipient).bounceType)
       return recipient.action === 'delayed' ? 1 : 0
     }),
   )

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { judgeFailure } from '../../server/bounces/classify-report.ts'
+import { classifyFailure } from '../../server/bounces/classify-report.ts'
 import { type Notification, readNotification } from '../../server/bounces/read.ts'
 
 /*
@@ -19,7 +19,7 @@ function summaryOf(notification: Notification): string[] {
   switch (notification.kind) {
     case 'dsn':
       return notification.recipients.map((recipient) => {
-        const { bounceType, reply } = judgeFailure(recipient)
+        const { bounceType, reply } = classifyFailure(recipient)
         const failure = recipient.action === 'failed' ? [bounceType, reply?.slice(0, 40)] : []
         return [recipient.addresses[0], recipient.action, ...failure].join(' ')
       })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgeFailure, replyTextOf } from '../../server/bounces/classify-report.ts'
+import { classifyFailure, replyTextOf } from '../../server/bounces/classify-report.ts'
 import { factsOf } from '../../server/bounces/outcomes.ts'
 import type { Notification } from '../../server/bounces/read.ts'
 
@@ -95,7 +95,7 @@ describe('a failure', () => {
     [null, 'some words', 'soft', '550 some words'],
     [null, null, 'soft', null],
   ])('with %s and %j is %s', (status, diagnostic, bounceType, reply) => {
-    expect(judgeFailure({ status, diagnostic, addresses: [] })).toMatchObject({
+    expect(classifyFailure({ status, diagnostic, addresses: [] })).toMatchObject({
       bounceType,
       reply,
       reason: expect.stringMatching(/\.$/),
@@ -136,11 +136,11 @@ describe('a failure', () => {
       'hard',
     ],
   ])('of %s is judged by what it says of the domain of the recipient', (_name, status, diagnostic, bounceType) => {
-    expect(judgeFailure({ status, diagnostic, addresses: ['ada@gone.example'] })).toMatchObject({ bounceType })
+    expect(classifyFailure({ status, diagnostic, addresses: ['ada@gone.example'] })).toMatchObject({ bounceType })
   })
 
   test('keeps what a hostile server says to one printable line of bounded length', () => {
-    const { reply } = judgeFailure({
+    const { reply } = classifyFailure({
       addresses: [],
       status: '5.1.1',
       diagnostic: `550 5.1.1 a\u001b[2Jb\n${'c'.repeat(10_000)}`,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createConnectionLimiter } from '../../server/smtp-listener/admission.ts'
 
-function createTestDoor() {
+function createTestLimiter() {
   let now = Date.parse('2026-03-01T09:30:00Z')
   const limiter = createConnectionLimiter(
     { connectionsPerAddress: 2, connectionsPerMinute: 4 },
@@ -10,11 +10,11 @@ function createTestDoor() {
   const advance = (ms: number) => {
     now += ms
   }
-  return { door: limiter, advance }
+  return { limiter, advance }
 }
 
 test('an address has so many connections open at a time', () => {
-  const { door: limiter } = createTestDoor()
+  const { limiter } = createTestLimiter()
   expect([limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1')]).toEqual([
     true,
     true,
@@ -26,7 +26,7 @@ test('an address has so many connections open at a time', () => {
 })
 
 test('and opens so many in a minute', () => {
-  const { door: limiter, advance } = createTestDoor()
+  const { limiter, advance } = createTestLimiter()
   const visit = () => {
     const isIn = limiter.enter('192.0.2.1')
     if (isIn) limiter.leave('192.0.2.1')
@@ -38,7 +38,7 @@ test('and opens so many in a minute', () => {
 })
 
 test('the addresses of one IPv6 network count as one', () => {
-  const { door: limiter } = createTestDoor()
+  const { limiter } = createTestLimiter()
   expect([limiter.enter('2001:db8::1'), limiter.enter('2001:db8::2'), limiter.enter('2001:db8::3')]).toEqual([
     true,
     true,

@@ -66,7 +66,7 @@ describe('connections', () => {
   })
 
   test('of one address beyond its limit are told so, and others are let in again when one is gone', async () => {
-    const listener = await start({ door: { connectionsPerAddress: 1, connectionsPerMinute: 100 } })
+    const listener = await start({ connectionLimits: { connectionsPerAddress: 1, connectionsPerMinute: 100 } })
     const { socket } = await greetingOf(listener)
     expect((await greetingOf(listener)).greeting).toMatch(/^421 4\.7\.0 /)
     await converse(socket, ['QUIT'])

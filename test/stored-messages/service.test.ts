@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { StreamedText } from '../../server/lib/streamed-text.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { readAside } from '../../server/stored-messages/read-in-thread.ts'
+import { readInThread } from '../../server/stored-messages/read-in-thread.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../../server/stored-messages/service.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { live } from '../support/scope.ts'
@@ -109,12 +109,12 @@ describe('a large message', () => {
 
   test('is read in a thread of its own, which takes over its memory', async () => {
     const content = quotedPrintable()
-    expect((await readAside(content)).text?.slice(0, 3)).toBe('ü\nü')
+    expect((await readInThread(content)).text?.slice(0, 3)).toBe('ü\nü')
     expect(content).toHaveLength(0)
   })
 
   test('that takes more memory than the thread has is shown without what is in it', async () => {
-    expect(await readAside(quotedPrintable(), 8)).toMatchObject({ subject: null, text: null, attachments: [] })
+    expect(await readInThread(quotedPrintable(), 8)).toMatchObject({ subject: null, text: null, attachments: [] })
   })
 
   function quotedPrintable(): Buffer {

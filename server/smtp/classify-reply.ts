@@ -1,9 +1,9 @@
 import { type Reply, wordsOfReply } from './reply.ts'
 import { type ReplyClass, type ReplyRule, type ReplyStage, replyRules } from './reply-table.ts'
 
-export type Judgement = { verdict: ReplyClass; reason: string }
+export type ReplyClassification = { verdict: ReplyClass; reason: string }
 
-const notUnderstood: Judgement = {
+const notUnderstood: ReplyClassification = {
   verdict: { kind: 'deferred', congested: false },
   reason: 'The mail server gave an answer that means nothing here.',
 }
@@ -12,7 +12,7 @@ const notUnderstood: Judgement = {
  * Classifies a reply that is not a success, by the first rule of the table that matches. A reply that is neither 4xx
  * nor 5xx where one of them was due counts as temporary.
  */
-export function judgeReply(reply: Reply, stage: ReplyStage): Judgement {
+export function classifyReply(reply: Reply, stage: ReplyStage): ReplyClassification {
   const text = wordsOfReply(reply)
   const rule = replyRules.find((each) => matches(each, { reply, text, stage }))
   return rule === undefined ? notUnderstood : { verdict: rule.verdict, reason: rule.reason }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { classifyReply, isTooManyRecipients } from '../../server/smtp/classify-reply.ts'
 import { type Reply, ReplyReader } from '../../server/smtp/reply.ts'
-import { isTooManyRecipients, judgeReply } from '../../server/smtp/reply-rules.ts'
 import type { ReplyClass, ReplyStage } from '../../server/smtp/reply-table.ts'
 
 const hard: ReplyClass = { kind: 'bounced', bounceType: 'hard' }
@@ -326,17 +326,17 @@ const ranked: readonly [stage: ReplyStage, text: string, verdict: ReplyClass][] 
 
 describe('a reply is judged', () => {
   test.each(ranked)('at %s: %s', (stage, text, verdict) => {
-    expect(judgeReply(replyOf(text), stage).verdict).toEqual(verdict)
+    expect(classifyReply(replyOf(text), stage).verdict).toEqual(verdict)
   })
 
   test.each(said)('%s, at %s: %s', (_provider, stage, text, verdict) => {
-    expect(judgeReply(replyOf(text), stage).verdict).toEqual(verdict)
+    expect(classifyReply(replyOf(text), stage).verdict).toEqual(verdict)
   })
 })
 
 test('the reason is a sentence for people, and says why', () => {
-  expect(judgeReply(replyOf('552 5.2.2 Quota exceeded'), 'rcpt').reason).toBe('The mailbox is full.')
-  expect(judgeReply(replyOf('421 4.7.0 Too many connections'), 'rcpt').reason).toBe(
+  expect(classifyReply(replyOf('552 5.2.2 Quota exceeded'), 'rcpt').reason).toBe('The mailbox is full.')
+  expect(classifyReply(replyOf('421 4.7.0 Too many connections'), 'rcpt').reason).toBe(
     'The mail server asks for fewer messages or connections.',
   )
 })
@@ -366,7 +366,7 @@ const texts = fc.oneof(
 test('every reply has one verdict, and one that says later is never a bounce', () => {
   fc.assert(
     fc.property(fc.integer({ min: 200, max: 599 }), enhanced, texts, stages, (code, status, text, stage) => {
-      const { verdict, reason } = judgeReply({ code, enhanced: status, lines: [text] }, stage)
+      const { verdict, reason } = classifyReply({ code, enhanced: status, lines: [text] }, stage)
       expect(reason).toMatch(/^[A-Z].*\.$/)
       if (code < 500) expect(verdict.kind).toBe('deferred')
       // What is said before a recipient was named cannot be the recipient's fault.
@@ -378,7 +378,7 @@ test('every reply has one verdict, and one that says later is never a bounce', (
 
 test('a 5xx without a meaning bounces soft', () => {
   for (const stage of ['session', 'mail', 'rcpt', 'data', 'message'] as const) {
-    expect(judgeReply(replyOf('571 Hm'), stage).verdict).toEqual(soft)
+    expect(classifyReply(replyOf('571 Hm'), stage).verdict).toEqual(soft)
   }
 })
 
