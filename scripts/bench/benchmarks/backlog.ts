@@ -8,9 +8,9 @@ import { ratio } from '../statistics.ts'
 const retries = 1_000_000
 const accounts = 1_000
 const webhooksEach = 10
-/** Events of the accounts whose deliveries are measured: each has one webhook. */
+/** Accounts whose deliveries are measured, with one webhook each. */
 const drainedTenants = 10
-/** Deliveries a second, about: what a round is made long by. */
+/** Approximate deliveries per second, which determine the events of a round. */
 const expectedRate = 5_000
 
 export const backlog: Benchmark = {
@@ -50,13 +50,13 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
       ),
       firstAt: new Date(Date.now() - waiting * everyMs),
       everyMs,
-      // As after a failure of the last but one attempt: due over the whole of tomorrow.
+      // Due during the whole of tomorrow, as after a failure of the second to last attempt.
       retryAt: (at) => new Date(at.getTime() + 86_400_000 + waiting * everyMs),
     },
     progress,
   )
 
-  /** With a service of its own, so that nothing of the one database disturbs the other. */
+  /** Measures with a separate service, so that the databases do not affect each other. */
   async function measure(world: World, tenants: readonly Tenant[]): Promise<number> {
     await using _service = await startService(processes, world, { name: `service, ${world.name}` })
     let took = 0

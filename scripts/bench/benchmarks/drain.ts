@@ -8,11 +8,11 @@ import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, appendEvents, settleDown, timeDelivery } from '../seed.ts'
 import { median, ratio } from '../statistics.ts'
 
-/** Webhooks the events are for, one in each of as many accounts: so many that no webhook's own cap is reached. */
+/** Accounts with one webhook each: enough that no webhook reaches its own limit. */
 const tenantCount = 10
 /** Requests in flight of the baseline: as many as the service has for fresh deliveries. */
 const connections = 192
-/** Deliveries a second, about: what a round is made long by. */
+/** Approximate deliveries per second, which determine the events of a round. */
 const expectedRate = 6_000
 
 export const drain: Benchmark = {
@@ -55,7 +55,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     await poster.ask('load', { connectionString: world.connectionString, count: events }, z.literal(events))
   }
 
-  /** Posts what is loaded. Answers how many seconds that took. */
+  /** Posts the loaded bodies. Returns the seconds that it took. */
   async function post(): Promise<number> {
     const request = { origin: receiver.url, paths, connections }
     const { seconds: took } = await poster.ask('run', request, z.object({ seconds: z.number() }))
@@ -114,7 +114,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   }
 }
 
-/** How much the write-ahead log has grown in all. Bytes. */
+/** Returns the position in the write-ahead log: the bytes written to it so far. */
 export async function walPosition({ db }: World): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     SELECT (pg_current_wal_lsn() - '0/0')::float AS bytes

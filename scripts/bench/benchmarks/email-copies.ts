@@ -15,9 +15,9 @@ import { costsOf, inTurn, type Round, valuesOf } from '../rounds.ts'
 import { settleDown, type Tenant } from '../seed.ts'
 import { ratio } from '../statistics.ts'
 
-/** Of each email: as many as it can have. */
+/** Recipients of each email: the most that it can have. */
 const recipients = 50
-/** Emails with a copy for each recipient that are sent in a second, about. */
+/** Approximate emails per second with a copy for each recipient. */
 const expectedRate = 8
 
 const sides = { each: 'a copy for each', shared: 'one copy for all' } as const
@@ -99,7 +99,7 @@ function secondsOf({ cpuSeconds }: Round<unknown>, names: readonly string[]): nu
   return names.reduce((sum, name) => sum + (cpuSeconds.get(name) ?? 0), 0)
 }
 
-/** Sends so many emails in one request. Returns the bytes of all messages when the mail server has them. */
+/** Sends `emails` emails in one request. Returns the bytes of all messages when the mail server has them. */
 async function send(
   { world, service, tenant }: Sender,
   { sink, emails, messages }: { sink: MailSink; emails: number; messages: number },

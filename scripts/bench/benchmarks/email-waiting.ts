@@ -4,13 +4,13 @@ import { type Cluster, type Service, startService } from '../lab.ts'
 import { addSender, addSendingDomain, batchSize, type MailSink, sendingRequest } from '../mail.ts'
 import type { Tenant } from '../seed.ts'
 
-/* How much memory the service has while messages wait, since their mail server answers nothing. */
+/* Measures the memory of the service while messages wait because their mail server does not reply. */
 
 const fewWaiting = 10_000
 const manyWaiting = 100_000
 /** Batches in flight. */
 const connections = 4
-/** How long the memory is looked at once all wait. */
+/** Milliseconds to watch the memory once all messages wait. */
 const watchMs = 5_000
 const samplingMs = 100
 const side = 'service, mail waiting'
@@ -28,7 +28,7 @@ export type WaitingMeans = {
   env: Record<string, string>
 }
 
-/** Fills a service whose mail server answers nothing, then has it answer. */
+/** Fills a service whose mail server does not reply, then lets it reply. */
 export async function measureWaiting(
   { processes, seconds, size, progress }: BenchmarkContext,
   { cluster, sink, env }: WaitingMeans,
@@ -47,7 +47,7 @@ export async function measureWaiting(
   await sink.reset()
   await sink.hold()
 
-  /** The greatest memory while batches come in, and for a while after. */
+  /** Returns the peak memory while batches arrive, and for `watchMs` after. */
   function peakOf(batches: number): Promise<number> {
     progress(`${(batches * batchSize).toLocaleString('en')} come in`)
     return peakDuring(service, async () => {

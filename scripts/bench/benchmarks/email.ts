@@ -24,9 +24,9 @@ import { measureWaiting } from './email-waiting.ts'
 const connections = 32
 /** Requests with a batch in flight. */
 const batchConnections = 4
-/** Connections to the mail server, of all sides. */
+/** Connections to the mail server on each side. */
 const mailConnections = 20
-/** Messages a second of the baseline, about: what a round of it is made long by. */
+/** Approximate messages per second of the baseline, which determine the messages of its round. */
 const expectedBareRate = 400
 
 export const email: Benchmark = {
@@ -54,7 +54,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const bare = await processes.start({ name: 'nodemailer', file: import.meta.resolve('../programs/bare-mail.ts') })
   const dkim = dkimOfBaseline()
 
-  /** Sends for so long, each request with so many emails, until the mail server has all and that is written down. */
+  /** Sends requests of `emails` emails for `forSeconds`. Waits until the mail server has all and that is recorded. */
   async function send(emails: number, forSeconds: number): Promise<Measured> {
     await sink.reset()
     const since = new Date()

@@ -6,21 +6,21 @@ import { median, quantile } from '../statistics.ts'
 import { walPosition } from './drain.ts'
 import { commitTimes } from './latency.ts'
 
-/* What events cost while they come at some rate, one delivery each. */
+/* Measures the cost of events at a given rate, with one delivery each. */
 
-/** How long is waited for what has not arrived after the last request. Milliseconds. */
+/** Milliseconds to wait for arrivals after the last request. */
 const patienceMs = 60_000
-/** From the last arrival on, for what is written after it. Milliseconds. */
+/** Milliseconds to wait for writes after the last arrival. */
 const settlingMs = 1_000
 
 export type Lab = { processes: Processes; world: World; receiver: Receiver; load: Load }
 
-/** One way from a request to a delivered event. */
+/** A path from a request to a delivered event: the service or the baseline. */
 export type Way = {
-  /** Of the process, in what all have used. */
+  /** Name of the process in the usage. */
   name: string
   url: string
-  /** Memory of the process at present. Bytes. */
+  /** Returns the present memory of the process in bytes. */
   memory(): Promise<number>
   requests: LoadOptions['requests']
   /** The table of the rows whose ids are sent to the receiver. They do not change after their commit. */
@@ -29,18 +29,18 @@ export type Way = {
 
 export type LoadSize = Pick<LoadOptions, 'seconds' | 'connections' | 'count' | 'rate'>
 
-/** What some time has cost in all. */
+/** The total cost of a period. */
 export type Spent = { seconds: number; nodeSeconds: number; postgresSeconds: number; walBytes: number }
 
 export type Measured = Spent & {
   /** Events published and delivered. */
   count: number
-  /** Of these, in a second, from the first request to the last arrival. */
+  /** Events per second, from the first request to the last arrival. */
   rate: number
-  /** From commit to arrival. Milliseconds. */
+  /** Milliseconds from commit to arrival. */
   p50: number
   p99: number
-  /** Of Node at the end. */
+  /** Memory of the Node process at the end. */
   memoryBytes: number
 }
 
@@ -65,14 +65,14 @@ export async function measureEvents(lab: Lab, way: Way, size: LoadSize): Promise
   return { ...spent, count, rate, p50: median(waits), p99: quantile(waits, 0.99), memoryBytes }
 }
 
-/** Measures what it costs to have nothing to do. */
+/** Measures the cost of being idle. */
 export async function measureIdle(lab: Lab, way: Way, seconds: number): Promise<Measured> {
   const spent = await spend(lab, way, () => delay(seconds * 1_000))
   const none = Number.NaN
   return { ...spent, count: 0, rate: 0, p50: none, p99: none, memoryBytes: await way.memory() }
 }
 
-/** Publishes events, and returns how many when the last has arrived. */
+/** Publishes events, waits for the last arrival and returns their number. */
 export async function publish({ receiver, load }: Lab, { url, requests }: Way, size: LoadSize): Promise<number> {
   const { latencies } = await load.run({ ...size, origins: [url], requests }, 201)
   const { length: count } = latencies
@@ -82,7 +82,7 @@ export async function publish({ receiver, load }: Lab, { url, requests }: Way, s
   return count
 }
 
-/** What a way and PostgreSQL use while something is done. */
+/** Returns the usage of a path and of PostgreSQL during `work`. */
 async function spend({ processes, world }: Lab, { name }: Way, work: () => Promise<void>): Promise<Spent> {
   const read = async () => {
     const [usage, walBytes] = await Promise.all([processes.usage(), walPosition(world)])

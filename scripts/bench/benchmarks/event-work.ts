@@ -6,17 +6,17 @@ import type { Running } from '../processes.ts'
 import { type Lab, type LoadSize, publish, type Way } from './event-measure.ts'
 
 /*
- * How many statements, commits and round trips an event takes. Counted apart from what is timed, with a service whose
- * connections go through a proxy.
+ * Counts the statements, commits and round trips of an event. Not during timed measurements, because the connections of
+ * this service go through a proxy.
  */
 
-/** For PostgreSQL: statements can be counted, and are not until `countWork` is called. */
+/** Settings of PostgreSQL that allow counting statements. Counting starts with `countWork`. */
 export const countingSettings = {
   shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.track': 'none',
 } as const
 
-/** A process of PostgreSQL that has nothing to do tells its commits after 10 s. Milliseconds. */
+/** Milliseconds after which all commits are counted: an idle PostgreSQL process reports its own after 10 s. */
 const toldMs = 11_000
 
 export type Work = { statements: number; commits: number; roundTrips: number }
@@ -28,14 +28,14 @@ export type WorkOptions = {
   progress: (text: string) => void
 }
 
-/** The work of one second in which nothing happens, and the work for each event of each load without that. */
+/** Returns the work of an idle second, and the work per event of each load without the idle work. */
 export async function countWork(
   lab: Lab,
   { requests, warmUp, loads, progress }: WorkOptions,
 ): Promise<{ idle: Work; loads: Work[] }> {
   const { processes, world, receiver } = lab
   await sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`.execute(world.db)
-  // For connections that are opened from now on.
+  // Applies to connections that are opened from now on.
   await sql`ALTER DATABASE ${sql.id(world.name)} SET pg_stat_statements.track = 'top'`.execute(world.db)
   const proxy = await processes.start({
     name: 'proxy',

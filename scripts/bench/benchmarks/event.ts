@@ -10,18 +10,18 @@ import { type LoadSize, type Measured, measureEvents, measureIdle, publish, type
 import { countingSettings, countWork, type Work } from './event-work.ts'
 import { addSubscriber } from './latency.ts'
 
-/** Events of the full load, and in how many requests at once they are published. */
+/** Events of the full load, and requests in flight while publishing them. */
 const fullCount = 20_000
 const fullConnections = 64
 const warmUpCount = 2_000
 const rateConnections = 256
-/** No load of a given number of events takes longer. */
+/** Time limit of loads with a given number of events, never reached. */
 const longSeconds = 3_600
-/** Of the part in which statements are counted. */
+/** Size of the part in which statements are counted. */
 const countedSeconds = 10
 const countedCount = 5_000
 const path = '/ok/0'
-/** Events before each measurement, each second, and how long nothing happens after them. */
+/** Events before each measurement, their rate per second, and the idle time after them. */
 const freshCount = 200
 const freshRate = 200
 const restMs = 1_000
@@ -43,7 +43,7 @@ export const event: Benchmark = {
   measures: 'POST /v1/subscribers: what one event with one delivery costs and takes, by the rate at which they come',
   baseline: 'Express, one transaction with the two inserts, one undici POST and one UPDATE',
   rounds: 3,
-  // The service's PostgreSQL looks every 15 s for what to vacuum.
+  // PostgreSQL starts autovacuum every 15 s with the settings of the service.
   seconds: 15,
   run,
 }
@@ -53,7 +53,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const profile = profiling(context, 'event')
   const cluster = await startCluster(processes, {
     ...profile.cluster,
-    // What a profile needs goes before: statements are counted all the time then.
+    // With `--profile`, its settings are used instead: statements are then counted all the time.
     settings: { ...(profile.cluster.settings ?? countingSettings), track_commit_timestamp: 'on' },
   })
   await using world = await cluster.create('event')
@@ -69,7 +69,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     name: 'bare path',
     file: import.meta.resolve('../programs/bare-event.ts'),
     args: [world.connectionString, bareTenant.accountId, receiver.url + path],
-    // As the service runs, and as Express is meant to be run.
+    // As for the service, and as Express recommends.
     env: { NODE_ENV: 'production' },
   })
   const bare: Way = {
@@ -85,7 +85,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   await measureEvents(lab, ours, warmUp)
   await measureEvents(lab, bare, warmUp)
   await profile.begin(world)
-  /** What follows a vacuum, such as new plans, is not measured either. */
+  /** Vacuums and publishes some events, so that effects of the vacuum, such as new plans, are not measured. */
   async function prepare(way: Way): Promise<void> {
     await vacuum(world)
     await receiver.reset('nothing')
@@ -109,7 +109,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   )
   const { idle = [] } = sides
   const ownIdle = idleOf(idle)
-  // The service waits beside the bare path, which itself does nothing while it waits.
+  // The idle service runs during measurements of the bare path, which itself needs no CPU time when idle.
   const bareIdle = { ...ownIdle, nodeSeconds: 0 }
   const roundsOf = (way: Way, name: LoadName) => sides[sideName(way, name)] ?? []
   const peakBytes = (await processes.usage()).get(ours.name)?.peakBytes ?? Number.NaN
@@ -175,10 +175,10 @@ function fullLoad(count: number): LoadSize {
 type Rounds = readonly Round<Measured>[]
 type SpentFigure = 'nodeSeconds' | 'postgresSeconds' | 'walBytes'
 
-/** What a second costs in which nothing happens. */
+/** The cost of an idle second. */
 type Idle = Readonly<Record<SpentFigure, number>>
 
-/** The medians of the rounds. */
+/** Returns the median cost of an idle second. */
 function idleOf(idle: Rounds): Idle {
   const perSecond = (figure: SpentFigure) => median(valuesOf(idle, (value) => value[figure] / value.seconds))
   return {
@@ -188,7 +188,7 @@ function idleOf(idle: Rounds): Idle {
   }
 }
 
-/** What an event costs in each round, without what would have been spent anyway. */
+/** Returns the cost of an event in each round, without the cost of being idle. */
 function eachEvent(rounds: Rounds, idle: Idle, figure: SpentFigure): number[] {
   return valuesOf(rounds, (value) => (value[figure] - idle[figure] * value.seconds) / value.count)
 }

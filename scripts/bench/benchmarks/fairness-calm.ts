@@ -4,14 +4,14 @@ import { appendEvents, type Tenant, wake } from '../seed.ts'
 import { median, quantile } from '../statistics.ts'
 import { calmKind, calmRate, hostileRates, type Lab, type Ongoing, type Stage } from './fairness-lab.ts'
 
-/* What calm tenants get while others load the service. */
+/* Measures the deliveries to calm tenants while others load the service. */
 
-/** Changes of a URL a second, of all webhooks together. */
+/** Changes of URLs per second, of all webhooks together. */
 export const changesPerSecond = 20
 const warmUpSeconds = 3
-/** How long the hostile tenant has been at it when the calm ones begin to be measured. */
+/** Seconds of hostile load before the calm tenants are measured. */
 const leadSeconds = 5
-/** What may still come after the last request. Milliseconds. */
+/** Milliseconds to wait for arrivals after the last request. */
 const patienceMs = 5_000
 
 export type CalmCase =
@@ -22,7 +22,7 @@ export type CalmCase =
   | 'a flood'
   | 'a flood, URLs that change'
 
-/** `rate`: deliveries a second to the calm tenant served worst. `othersRate`: events a second of the others. */
+/** `rate`: deliveries per second to the worst served calm tenant. `othersRate`: events per second of the others. */
 export type Calm = { p50: number; p99: number; rate: number; othersRate: number }
 
 type Others = { begin: (lab: Lab, stage: Stage) => Ongoing[]; flood: (lab: Lab) => readonly Tenant[] }
@@ -50,7 +50,7 @@ const others: Readonly<Record<CalmCase, Others>> = {
   'a flood, URLs that change': { ...changing, ...slowFlood },
 }
 
-/** Measures the calm tenants beside the others of one case. */
+/** Measures the calm tenants during the load of one case. */
 export function measureCalm(lab: Lab, name: CalmCase): Promise<Calm> {
   const { receiver, calmLoad, tenants, seconds } = lab
   const accountIds = tenants.calm.map(({ accountId }) => accountId)

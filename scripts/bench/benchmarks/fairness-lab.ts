@@ -13,31 +13,31 @@ import {
 import { addTenants, settleDown, type Tenant } from '../seed.ts'
 import { addSubscriber } from './latency.ts'
 
-/* What the cases of the fairness benchmark share: one prepared database with all tenants, copied for each of them. */
+/* The common parts of the cases of the fairness benchmark: one database with all tenants, copied for each case. */
 
-/** The first part of the paths of the calm tenants: no other endpoint has it. */
+/** The kind of the endpoints of the calm tenants, which no other endpoint has. */
 export const calmKind = 'after-5'
-/** Events a second of each calm tenant. */
+/** Events per second of each calm tenant. */
 export const calmRate = 5
 const calmCount = 4
 const changingCount = 30
 const oneUrlCount = 200
 export const hangingCount = 24
-/** Events a second, each for all webhooks of the account. */
+/** Events per second, each for all webhooks of the account. */
 export const hostileRates = { changing: 3, oneUrl: 2, hanging: 4 } as const
 const floodAccounts = 20
 /** Events of a flood. */
 export const floodCount = 20_000
 const connections = 256
-/** No load is given up before. */
+/** Time limit of loads that are stopped otherwise. */
 const longSeconds = 3_600
 
 export type Tenants = {
   calm: readonly Tenant[]
-  /** Its webhooks' URLs change. */
+  /** The URLs of its webhooks change. */
   changing: Tenant
   oneUrl: Tenant
-  /** Its webhooks lead to as many hosts. */
+  /** Each of its webhooks leads to another host. */
   hanging: Tenant
   quickFlood: readonly Tenant[]
   slowFlood: readonly Tenant[]
@@ -46,19 +46,19 @@ export type Tenants = {
 /** A tenant with one webhook, and the path of its endpoint. */
 export type TenantWithPath = { tenant: Tenant; path: string }
 
-/** A load that goes on. */
+/** A running load. */
 export type Ongoing = {
-  /** Ends all of its load. Returns how many of its requests were answered in a second. Safe to call again. */
+  /** Stops the load. Returns its responses per second. Safe to call again. */
   end(): Promise<number>
 }
 
 /** A database with all tenants and a service on it, both for one measurement. */
 export type Stage = {
   world: World
-  /** Adds subscribers of these tenants in turn, each with one event. */
+  /** Adds subscribers to these tenants in rotation, each with one event. */
   send(load: Load, options: { tenants: readonly Tenant[]; perSecond: number; seconds: number }): Promise<LoadResult>
   begin(load: Load, options: { tenants: readonly Tenant[]; perSecond: number }): Ongoing
-  /** Changes the URL of one webhook of a tenant after the other, to endpoints that hang. */
+  /** Changes the URLs of the webhooks of a tenant one after the other, to endpoints that hang. */
   beginChanges(load: Load, options: { tenant: Tenant; perSecond: number }): Ongoing
 }
 
@@ -67,17 +67,17 @@ export type Lab = {
   calmLoad: Load
   hostileLoad: Load
   tenants: Tenants
-  /** The endpoint of each answers as the first part of its path says. */
+  /** Tenants with endpoints that respond as the first part of their path says. */
   recovering: TenantWithPath
   slow: TenantWithPath
   refusing: TenantWithPath
-  /** Events of a flood, of the size asked for. */
+  /** Events of a flood, scaled by `--size`. */
   floodCount: number
-  /** Of a measurement of calm tenants. */
+  /** Length of a measurement of calm tenants. */
   seconds: number
   /**
-   * Runs one measurement on a fresh copy of the database, with a service of its own, and ends the loads that were
-   * begun. Throws when one of their requests was not answered as it should be.
+   * Runs one measurement on a fresh copy of the database with a separate service, and stops all started loads. Throws
+   * when a request of theirs got an unexpected response.
    */
   onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T>
 }
@@ -191,7 +191,7 @@ export async function createLab(
   }
 }
 
-/** Endpoints that hang, each at an address of its own where the machine has as many. */
+/** Returns URLs of endpoints that hang, on Linux each at another loopback address. */
 async function hangingUrls(receiver: Receiver): Promise<string[]> {
   const numbers = Array.from({ length: hangingCount }, (_, index) => index)
   if (process.platform !== 'linux') return numbers.map((number) => `${receiver.url}/hang/host-${number}`)

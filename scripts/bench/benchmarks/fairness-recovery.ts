@@ -3,25 +3,25 @@ import { arrivalsOf, caughtUpAfter, recoveredAfter } from '../arrivals.ts'
 import { appendEvents, type Tenant, wake } from '../seed.ts'
 import { calmRate, hostileRates, type Lab, type Stage } from './fairness-lab.ts'
 
-/* How soon an endpoint is served again after it failed or hung, and how soon it has caught up after a burst. */
+/* Measures how soon an endpoint is served again after it failed or hung, and how soon it catches up after a burst. */
 
-/** What a delivery may take from its commit to its arrival when nothing is wrong. Milliseconds. */
+/** Most milliseconds from commit to arrival of a normal delivery. */
 export const normalMs = 250
 const inARow = 10
 const badMs = 3_000
 const leadSeconds = 6
 const watchingMs = 500
-/** How long each is watched: longer than it may take. What has not ended by then counts as that long. Milliseconds. */
+/** Milliseconds to watch each case, longer than it may take. A case that has not ended then counts as this long. */
 export const limitsMs = { failing: 15_000, hanging: 40_000, catchingUp: 30_000 } as const
 
-/** Requests in flight to one endpoint at most: see docs/architecture/delivery-engine.md. */
+/** Most requests in flight to one endpoint: see docs/architecture/delivery-engine.md. */
 export const maxInFlight = 64
-/** Events at once. */
+/** Events of a burst. */
 export const burst = 150
 
 export type FromBad = { seconds: number }
 
-/** Measures how soon a calm tenant gets new deliveries again after a bad time of its endpoint. */
+/** Measures how soon a calm tenant gets new deliveries again after a failure of its endpoint. */
 export function measureRecovery(
   lab: Lab,
   { was, isBeside }: { was: 'failing' | 'hanging'; isBeside: boolean },
@@ -48,7 +48,7 @@ export type CatchingUp = {
   of: (lab: Lab) => { tenant: Tenant; path: string }
   latencyMs: number
   perSecond: number
-  /** How long it was down before the burst. Milliseconds. */
+  /** Milliseconds that it was down before the burst. */
   downMs: number
 }
 
@@ -70,12 +70,12 @@ export const refusing: CatchingUp = {
   downMs: 1_500,
 }
 
-/** Seconds in which an endpoint that can take its load shall have caught up with the burst. */
+/** Returns the seconds in which an endpoint that can take its load must catch up with the burst. */
 export function catchUpBoundSeconds({ latencyMs, perSecond }: CatchingUp): number {
   return (1.5 * burst) / (maxInFlight / (latencyMs / 1_000) - perSecond)
 }
 
-/** Measures how soon nothing waits any more after a burst. */
+/** Measures how soon all deliveries are on time again after a burst. */
 export function measureCatchingUp(lab: Lab, endpoint: CatchingUp): Promise<FromBad> {
   const { receiver } = lab
   const { tenant, path } = endpoint.of(lab)
@@ -101,7 +101,7 @@ function lead({ seconds }: Lab): Promise<void> {
   return delay(Math.min(leadSeconds, seconds) * 1_000)
 }
 
-/** Has an endpoint behave otherwise for a time. */
+/** Makes an endpoint respond as another kind for `ms` milliseconds. */
 async function behaveFor({ receiver }: Lab, path: string, { as, ms }: { as: string; ms: number }): Promise<void> {
   await receiver.behave(path, as)
   await delay(ms)
@@ -112,7 +112,7 @@ function timelineOf({ receiver }: Lab, { world }: Stage, { tenant, since }: { te
   return () => arrivalsOf(world, receiver, { accountIds: [tenant.accountId], since })
 }
 
-/** Looks again and again until there is an end, or the limit has passed. */
+/** Polls `look` until it returns a finite number or the limit has passed. */
 async function watch(limitMs: number, look: () => Promise<number>): Promise<FromBad> {
   const deadline = performance.now() + limitMs
   for (;;) {

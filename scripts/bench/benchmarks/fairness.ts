@@ -27,7 +27,7 @@ export const fairness: Benchmark = {
   run,
 }
 
-/** What a case is compared with. */
+/** The cases with their baselines. */
 const baselines = [
   ['URLs that change', 'alone'],
   ['one hanging URL', 'alone'],

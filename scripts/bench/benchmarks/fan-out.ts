@@ -6,7 +6,7 @@ import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, appendEvents, settleDown, type Tenant } from '../seed.ts'
 import { median } from '../statistics.ts'
 
-/** Nobody is there: nothing is delivered. */
+/** A URL without a server, since nothing is delivered. */
 const url = 'http://127.0.0.1:9/hooks'
 const perSecond = { atLeast: 20_000 }
 
@@ -31,7 +31,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     args: [world.connectionString],
   })
 
-  /** Answers rows a second. */
+  /** Fans out all events. Returns rows per second. */
   async function fanOutAll(expected: number): Promise<number> {
     const made = await worker.ask('run', null, z.object({ deliveries: z.number(), seconds: z.number() }))
     if (made.deliveries !== expected) throw new Error(`of ${expected} deliveries, ${made.deliveries} were made`)
@@ -46,7 +46,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const events = Math.round(10_000 * size)
   const repetitions = Math.max(3, Math.round(seconds * 4))
 
-  /** Fans out several events, each on its own. Answers the median of their rows a second. */
+  /** Fans out several events one by one. Returns the median of their rows per second. */
   async function fanOutOneByOne(tenant: Tenant): Promise<number> {
     const rates: number[] = []
     for (let index = 0; index < repetitions; index++) {
@@ -95,7 +95,7 @@ function webhooks(count: number): { urls: string[] } {
   return { urls: Array.from({ length: count }, () => url) }
 }
 
-/** Every round begins with the same tables. */
+/** Empties the tables, so that all rounds start alike. */
 async function empty(world: World): Promise<void> {
   await sql`TRUNCATE deliveries, events, event_positions, event_counters, outbox_rows`.execute(world.db)
   await sql`DELETE FROM pgboss.job WHERE name = 'deliveries'`.execute(world.db)

@@ -7,9 +7,9 @@ import { median, quantile, ratio } from '../statistics.ts'
 
 /** Requests in flight. */
 export const connections = 32
-/** Adding a new person to an audience causes these, and each is delivered. */
+/** The events of adding a new person to an audience. Each is delivered. */
 export const events = ['subscriber.added', 'contact.created'] as const
-/** How long the deliveries may need after the last request, as a part of the time of the requests. */
+/** Goal for the time of deliveries after the last request, as a share of the time of the requests. */
 const catchUpGoal = { atMost: 0.1 }
 
 export const flow: Benchmark = {
@@ -104,7 +104,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   }
 }
 
-/** The request that adds a new person to an audience. */
+/** Returns the request that adds a new person to an audience. */
 export function addContact({ key }: Tenant, audienceId: string) {
   return {
     method: 'POST' as const,

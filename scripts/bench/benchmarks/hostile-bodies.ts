@@ -11,11 +11,11 @@ import { addSendingDomain, sendingDomain } from '../mail.ts'
 import { addTenants, settleDown, type Tenant } from '../seed.ts'
 import { quantile } from '../statistics.ts'
 
-/** As `MAX_BODY_BYTES` and `MAX_EMAIL_BODY_BYTES` are by default. */
+/** The defaults of `MAX_BODY_BYTES` and `MAX_EMAIL_BODY_BYTES`. */
 const sizes = { usual: 1_048_576, large: 62_914_560 }
 /** Hostile requests in flight. */
 const atOnce = 2
-/** Requests of the others in flight, of each kind. */
+/** Requests of other clients in flight, of each kind. */
 const connections = 2
 
 export const hostileBodies: Benchmark = {
@@ -23,12 +23,12 @@ export const hostileBodies: Benchmark = {
   measures: 'what others wait while the largest bodies and answers come, each field in several shapes, two at once',
   baseline: 'the same requests of others alone',
   rounds: 1,
-  // Of one look at the others, again and again until all is answered.
+  // Length of one measurement of the others, repeated until all hostile requests are answered.
   seconds: 2,
   run,
 }
 
-/** A request, and the only status that is right; without one, anything but a fault of the service is. */
+/** A request with its only expected status. Without `status`, any status is expected except errors of the service. */
 type Request = Pick<HostileRequest, 'name' | 'path'> & {
   method: HostileRequest['method'] | 'GET'
   body?: () => Buffer
@@ -44,7 +44,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   await settleDown(world)
   const env = { MAIL_TRANSPORT: 'capture', SMTP_URL: undefined }
   const service = await startService(processes, world, { roles: 'api', env })
-  // What it captures is asked for below.
+  // The messages that it captures are requested below.
   await startService(processes, world, { name: 'worker', roles: 'worker', env })
   await addSendingDomain(world, service, sender)
   const load = await startLoad(processes)
@@ -57,7 +57,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const pool = new Pool(service.url, { connections: atOnce, headersTimeout: 0, bodyTimeout: 0 })
   const statuses = new Map<number, number>()
 
-  /** Sends one, and returns the beginning of the answer. */
+  /** Sends a request and returns the start of the response. */
   async function send({ name, method, path, body, status }: Request): Promise<string> {
     const answer = await pool.request({
       method,
@@ -81,7 +81,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     return (await processes.usage()).get('service')?.peakBytes ?? Number.NaN
   }
 
-  /** What others wait while all are sent, and the greatest memory up to then. */
+  /** Measures the latencies of other clients while all requests are sent, and the peak memory so far. */
   async function beside(side: string, requests: readonly Request[]) {
     progress(`${requests.length} ${side}, ${atOnce} at once`)
     const latencies: number[] = []
@@ -94,7 +94,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     }).finally(() => {
       isDone = true
     })
-    // It is awaited below, when the others have been asked for the last time.
+    // Awaited below, after the last measurement of the others.
     sending.catch(() => undefined)
     while (!isDone) {
       const first = Math.max(0, sent.length - atOnce)
@@ -155,7 +155,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   }
 }
 
-/** Reads the whole of an answer and keeps the beginning: all of one that is not large. */
+/** Reads a whole response and returns its start, or all of one that is not large. */
 async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
   const kept: Buffer[] = []
   for await (const piece of body) if (kept.length < 20) kept.push(piece)
@@ -164,7 +164,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
 
 const accepted = z.object({ id: z.string() })
 
-/** The email that was accepted, or the first of a batch. */
+/** Returns the id of the accepted email, or of the first of a batch. */
 function firstEmailOf(answer: string): string[] {
   const read: unknown = JSON.parse(answer)
   const { data = [read] } = Object(read)
@@ -180,10 +180,10 @@ function answerWith(path: string) {
 }
 
 const capturedPollMs = 200
-/** Far beyond what it takes. Milliseconds. */
+/** Milliseconds until giving up, far longer than it takes. */
 const capturedLimitMs = 180_000
 
-/** The captured message of each of the emails, once all are there. */
+/** Waits until all emails are captured. Returns the ids of the captured messages. */
 async function capturedOf({ db }: World, emailIds: readonly string[]): Promise<string[]> {
   const deadline = performance.now() + capturedLimitMs
   while (performance.now() < deadline) {
@@ -217,7 +217,7 @@ async function latenciesOfOthers(
   return latencies
 }
 
-/** Does all, so many at once. */
+/** Sends all requests, `atOnce` at a time. */
 async function sendAll(requests: readonly Request[], send: (request: Request) => Promise<void>) {
   const waiting = requests[Symbol.iterator]()
   const loop = async () => {
@@ -226,7 +226,7 @@ async function sendAll(requests: readonly Request[], send: (request: Request) =>
   await Promise.all(Array.from({ length: atOnce }, loop))
 }
 
-/** Emails that are large and right. */
+/** Returns valid requests with large emails. */
 function largestEmails(): Request[] {
   const email = { from: `a@${sendingDomain}`, to: 'b@example.com', subject: 'Large' }
   const file = (mebibytes: number) => randomBytes(mebibytes * 2 ** 20).toString('base64')
@@ -245,7 +245,7 @@ function largestEmails(): Request[] {
     }),
   }
   return Object.entries(bodies).flatMap(([name, body]) =>
-    // Two of a kind, which are in flight together.
+    // Several of a kind, so that they are in flight together.
     Array.from({ length: atOnce }, () => ({
       name,
       method: 'POST' as const,

@@ -7,9 +7,9 @@ import { costsOf, inTurn, valuesOf } from '../rounds.ts'
 import { addTenants, settleDown, type Tenant, untilSettled } from '../seed.ts'
 import { median, quantile } from '../statistics.ts'
 
-/** Events a second. */
+/** Events per second. */
 const rates = [50, 200, 1_000] as const
-/** The one the targets are for. */
+/** The rate with targets. */
 const targetRate = 200
 const connections = 256
 const path = '/ok/0'
@@ -27,7 +27,7 @@ type Measured = { p50: number; p99: number; rate: number }
 
 async function run(context: BenchmarkContext): Promise<Outcome> {
   const { processes, seconds, progress } = context
-  // What tells when each event was committed: at the moment before its commit is made durable.
+  // Records the commit time of each event, taken just before the commit becomes durable.
   const cluster = await startCluster(processes, { settings: { track_commit_timestamp: 'on' } })
   const receiver = await startReceiver(processes)
   const load = await startLoad(processes)
@@ -97,11 +97,11 @@ type SetUpOptions = {
   world: World
   receiver: Receiver
   load: Load
-  /** Whether the API and the worker are two processes. */
+  /** True when the API and the worker are two processes. */
   apart: boolean
 }
 
-/** One way of running the service, with one customer. */
+/** Starts the service with one customer, as one process or two. */
 async function startSetUp({ processes, world, receiver, load, apart }: SetUpOptions): Promise<SetUp> {
   const [tenant] = await addTenants(world, [{ urls: [receiver.url + path] }])
   if (tenant === undefined) throw new Error('there is no tenant')
@@ -120,7 +120,7 @@ async function startSetUp({ processes, world, receiver, load, apart }: SetUpOpti
   }
 }
 
-/** The request that causes one event. */
+/** Returns the request that causes one event. */
 export function addSubscriber({ key }: Tenant) {
   return {
     method: 'POST' as const,
@@ -130,7 +130,7 @@ export function addSubscriber({ key }: Tenant) {
   }
 }
 
-/** From the commit of each event to its arrival. Throws when not all that were expected came in. */
+/** Returns the times from commit to arrival. Throws when fewer events arrived than expected. */
 async function latenciesOf({
   world,
   table,
@@ -151,7 +151,7 @@ async function latenciesOf({
   return { p50: median(latencies), p99: quantile(latencies, 0.99), rate: expected / seconds }
 }
 
-/** When the rows with the ids that arrived were committed. Milliseconds since 1970. Needs `track_commit_timestamp`. */
+/** Returns the commit times of the rows whose ids arrived. Milliseconds since 1970. Needs `track_commit_timestamp`. */
 export async function commitTimes(
   { db }: World,
   table: 'events' | 'direct' | 'subscribers',

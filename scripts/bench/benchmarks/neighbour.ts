@@ -10,19 +10,19 @@ import { median, quantile, ratio } from '../statistics.ts'
 import { addSubscriber, commitTimes } from './latency.ts'
 
 const healthyCount = 20
-/** Events a second for the healthy webhooks in all. Each of the two others gets as many as one of them. */
+/** Events per second for all healthy webhooks together. Each of the two others gets as many as one of them. */
 const healthyRate = 200
 const pending = 100_000
 const connections = 256
-/** As long as what is measured goes on getting faster by itself. */
+/** Long enough that the service no longer gets faster. */
 const warmUpSeconds = 10
-/** A hang is as long as the service waits at most. */
+/** Hangs as long as the time limit of the service. */
 const hanging = 'after-30000'
 const failing = 'status-500'
 const hourMs = 3_600_000
-/** What a round takes beside its seconds, about. */
+/** Approximate time of a round in addition to its seconds. */
 const aroundMs = 20_000
-/** What the healthy webhooks may need after the last request before it counts as not delivered. */
+/** Milliseconds to wait for the healthy webhooks after the last request; later deliveries count as missing. */
 const patienceMs = 5_000
 
 export const neighbour: Benchmark = {
@@ -57,7 +57,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   const hangingTenant = tenants.at(-2)
   if (hangingTenant === undefined) throw new Error('there is nobody who hangs')
   const count = Math.round(pending * size)
-  // Older than all others. What is measured is how they are waited for, not how they are written.
+  // Older than all others. Written in advance, because only waiting for them is measured.
   const webhooks = hangingTenant.webhookIds.map((webhookId) => ({ accountId: hangingTenant.accountId, webhookId }))
   const firstAt = new Date(Date.now() - count)
   await writeBacklog(prepared, { count, webhooks, firstAt, everyMs: 1, retryAt: null }, progress)
@@ -65,7 +65,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
   await settleDown(prepared)
   await prepared.close()
 
-  /** The deliveries of the webhook that hangs are in the queue, but not committed yet. */
+  /** Queues the deliveries of the webhook that hangs in an open transaction. Returns the function that commits it. */
   async function pendingDeliveries(world: World): Promise<() => Promise<void>> {
     const trx = await world.db.startTransaction().execute()
     await putJobsBack(world, trx)
@@ -76,7 +76,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
 
   let profiled: string[] = []
 
-  /** At every full hour the service looks for deliveries without jobs, such as wait in the database of those alone. */
+  /** Waits past a full hour, when reconciliation would find the deliveries without jobs in the other database. */
   async function untilHourIsFar(): Promise<void> {
     const left = hourMs - (Date.now() % hourMs)
     if (left > seconds * 1_000 + aroundMs) return
@@ -84,7 +84,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
     await setTimeout(left + 1_000)
   }
 
-  /** Each round begins with the same database and a service started on it. */
+  /** Measures one side on a fresh copy of the database with a new service. */
   async function measure(side: 'beside' | 'alone'): Promise<Measured> {
     await untilHourIsFar()
     const world = await cluster.copy(prepared.name, side)

@@ -6,17 +6,17 @@ import { pairedRatio, quantile } from '../statistics.ts'
 
 const connections = 32
 const processCount = 4
-/** Requests a minute, used up well before the minute is over. */
+/** Requests per minute, used up well before the minute is over. */
 const sharedLimit = 3_000
 const windowMs = 60_000
-/** How long all processes ask before the window turns and after. Seconds. */
+/** Seconds of load on all processes before and after the start of a window. */
 const aroundTheTurn = 6
 
 export const rateLimit: Benchmark = {
   name: 'rate-limit',
   measures: 'GET /v1/webhooks/:id with the rate limiter; and four processes on the limit of one account',
   baseline: 'the same without the limiter',
-  // Short and many: a difference this small shows in neighbouring pairs alone.
+  // Many short rounds, because so small a difference only shows between neighbouring pairs.
   rounds: 24,
   seconds: 2,
   run,
@@ -96,8 +96,8 @@ function readWebhook(tenant: Tenant | undefined) {
 }
 
 /**
- * Has one account ask several processes for more than its limit, around the turn of a window, and
- * answers what became of it in each window.
+ * Sends more requests of one account to several processes than its limit, around the start of a window. Returns the
+ * results of each window.
  */
 async function exhaust(
   { processes, progress }: BenchmarkContext,

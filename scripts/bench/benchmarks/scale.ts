@@ -7,11 +7,11 @@ import { median, ratio } from '../statistics.ts'
 const processCounts = [1, 2, 4] as const
 /** Requests in flight in one process. */
 const concurrency = 32
-/** How long the receiver takes. */
+/** The receiver responds after 20 ms. */
 const kind = 'after-20'
-/** So many that no webhook's own cap is reached. */
+/** Enough that no webhook reaches its own limit. */
 const tenantCount = 16
-/** Deliveries a second that a process makes, about: what a round is made long by. */
+/** Approximate deliveries per second of a process, which determine the events of a round. */
 const expectedRate = 1_000
 
 export const scale: Benchmark = {
@@ -43,7 +43,7 @@ async function run(context: BenchmarkContext): Promise<Outcome> {
         started.use(await startService(processes, world, { name: 'worker', roles: 'worker', env }))
       }),
     )
-    // A first batch warms them up.
+    // The first batch warms up the processes.
     for (const part of [0.25, 1]) {
       const events = Math.round(expectedRate * seconds * count * part)
       await receiver.reset('ids')

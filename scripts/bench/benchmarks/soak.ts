@@ -8,15 +8,15 @@ import { type Size, sizesOf } from '../sizes.ts'
 import { lateGrowth } from '../statistics.ts'
 import { addContact, connections, events } from './flow.ts'
 
-/** Of the time of the requests: two minutes of ten. The service looks each minute for what is past it. */
+/** Retention as a share of the time of the requests: two minutes of ten. Retention runs every minute. */
 const retentionPart = 1 / 5
-/** Parts of the time whose requests are counted apart, so that it shows when fewer are answered in the end. */
+/** Number of parts whose requests are counted separately, to show a lower rate at the end. */
 const parts = 10
 const warmUpSeconds = 3
 const samplingSeconds = 5
-/** Tables and indexes that stay below this are not told of. */
+/** Tables and indexes that stay below this size are not reported. */
 const judgedBytes = 2 ** 20
-/** The greatest of the last third of the time may be this much of the greatest of the third before. */
+/** Goal for the maximum of the last third divided by the maximum of the third before. */
 const level = { atMost: 1.1 }
 const side = 'service'
 
@@ -29,15 +29,15 @@ export const soak: Benchmark = {
   run,
 }
 
-/** The sizes of one thing, one after the other. */
+/** The sizes of a table or its indexes over time. */
 type Series = { name: string; isKept: boolean; values: number[] }
 
 type Measured = {
   series: Series[]
-  /** Requests answered in a second, in each part of the time. */
+  /** Responses per second in each part of the time. */
   rates: number[]
   count: number
-  /** How long the deliveries needed after the last request. Seconds. */
+  /** Seconds until all deliveries were done after the last request. */
   catchUp: number
 }
 

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
 /*
- * The shortest way from a request to a delivered event that loses none: one transaction with the person and the
- * event, one POST, one UPDATE that says it is delivered. Without authentication, limits, validation, signatures,
- * retries, or anything that would send what a dead process left.
+ * A minimal path from a request to a delivered event that is stored first: one transaction with the person and the
+ * event, one POST, one UPDATE that marks it as delivered. Without authentication, limits, validation, signatures,
+ * retries, or recovery after a crash.
  */
 
 const [connectionString, accountId, target] = z.tuple([z.string(), z.string(), z.string()]).parse(process.argv.slice(2))
@@ -32,7 +32,7 @@ async function deliver({ id, body }: Delivery): Promise<void> {
   await database.query('UPDATE bare_events SET delivered_at = now() WHERE subscriber_id = $1', [id])
 }
 
-/** Adds a person and the event of that, in one transaction. */
+/** Adds a person and the event about it in one transaction. */
 async function add(email: string): Promise<Delivery> {
   const id = `sub_${randomUUID()}`
   const body = JSON.stringify({ id, type: 'subscriber.added', data: { subscriberId: id, email, status: 'active' } })
@@ -58,7 +58,7 @@ async function add(email: string): Promise<Delivery> {
 app.post('/v1/subscribers', async (req, res) => {
   const delivery = await add(req.body.email)
   res.status(201).json({ id: delivery.id, email: req.body.email, status: 'active' })
-  // What fails here ends the program, which ends the benchmark.
+  // A failure ends the program and thereby the benchmark.
   void deliver(delivery)
 })
 

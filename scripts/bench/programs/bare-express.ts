@@ -5,8 +5,8 @@ import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
 /*
- * What the API is compared with: the same rows read and written by Express and `pg` as in a tutorial,
- * with no authentication, no limits, no validation, no events.
+ * The baseline of the API: Express and `pg` read and write the same rows as in a tutorial, without authentication,
+ * limits, validation or events.
  */
 
 const [connectionString, accountId] = z.tuple([z.string(), z.string()]).parse(process.argv.slice(2))

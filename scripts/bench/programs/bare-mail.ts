@@ -2,7 +2,7 @@ import { createTransport } from 'nodemailer'
 import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
-/* Sends messages with nodemailer alone, over its pool and signed by it: what sending costs at least. */
+/* Sends messages with nodemailer alone, with its pool and DKIM signatures: the minimum cost of sending. */
 
 const runSchema = z.object({
   port: z.int(),
@@ -12,7 +12,7 @@ const runSchema = z.object({
   dkim: z.object({ domainName: z.string(), keySelector: z.string(), privateKey: z.string() }),
 })
 
-/** Messages handed over and not sent yet, for each connection. */
+/** Messages in the queue of nodemailer for each connection. */
 const begunPerConnection = 4
 
 async function run({ port, connections, count, message, dkim }: z.output<typeof runSchema>) {

@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
-/* Posts the bodies of events, held in memory, and does nothing else with them: what delivering costs at least. */
+/* Posts the bodies of events from memory and does nothing else: the minimum cost of delivering. */
 
 const loadSchema = z.object({ connectionString: z.string(), count: z.int() })
 const runSchema = z.object({ origin: z.string(), paths: z.array(z.string()).min(1), connections: z.int() })
@@ -22,7 +22,7 @@ async function load({ connectionString, count }: z.output<typeof loadSchema>): P
   return bodies.length
 }
 
-/** As long as those of the service, and never computed. */
+/** Constant headers of the same length as those of the service. */
 const headers = {
   'content-type': 'application/json; charset=utf-8',
   'user-agent': 'Postern-Webhooks/1',

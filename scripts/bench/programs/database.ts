@@ -7,16 +7,15 @@ import { startEmbeddedDatabase } from '../../../server/database/embedded/start.t
 import { handler, serve } from './serve.ts'
 
 /*
- * An embedded PostgreSQL in a directory of its own, which goes with it. Its settings are those of the
- * service but for what is in the first argument, JSON. Its log is written to the file named by the
- * second, if there is one.
+ * Runs an embedded PostgreSQL in a temporary directory. Its settings are those of the service, overridden by the first
+ * argument (JSON). Its log goes to the file in the second argument, if given.
  */
 
 const settings = z.record(z.string(), z.string()).parse(JSON.parse(process.argv[2] ?? '{}'))
 const logFile = process.argv[3]
 const log = logFile === undefined ? null : createWriteStream(logFile)
 const stopping = Promise.withResolvers<void>()
-// Again and again: the leash may tell it too.
+// Not `once`: `leash.ts` may send the signal too.
 process.on('SIGTERM', () => stopping.resolve())
 
 const dataDir = await mkdtemp(join(tmpdir(), 'postern-bench-'))

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { newId } from '../../../server/shared/ids.ts'
 import { handler, serve } from './serve.ts'
 
-/* One INSERT, and when it has committed one POST, at a fixed rate: the shortest way from a commit to a receiver. */
+/* One INSERT, then one POST after its commit, at a fixed rate: the shortest path from a commit to a receiver. */
 
 const connectionString = z.string().parse(process.argv[2])
 const database = new pg.Pool({ connectionString, max: 10 })

@@ -1,8 +1,7 @@
 /**
- * The time of the machine's clock in milliseconds since 1970, with fractions. `Date` gives whole ones;
- * `performance.now()` has the fractions, but slides away from the clock that others on this machine
- * read. So the one is fitted to the other all the time: of what was seen in the last second, the
- * greatest difference is the truest, since `Date` only ever cuts off.
+ * Returns a clock of milliseconds since 1970 with fractions. `Date` has whole milliseconds. `performance.now()` has
+ * fractions, but drifts from the system clock that other processes read. So its offset is adjusted continuously: the
+ * greatest difference of the last second is the most accurate, since `Date` rounds down.
  */
 export function createEpochClock(): () => number {
   let offset = Date.now() - performance.now()

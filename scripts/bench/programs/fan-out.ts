@@ -5,7 +5,7 @@ import { systemClock } from '../../../server/lib/clock.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
 import { handler, serve } from './serve.ts'
 
-/* The fan-out of the service, alone in a process: nothing is delivered, so that its own rate is seen. */
+/* Runs only the fan-out of the service, without deliveries, to measure its own rate. */
 
 const connectionString = z.string().parse(process.argv[2])
 const onError = (error: Error) => process.stderr.write(`${error.message}\n`)

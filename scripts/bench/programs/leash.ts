@@ -1,9 +1,9 @@
 /*
- * Loaded before any program of a benchmark (`node --import`): ends it when the benchmark is gone,
- * however that ended, and answers what it has used.
+ * Loaded before each program of a benchmark (`node --import`). Stops the program when the benchmark has ended for any
+ * reason, and reports the usage of the program.
  */
 
-/** For a program that ends in order when told to, before it is ended anyway. Milliseconds. */
+/** Milliseconds for a program to stop in order before it is ended. */
 const graceMs = 10_000
 
 process.on('disconnect', () => {
@@ -18,5 +18,5 @@ process.on('message', (message) => {
     bytes: process.memoryUsage.rss(),
   })
 })
-// A program that is done may end, though it could still be asked.
+// The channel does not keep a finished program alive.
 process.channel?.unref()

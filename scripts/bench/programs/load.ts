@@ -3,34 +3,34 @@ import { Pool } from 'undici'
 import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
-/* Clients of the API: send requests as fast as they are answered, or at a fixed rate, until they are stopped. */
+/* Clients of the API: send requests as fast as they are answered, or at a fixed rate, until they end or are stopped. */
 
 const requestSchema = z.object({
   method: z.enum(['GET', 'POST', 'PATCH']),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
-  /** `{n}` in it becomes a number that no other request of the run has. */
+  /** `{n}` is replaced by a number that is unique in the run. */
   body: z.string().optional(),
 })
 const runSchema = z.object({
-  /** Services that share the load in turn. */
+  /** Services, used in rotation. */
   origins: z.array(z.string()).min(1),
-  /** Sent in turn. */
+  /** Sent in rotation. */
   requests: z.array(requestSchema).min(1),
   seconds: z.number(),
-  /** Ends after so many, if that is sooner. Null: the time alone ends it. */
+  /** Most requests; the run may end before `seconds`. Null: no limit. */
   count: z.int().nullable(),
-  /** Requests in flight at most. */
+  /** Most requests in flight. */
   connections: z.int(),
-  /** Requests a second, whether answered or not. Null: the next as soon as one is answered. */
+  /** Requests per second, whether answered or not. Null: the next one as soon as one is answered. */
   rate: z.number().nullable(),
   firstNumber: z.int(),
-  /** A header of the answers by whose values the statuses are counted. */
+  /** Response header by whose value statuses are counted. */
   groupBy: z.string().nullable(),
 })
 type Run = z.output<typeof runSchema>
 
-/** Runs that began before have been told to stop. */
+/** Time of the last `stop`. It ends runs that started before. */
 let stoppedAt = 0
 
 async function run({ origins, requests, seconds, count, connections, rate, firstNumber, groupBy }: Run) {

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
 /*
- * A mail server that takes everything and keeps nothing. It knows what clients that pipeline need, and no
- * more, so that it costs as little as can be (RFC 5321, RFC 2920).
+ * A mail server that accepts everything and stores nothing. It supports only what pipelining clients need, so that it
+ * uses little CPU time (RFC 5321, RFC 2920).
  */
 
-const answers: Readonly<Record<string, string>> = {
+const replies: Readonly<Record<string, string>> = {
   EHLO: '250-sink.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES\r\n',
   MAIL: '250 2.1.0 OK\r\n',
   RCPT: '250 2.1.5 OK\r\n',
@@ -27,7 +27,7 @@ let bytes = 0
 /** The first message since the reset. */
 let sample: string | null = null
 let waiting: { count: number; reached: () => void }[] = []
-/** How to go on with clients whose message is not answered yet; null: all are answered at once. */
+/** Functions that continue the sessions on hold; null: nothing is on hold. */
 let held: Set<() => void> | null = null
 
 function take(message: Buffer): void {
@@ -64,7 +64,7 @@ function talk(socket: Socket): void {
       }
       const command = part.toString('latin1', 0, 4).toUpperCase()
       inData = command === 'DATA'
-      reply += answers[command] ?? unknownCommand
+      reply += replies[command] ?? unknownCommand
     }
     if (reply !== '') socket.write(reply)
   }
@@ -103,7 +103,7 @@ server.listen(0, '127.0.0.1', () => {
         waiting.push({ count: wanted, reached })
       })
     }),
-    // Bytes a message, and the first of them, with dots as they were sent.
+    // Mean bytes of a message, and the first message with its dot-stuffing.
     messages: handler(z.null(), () => ({ meanBytes: bytes / count, sample })),
     hold: handler(z.null(), () => {
       held ??= new Set()

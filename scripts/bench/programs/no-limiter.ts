@@ -1,7 +1,7 @@
 import type { RouteGate } from '../../../server/http/endpoint.ts'
 import type { RateLimiter } from '../../../server/http/rate-limit.ts'
 
-/* What stands in the place of the rate limiter when there shall be none. */
+/* Replaces the rate limiter by one that does nothing. */
 
 export function createRateLimiter(): Pick<RateLimiter, never> {
   return {}

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module'
 
-/* Loaded before the service (`node --import`): has it run without its rate limiter, to see what that costs. */
+/* Loaded before the service (`node --import`): runs it without its rate limiter, to measure the cost of that. */
 
 const replacement = import.meta.resolve('./no-limiter.ts')
 

@@ -6,10 +6,10 @@ import { createEpochClock } from './epoch-clock.ts'
 import { handler, serve } from './serve.ts'
 
 /*
- * The customers' endpoints. The first part of a path says how it answers: `/ok/…` at once,
- * `/after-20/…` after 20 ms, `/after-20-failing-8/…` so too, but each eighth request with 500 at once,
- * `/status-500/…` with that status, `/hang/…` never, `/down/…` by closing the connection. What else
- * stands in the path tells endpoints apart. `behave` has a path answer in another of these ways.
+ * The endpoints of customers. The first part of a path, its kind, selects the response: `/ok/…` at once, `/after-20/…`
+ * after 20 ms, `/after-20-failing-8/…` the same but every eighth request fails with 500 at once, `/status-500/…` with
+ * that status, `/hang/…` never, `/down/…` closes the connection. The rest of the path distinguishes endpoints. `behave`
+ * makes a path respond as another kind.
  */
 
 type Keeping = 'nothing' | 'ids' | 'arrivals'
@@ -17,13 +17,13 @@ type Keeping = 'nothing' | 'ids' | 'arrivals'
 const epochNow = createEpochClock()
 const answer = Buffer.from('ok')
 let keeping: Keeping = 'nothing'
-/** By the first part of their path. */
+/** Requests by kind. */
 let counts = new Map<string, number>()
 let seen = new Map<string, number>()
 let connections = 0
-/** Paths that answer in another way than their first part says, and that way. */
+/** Paths that respond as another kind, with that kind. */
 const changed = new Map<string, string>()
-/** Requests so far to each path that fails some of them. */
+/** Requests so far to paths that fail some of them. */
 const turns = new Map<string, number>()
 let waiting: { kind: string; count: number; reached: () => void }[] = []
 
@@ -46,7 +46,7 @@ function respond(response: ServerResponse, status: number): void {
   response.end(answer)
 }
 
-/** Whether this request is one of those that fail where one in `every` does. */
+/** Counts a request to a path and returns true for each `every`-th one. */
 function isFailing(path: string, every: number): boolean {
   const turn = (turns.get(path) ?? 0) + 1
   turns.set(path, turn)
@@ -76,7 +76,7 @@ function createEndpoints(): Server {
   })
 }
 
-/** The same endpoints at another loopback address: what is limited for each host is another one there. */
+/** Serves the same endpoints on another loopback address, which counts as another host for limits. */
 async function listenToo(address: string, port: number): Promise<void> {
   await once(createEndpoints().listen(port, address, 1_024), 'listening')
 }
@@ -95,7 +95,7 @@ server.listen(0, '127.0.0.1', 1_024, () => {
       connections = 0
     }),
     listenToo: handler(z.string(), (other) => listenToo(other, address.port)),
-    // Null: as its first part says, again.
+    // Null: as its own kind again.
     behave: handler(z.object({ path: z.string(), as: z.string().nullable() }), ({ path, as }) => {
       if (as === null) changed.delete(path)
       else changed.set(path, as)
@@ -109,7 +109,7 @@ server.listen(0, '127.0.0.1', 1_024, () => {
         waiting.push({ kind, count, reached })
       })
     }),
-    // Event ids with when they first arrived: milliseconds since 1970.
+    // Event ids with the times of their first arrivals. Milliseconds since 1970.
     arrivals: handler(z.null(), () => [...seen]),
     duplicates: handler(z.null(), () => [...seen.values()].reduce((sum, times) => sum + times - 1, 0)),
   })

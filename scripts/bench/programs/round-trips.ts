@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { handler, serve } from './serve.ts'
 
 /*
- * A proxy in front of PostgreSQL that counts round trips: how often a client sends something after the server has.
- * What is sent in one go, or without waiting for an answer, is one.
+ * A proxy in front of PostgreSQL that counts round trips: how often a client sends data after the server has sent some.
+ * Data that is sent without waiting for a response counts as one.
  */
 
 const target = new URL(z.string().parse(process.argv[2]))
@@ -22,7 +22,7 @@ const server = createServer({ noDelay: true }, (client) => {
     isAsking = false
     client.write(chunk)
   })
-  // Whichever end goes, so does the other.
+  // When one end closes, the other is closed too.
   for (const [one, other] of [
     [client, database],
     [database, client],

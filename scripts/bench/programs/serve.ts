@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** One thing a program can be asked: what it takes, and what it does. */
+/** A method of a program: validates its parameters and runs. */
 export type Handler = { parse(params: unknown): () => unknown }
 
-/** A handler whose parameters are checked by `schema`. */
+/** Returns a handler whose parameters are validated by `schema`. */
 export function handler<T extends z.ZodType>(schema: T, work: (params: z.output<T>) => unknown): Handler {
   return {
     parse(params) {
@@ -16,8 +16,8 @@ export function handler<T extends z.ZodType>(schema: T, work: (params: z.output<
 const question = z.object({ id: z.number(), method: z.string(), params: z.unknown() })
 
 /**
- * Answers what the benchmark asks, until it is told to end, and says that the program is ready.
- * Errors are answered too.
+ * Handles the calls of the benchmark until the program is stopped, and reports that the program is ready. Errors are
+ * sent back too.
  */
 export function serve(handlers: Readonly<Record<string, Handler>>): void {
   async function answer({ id, method, params }: z.output<typeof question>): Promise<void> {
