@@ -1,4 +1,4 @@
-/** Whether the public DNS can have a host of this name. What machines are called by themselves often has no dot. */
+/** Returns true when the public DNS can have this host name. The local name of a machine often has no dot. */
 export function isPublicHostName(hostname: string): boolean {
   return hostname.includes('.')
 }

@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isPublicAddress } from './public-address.ts'
 
-/** Top-level names that the public DNS does not have: RFC 2606, 6761, 6762, 8375, and ICANN's `internal`. */
+/** Names that the public DNS does not have at its top: RFC 2606, 6761, 6762, 8375, ICANN's `internal`, and `lan`. */
 const localTopLevelNames = ['localhost', 'test', 'example', 'invalid', 'local', 'internal', 'home.arpa', 'lan']
 
-/** A host of a URL or a setting: without the brackets of IPv6, without the dot of the root, in small letters. */
+/** Returns the host of a URL or setting without the brackets of IPv6 and the trailing dot, in lower case. */
 export function plainHost(host: string): string {
   return host
     .replace(/^\[(.*)\]$/, '$1')
@@ -13,7 +13,7 @@ export function plainHost(host: string): string {
     .toLowerCase()
 }
 
-/** Whether a host is this machine and no other can reach it: `localhost` or a loopback address. */
+/** Returns true for `localhost` and loopback addresses, which only this machine can reach. */
 export function isLoopbackHost(host: string): boolean {
   const plain = plainHost(host)
   if (plain === 'localhost' || plain.endsWith('.localhost')) return true
@@ -21,15 +21,15 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * Whether a URL with this host leads a client to its own machine: a loopback host, or 0.0.0.0 and ::, which connect
- * to it too.
+ * Returns true when a URL with this host leads clients to their own machine: a loopback host, or 0.0.0.0 and ::, which
+ * connect to it too.
  */
 export function leadsToOwnMachine(host: string): boolean {
   const plain = plainHost(host)
   return isLoopbackHost(plain) || (isIP(plain) !== 0 && ipaddr.process(plain).range() === 'unspecified')
 }
 
-/** Whether a URL may lead others to its host: a public address, or a name that the public DNS can have. */
+/** Returns true when other machines may reach the host of a URL: a public address, or a possible name in public DNS. */
 export function isPublicUrl(url: string): boolean {
   const host = plainHost(URL.parse(url)?.hostname ?? '')
   if (isIP(host) !== 0) return isPublicAddress(host)

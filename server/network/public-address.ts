@@ -1,20 +1,19 @@
 import ipaddr from 'ipaddr.js'
 
 /*
- * Which addresses are public: may be reached from the whole Internet and belong to somebody else.
- * Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), beyond what
- * ipaddr.js calls unicast.
+ * A public address can be reached from the whole Internet. ipaddr.js calls such addresses unicast; the rules below add
+ * what it lacks. Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890).
  */
 
-/** IPv6 allocates its public unicast addresses from here alone; all else is special or not in use. */
+/** The only block of public unicast addresses in IPv6. All others are special or not in use. */
 const globalUnicastV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Special-purpose blocks inside 2000::/3 that ipaddr.js takes for ordinary. */
+/** Special-purpose blocks inside 2000::/3 that ipaddr.js treats as ordinary. */
 const specialV6 = ['2001::/23', '2001:db8::/32', '3fff::/20', '2620:4f:8000::/48'].map((block) =>
   ipaddr.IPv6.parseCIDR(block),
 )
 
-/** Where the bits of an IPv4 address stand in an IPv6 address that leads to it, in bytes from the left. */
+/** IPv6 blocks that lead to an IPv4 address, with the byte offset of that address. */
 const embeddings: { block: [ipaddr.IPv6, number]; offset: number }[] = [
   // Mapped (RFC 4291 §2.5.5.2).
   { block: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), offset: 12 },
@@ -24,7 +23,7 @@ const embeddings: { block: [ipaddr.IPv6, number]; offset: number }[] = [
   { block: ipaddr.IPv6.parseCIDR('2002::/16'), offset: 2 },
 ]
 
-/** Whether `address`, an IPv4 or IPv6 address in text, is public. False for what is no address. */
+/** Returns true when `address`, IPv4 or IPv6 as text, is public. Returns false for other text. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.parse(address)
@@ -46,17 +45,17 @@ function isPublicV6(address: ipaddr.IPv6): boolean {
   return address.match(globalUnicastV6) && !specialV6.some((block) => address.match(block))
 }
 
-/** Link-local (RFC 3927), and where Azure, Alibaba Cloud and Oracle Cloud serve the metadata of a machine. */
+/** Link-local (RFC 3927), and the metadata services of Azure, Alibaba Cloud and Oracle Cloud. */
 const metadataV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32'].map((block) =>
   ipaddr.IPv4.parseCIDR(block),
 )
 
-/** Link-local (RFC 4291 §2.5.6), all that AWS serves to its machines, and where Google Cloud, Scaleway and Oracle do. */
+/** Link-local (RFC 4291 §2.5.6), the local services of AWS, and the metadata of Google Cloud, Scaleway and Oracle. */
 const metadataV6 = ['fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128'].map(
   (block) => ipaddr.IPv6.parseCIDR(block),
 )
 
-/** More addresses that lead to an IPv4 address, none of which is public: compatible, translated, local NAT64. */
+/** More IPv6 blocks that lead to an IPv4 address, none of them public: compatible, translated, local NAT64. */
 const privateEmbeddings: typeof embeddings = [
   { block: ipaddr.IPv6.parseCIDR('::/96'), offset: 12 },
   { block: ipaddr.IPv6.parseCIDR('::ffff:0:0:0/96'), offset: 12 },
@@ -64,8 +63,8 @@ const privateEmbeddings: typeof embeddings = [
 ]
 
 /**
- * Whether `address` is link-local or one at which a cloud serves the metadata of a machine, credentials
- * among it, in any notation. False for what is no address.
+ * Returns true when `address`, in any notation, is link-local or belongs to the metadata service of a cloud, which
+ * gives out credentials. Returns false for other text.
  */
 export function isMetadataAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false

@@ -3,15 +3,15 @@ import { printable } from '../lib/printable.ts'
 import { maskSecrets } from '../secrets/masking.ts'
 
 export type LoggerOptions = {
-  /** The least severe level that is written, or `silent`. */
+  /** The lowest level that is logged, or `silent`. */
   level: string
-  /** Where the lines go. Default: standard output. */
+  /** The stream for the lines. Default: standard output. */
   destination?: DestinationStream
 }
 
 /**
- * A logger of one JSON object a line. A key, a webhook's secret or a password in a URL is masked
- * wherever it stands in the line: in a message, a field, an error's stack.
+ * Creates a logger that writes one JSON object per line. API keys, webhook secrets and passwords in URLs are masked
+ * anywhere in the line: in messages, fields and stack traces.
  */
 export function createLogger({ level, destination }: LoggerOptions): Logger {
   return pino(
@@ -26,12 +26,12 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
   )
 }
 
-/** A line of the log, which is JSON, as it is written: without secrets, and with nothing a terminal would obey. */
+/** Returns a log line without secrets and without control characters for terminals. */
 function harmless(line: string): string {
   return `${printable(maskSecrets(line).trimEnd())}\n`
 }
 
-/** What a log line says of an error. Not all it carries: one of a connection pool has the whole connection on it. */
+/** Returns the fields of an error to log. Not all of them: an error of a connection pool holds the whole connection. */
 function errorFields(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return thrown
   return {

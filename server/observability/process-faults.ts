@@ -1,24 +1,25 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** Faults of the process that no request and no worker took for its own. */
+/** Errors of the process that no request and no worker has handled. */
 export type ProcessFaults = {
-  /** Promises rejected without anybody to handle it, since the process began. */
+  /** Unhandled promise rejections since the process started. */
   readonly rejections: number
-  /** Aborted by an exception that nobody caught. The process must end. */
+  /** Aborted by an uncaught exception. The process must then stop. */
   readonly uncaught: AbortSignal
 }
 
-/** For tests and tools, which keep what their own process does with faults. */
+/** For tests and tools, which handle the errors of their process themselves. */
 export const noProcessFaults: ProcessFaults = { rejections: 0, uncaught: new AbortController().signal }
 
 /**
- * Takes over, for the rest of the process, what Node does with faults that nobody handles. `report` is told of
- * each.
+ * Replaces, for the rest of the process, how Node handles unhandled rejections and uncaught exceptions. Calls `report`
+ * for each.
  *
- * A rejection is counted, and the process goes on. It belongs to one piece of work, whose transaction is rolled
- * back; ending the process would let one request end everybody's. A loop that has stopped shows in `/readyz`.
+ * An unhandled rejection is counted and the process goes on. It belongs to one piece of work, whose transaction is
+ * rolled back; if the process ended, one request could end all others. A loop that has stopped shows in `/readyz`.
  *
- * An exception in a callback may have left what all share half changed. The process stops in order, and fails.
+ * An uncaught exception in a callback may have left shared state inconsistent. The process shuts down in order and
+ * fails.
  */
 export function watchProcessFaults(report: (error: unknown, what: string) => void): ProcessFaults {
   const uncaught = new AbortController()
@@ -39,7 +40,7 @@ export function watchProcessFaults(report: (error: unknown, what: string) => voi
   }
 }
 
-/** Adds the figures of `faults` to `registry`. Once per registry. */
+/** Adds the metrics of `faults` to `registry`. Call it once per registry. */
 export function createProcessFaultMetrics(registry: Registry, faults: Pick<ProcessFaults, 'rejections'>): void {
   let shown = 0
   new Counter({

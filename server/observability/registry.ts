@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
-/** A registry with the figures of the process. Those of requests are added by the HTTP room. */
+/** Creates a registry with the metrics of the process. Other rooms add their own. */
 export function createRegistry(): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -9,7 +9,10 @@ export function createRegistry(): Registry {
 
 export type ReadGauge = { name: string; help: string; labelNames?: string[]; read: (gauge: Gauge) => Promise<void> }
 
-/** A figure that is read when it is asked for. While it cannot be, it is not a number, and the others are there. */
+/**
+ * Adds a gauge that is read when metrics are collected. When reading fails, a gauge without labels is NaN, one with
+ * labels is absent, and other metrics are not affected.
+ */
 export function readGauge(registry: Registry, { read, ...configuration }: ReadGauge): void {
   new Gauge({
     ...configuration,

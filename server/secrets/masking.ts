@@ -1,13 +1,13 @@
-/** Each pattern keeps what tells the reader which kind of secret it was. */
+/** Patterns of secrets. Each keeps the part that shows the kind of secret. */
 const secrets: readonly [pattern: RegExp, replacement: string][] = [
   [/\b(postern_(?:test|live)_)[\w-]+/g, '$1***'],
   [/\b(whsec_)[\w+/=-]+/g, '$1***'],
   [/\b(Bearer|Basic)( +|%20)[^\s"\\,]+/gi, '$1$2***'],
-  // The password of a URL, such as that of the database.
+  // The password in a URL, such as that of the database.
   [/(:\/\/[^\s:/?#@"\\]*:)[^\s/?#@"\\]+(?=@)/g, '$1***'],
 ]
 
-/** `text` with everything in it that looks like a secret replaced by `***`. */
+/** Returns `text` with everything that looks like a secret replaced by `***`. */
 export function maskSecrets(text: string): string {
   let masked = text
   for (const [pattern, replacement] of secrets) masked = masked.replace(pattern, replacement)

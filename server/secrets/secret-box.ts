@@ -5,13 +5,13 @@ const ivLength = 12
 const tagLength = 16
 const keyLength = 32
 
-/** Encrypts what must not be readable in a copy of the database. */
+/** Encrypts secrets, so that they cannot be read in a copy of the database. */
 export type SecretBox = {
-  /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the ciphertext. Source: NIST SP 800-38D. */
+  /** Encrypts with AES-256-GCM: 12 bytes of nonce, 16 of tag, then the ciphertext. Source: NIST SP 800-38D. */
   seal(plaintext: string): Buffer
-  /** The text that was sealed. Throws when it was sealed with another key or altered. */
+  /** Returns the text that was sealed. Throws when it was sealed with another key or altered. */
   open(sealed: Buffer): string
-  /** Tells two keys apart without revealing either. */
+  /** A hash that differs between keys and does not reveal them. */
   readonly fingerprint: string
 }
 
@@ -35,7 +35,7 @@ export function secretBox(key: Buffer): SecretBox {
 }
 
 /**
- * A key of 32 bytes for one purpose, from which neither `key` nor that of another purpose can be told.
+ * Returns a key of 32 bytes for one purpose. Neither `key` nor the keys of other purposes can be derived from it.
  *
  * Source: RFC 5869 (HKDF), with SHA-256 and no salt.
  */

@@ -1,9 +1,9 @@
 import type { Tracer } from './tracer.ts'
 
-/** An event of the outbox, as a trace names it. */
+/** An event of the outbox, as it appears in traces. */
 export type EventName = { id: string; type: string }
 
-/** Notes in what is being done that it appends events. Answers the `traceparent` to keep with them, or null. */
+/** Adds the events to the current span. Returns the `traceparent` to store with them, or null without a span. */
 export function traceEvents(tracer: Tracer, events: readonly EventName[]): string | null {
   const span = tracer.current()
   if (span.traceparent === null) return null

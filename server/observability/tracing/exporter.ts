@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 type Done = Parameters<SpanExporter['export']>[1]
 type Result = Parameters<Done>[0]
 
-/** Logs when the collector stops taking spans, and when it takes them again; not every export between. */
+/** Wraps an exporter to log when the collector starts to fail and when it works again, but not each export between. */
 export function tellOfFailures(
   exporter: SpanExporter,
   { endpoint, logger }: { endpoint: string; logger: Logger },
@@ -14,7 +14,7 @@ export function tellOfFailures(
   function tell({ code, error }: Result): void {
     const failed = code !== 0
     if (failed && !failing) {
-      // A name with several addresses, none of which answers, fails without a message.
+      // When a name has several addresses and no connection succeeds, the error has no message.
       const reason = error?.message || (error && 'code' in error ? error.code : 'no reason was given')
       logger.warn(
         `traces cannot be sent to ${endpoint} (${reason}) and are dropped; check OTEL_EXPORTER_OTLP_ENDPOINT and that the collector takes OTLP over HTTP there`,

@@ -19,23 +19,22 @@ import { type Span, type SpanStart, type Tracer, unrecorded } from './tracer.ts'
 
 export type OpenTelemetryOptions = TracingConfig & {
   logger: Logger
-  /** Milliseconds for one export with its repetitions, after which its spans are dropped. Default 5,000. */
+  /** Milliseconds for one export with its retries, after which its spans are dropped. Default 5,000. */
   exportTimeoutMs?: number
 }
 
-/** Spans that wait to be sent. What ends when there are so many is dropped: some 20 MB at most. */
+/** Most ended spans in the queue, about 20 MB. Further ones are dropped. */
 const maxWaiting = 8_192
-/** What stopping waits for at most: less than closing the rest may take. Milliseconds. */
+/** Most milliseconds to flush spans when stopping: less than the rest of the shutdown may take. */
 const flushTimeoutMs = 2_000
-/** An endpoint may be named by its owner: no more of a text than anybody reads. */
+/** Most characters of an attribute: some texts, such as the name of an endpoint, are chosen by customers. */
 const maxTextLength = 1_024
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL }
 
 /**
- * Records spans and sends them to a collector, as OTLP over HTTP in JSON, in batches and behind the
- * back of what is recorded. While the collector does not take them they are dropped; that is logged
- * once, and again when it is over.
+ * Creates a tracer that sends spans to a collector in batches, as OTLP over HTTP in JSON, in the background. While the
+ * collector fails, spans are dropped. The start and the end of a failure are logged.
  */
 export function createOpenTelemetryTracer(options: OpenTelemetryOptions): Tracer {
   const { endpoint, headers, logger, exportTimeoutMs = 5_000 } = options
@@ -117,7 +116,7 @@ function samplerOf({ sampler, samplerRatio }: Pick<TracingConfig, 'sampler' | 's
   }
 }
 
-/** Does not keep the process alive by itself. */
+/** Resolves after `ms` milliseconds. The timer does not keep the process alive. */
 function timeout(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms).unref()

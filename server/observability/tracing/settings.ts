@@ -1,4 +1,4 @@
-/** How traces are sampled, as OpenTelemetry names it. */
+/** The samplers of OpenTelemetry, by their standard names. */
 export const samplers = [
   'always_on',
   'always_off',
@@ -8,14 +8,14 @@ export const samplers = [
   'parentbased_traceidratio',
 ] as const
 
-/** Where spans go, and which are recorded. */
+/** Settings of the export and sampling of spans. */
 export type TracingConfig = {
-  /** The URL they are posted to. */
+  /** URL that spans are posted to. */
   endpoint: string
   /** Sent with every export. May hold a secret. */
   headers: Readonly<Record<string, string>>
   serviceName: string
   sampler: (typeof samplers)[number]
-  /** From 0 to 1; of the samplers that take a part of the traces. */
+  /** Share of the traces from 0 to 1, for the samplers `traceidratio` and `parentbased_traceidratio`. */
   samplerRatio: number
 }

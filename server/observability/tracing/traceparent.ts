@@ -1,17 +1,17 @@
-/** Where a span stands: in which trace, and which it is. */
+/** The identity of a span and its trace. */
 export type TraceContext = {
   /** 32 hexadecimal digits, lowercase. */
   traceId: string
   /** 16 hexadecimal digits, lowercase. */
   spanId: string
-  /** Whether the span is recorded by whoever wrote it. */
+  /** True when the caller may have recorded the span. */
   sampled: boolean
 }
 
 const pattern = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 
 /**
- * Reads a `traceparent`, also of a later version; null when it is none.
+ * Parses a `traceparent`, also of a later version. Returns null when it is malformed.
  *
  * Source: W3C Trace Context §3.2.2 (the fields), §3.2.4 (versions).
  */
@@ -22,7 +22,7 @@ export function parseTraceparent(value: string): TraceContext | null {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** Writes a `traceparent` of version 00. */
+/** Returns a `traceparent` of version 00. */
 export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 }

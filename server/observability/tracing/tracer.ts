@@ -1,12 +1,12 @@
-/** What is told of a span. Nothing of a body, and no secret: it leaves the machine. */
+/** Attributes of a span. They leave the machine, so they must hold no part of a body and no secret. */
 export type Attributes = Readonly<Record<string, string | number>>
 
 export type SpanStart = {
-  /** One of a few: what was done, without whose it was. */
+  /** Name of the operation, without identifiers, so that there are only a few different names. */
   name: string
-  /** Whether it answers another program, asks one, or does neither. */
+  /** `server` for handling a request, `client` for sending one, `internal` for other work. */
   kind: 'server' | 'client' | 'internal'
-  /** The `traceparent` of what caused it, from wherever it comes. Without one, or with one that is none, it begins a trace. */
+  /** The `traceparent` of the cause, from any source. When it is null or malformed, the span begins a new trace. */
   parent: string | null
   attributes?: Attributes
   /** Default: now. */
@@ -14,39 +14,39 @@ export type SpanStart = {
 }
 
 export type SpanEnd = {
-  /** When it is known only now. Default: the name it began with. */
+  /** A name that is known only at the end. Default: the name from the start. */
   name?: string
   attributes?: Attributes
-  /** Why it failed, for its reader. Default: it did not. */
+  /** The reason of a failure, for people. Default: no failure. */
   error?: string
   /** Default: now. */
   endedAt?: Date
 }
 
-/** Something that takes time, as a trace shows it. */
+/** An operation in a trace. */
 export type Span = {
-  /** To be handed to what it causes; null when it is not recorded. */
+  /** The parent for operations that it causes. Null when the span is not recorded. */
   readonly traceparent: string | null
-  /** Notes that something happened in it. */
+  /** Adds a span event. */
   note(name: string, attributes: Attributes): void
   end(end?: SpanEnd): void
 }
 
-/** Records what is done. Never throws, and nothing waits for it. */
+/** Records spans. Never throws and never blocks. */
 export type Tracer = {
   start(start: SpanStart): Span
-  /** Does `work` in `span`: it is the current one for all that happens in it, also later on. */
+  /** Calls `work` with `span` as the current span, also in asynchronous work that it starts. */
   within<T>(span: Span, work: () => T): T
-  /** The span of what is being done; one that is not recorded where there is none. */
+  /** Returns the current span, or `unrecorded` when there is none. */
   current(): Span
-  /** Sends what was recorded, for two seconds at most. Safe to call again; never rejects. */
+  /** Sends the recorded spans, for at most two seconds. Safe to call again. Never rejects. */
   stop(): Promise<void>
 }
 
-/** A span that is not recorded. */
+/** The span that is not recorded. */
 export const unrecorded: Span = { traceparent: null, note: () => undefined, end: () => undefined }
 
-/** Records nothing. */
+/** A tracer that records nothing. */
 export const noTracer: Tracer = {
   start: () => unrecorded,
   within: (_span, work) => work(),
