@@ -7,27 +7,27 @@ const lifeMs = 2_000
 const defaultMaxKeys = 10_000
 
 /**
- * The keys this process has authenticated lately, so that a request costs no look into the database.
- * Holds valid keys only, by the hash of their secret.
+ * A cache of the keys that this process has authenticated recently, so that most requests need no query. Holds valid
+ * keys only, by the hash of their secret.
  */
 export type KeyCache = {
-  /** The key of `secret`, if it was authenticated less than two seconds ago. */
+  /** Returns the key of `secret`, if it was read less than two seconds ago. */
   get(secret: string): AuthenticatedKey | undefined
-  /** What `read` returns for `secret`, kept if it is a valid key. Calls at once for one secret share one `read`. */
+  /** Returns the result of `read`, and caches it when it is a valid key. Concurrent calls for one secret share it. */
   read(secret: string, read: () => Promise<FoundKey | null>): Promise<FoundKey | null>
-  /** Forgets a key, also one that is just being read. */
+  /** Removes a key, also one that is being read. */
   invalidate(keyId: string): void
-  /** Forgets all. */
+  /** Removes all keys. */
   clear(): void
 }
 
-/** @param maxKeys Keys held at most; beyond it the one used longest ago goes. Default 10,000. */
+/** @param maxKeys Most keys held. Above it the least recently used one is removed. Default 10,000. */
 export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clock; maxKeys?: number }): KeyCache {
   type Entry = { key: AuthenticatedKey; readAt: number }
   const entries = new LRUCache<string, Entry>({ max: maxKeys })
   let reading = new Map<string, Promise<FoundKey | null>>()
 
-  /** What is being read was perhaps read before the change: it is answered to those who wait, but not kept. */
+  /** Prevents caching of reads under way, which may have missed a change. Their callers still get the results. */
   function disownReads(): void {
     reading = new Map()
   }

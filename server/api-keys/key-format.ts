@@ -1,39 +1,39 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Mode } from '../../contract/mode.ts'
 
-/** The product's name as it stands in every key. */
+/** The name of the product at the start of every key. */
 const product = 'postern'
 
 const secretBytes = 32
-/** Letters and digits behind the prefix: what 32 bytes need at most in base 62. */
+/** Letters and digits after the prefix: 32 bytes need at most 43 in base 62. */
 export const secretLength = 43
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const shape = new RegExp(`^${product}_(?:test|live)_[0-9A-Za-z]{${secretLength}}$`)
 
-/** Whether emails are validated only, or sent to real people. */
+/** The mode of a key. `test`: emails are validated only. `live`: they are sent. */
 export type KeyMode = Mode
 
-/** How every key of a mode begins. */
+/** Returns the start of all keys of a mode. */
 export function keyPrefix(mode: KeyMode): string {
   return `${product}_${mode}_`
 }
 
-/** A new key: the mode and 256 random bits in letters and digits, which a double click selects whole. */
+/** Returns a new key: the mode and 256 random bits in letters and digits, so that a double click selects all of it. */
 export function newKey(mode: KeyMode): string {
   return keyPrefix(mode) + base62(randomBytes(secretBytes)).padStart(secretLength, '0')
 }
 
-/** Whether `text` could be a key, so that what never was one needs no look into the database. */
+/** Returns true when `text` has the form of a key. Other text needs no query. */
 export function hasKeyShape(text: string): boolean {
   return shape.test(text)
 }
 
-/** SHA-256: what is stored of a key. Its 256 random bits need no slow hash. */
+/** Returns the SHA-256 of a key, which is stored instead of it. A key of 256 random bits needs no slow hash. */
 export function hashOfKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }
 
-/** By what people tell keys apart. */
+/** Returns the last four characters, which help people to tell keys apart. */
 export function lastFourOf(key: string): string {
   return key.slice(-4)
 }

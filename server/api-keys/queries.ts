@@ -9,7 +9,7 @@ export type KeyRow = Pick<Selectable<ApiKeysTable>, (typeof keyColumns)[number]>
 
 const keyColumns = ['id', 'account_id', 'mode', 'name', 'permissions', 'last_four', 'created_at', 'revoked_at'] as const
 
-/** Processes that start at once make the first account one after the other. */
+/** Advisory lock, so that of processes that start at once only one creates the first account. */
 const firstAccountLock = 'postern first account'
 
 export async function lockFirstAccount(trx: Trx): Promise<void> {
@@ -27,7 +27,7 @@ export async function insertAccount(
     .executeTakeFirstOrThrow()
 }
 
-/** Oldest first. */
+/** Returns all accounts, oldest first. */
 export async function selectAccounts(handle: Handle): Promise<AccountRow[]> {
   return handle.selectFrom('accounts').selectAll().orderBy('id').execute()
 }
@@ -71,7 +71,7 @@ export async function insertKey(
     .execute()
 }
 
-/** Oldest first. */
+/** Returns the keys of one account or of all, oldest first. */
 export async function selectKeys(handle: Handle, accountId?: string): Promise<KeyRow[]> {
   return handle
     .selectFrom('api_keys')
@@ -103,7 +103,7 @@ export async function findKeyByHash(
 
 type StoredHash = { secret_hash: Buffer; plan: string }
 
-/** A key that is revoked already keeps its time. */
+/** Revokes a key. Keeps the time when it was already revoked. */
 export async function revokeKey(handle: Handle, id: string, at: Date): Promise<KeyRow | undefined> {
   return handle
     .updateTable('api_keys')
@@ -113,12 +113,12 @@ export async function revokeKey(handle: Handle, id: string, at: Date): Promise<K
     .executeTakeFirst()
 }
 
-/** Returns the key as it was. */
+/** Deletes a key and returns its last state. */
 export async function deleteKey(handle: Handle, id: string): Promise<KeyRow | undefined> {
   return handle.deleteFrom('api_keys').where('id', '=', id).returning(keyColumns).executeTakeFirst()
 }
 
-/** Told when `trx` commits. */
+/** Sends a notification when `trx` commits. */
 export async function announce(trx: Trx, channel: string, payload: string): Promise<void> {
   await sql`SELECT pg_notify(${channel}, ${payload})`.execute(trx)
 }

@@ -20,7 +20,7 @@ import {
   selectKeys,
 } from './queries.ts'
 
-/** Where the id of a key that has changed is told to all processes, which then forget what they know of it. */
+/** Notification channel for the ids of changed keys. All processes then remove the key from their caches. */
 export const keysChannel = 'postern_keys'
 
 export type Account = { id: string; name: string; plan: string; createdAt: string }
@@ -32,7 +32,7 @@ export type NewKey = {
   name: string
 }
 
-/** A key as it is shown once, when it is made. */
+/** A new key. It is shown only once. */
 export type CreatedKey = {
   id: string
   /** The key itself. It cannot be read again. */
@@ -42,7 +42,7 @@ export type CreatedKey = {
   name: string
 }
 
-/** What can be told of a key later. */
+/** A key as lists show it, without the secret. */
 export type KeyInfo = {
   id: string
   accountId: string
@@ -54,14 +54,14 @@ export type KeyInfo = {
   revokedAt: string | null
 }
 
-/** What a request with a key may do, and in whose name. */
+/** The account and permissions of a request with a key. */
 export type AuthenticatedKey = {
   keyId: string
   accountId: string
   /** The plan of the account. */
   plan: string
   mode: KeyMode
-  /** Names of permissions and of sets of them; may hold some of a later version. */
+  /** Names of permissions and of permission sets. May include names of a later version. */
   permissions: readonly string[]
 }
 
@@ -71,29 +71,29 @@ export type FirstAccount = { account: Account; testKey: CreatedKey; liveKey: Cre
 
 /** Accounts and their keys. Throws DomainErrors. */
 export type ApiKeyService = {
-  /** `not_found` when there is no such account. */
+  /** Creates a key. Throws `not_found` when there is no such account. */
   create(handle: Handle, key: NewKey): Promise<CreatedKey>
   /**
-   * Oldest first, revoked ones too.
+   * Returns keys, oldest first, including revoked ones.
    *
    * @param accountId Default: the keys of all accounts.
    */
   list(handle: Handle, accountId?: string): Promise<KeyInfo[]>
-  /** Ends a key in all processes at once. One revoked before stays as it is. `not_found` when there is no such key. */
+  /** Revokes a key in all processes at once. Keeps the time of an earlier revocation. Throws `not_found`. */
   revoke(handle: Handle, id: string): Promise<KeyInfo>
   /**
-   * Ends a key as `revoke` does, and takes it off all lists. Returns it as it was. `not_found` when there is no
-   * such key.
+   * Deletes a key, which also revokes it in all processes at once. Returns its last state. Throws `not_found` when
+   * there is no such key.
    */
   delete(handle: Handle, id: string): Promise<KeyInfo>
-  /** The key that is `secret`, revoked or not; null when there is none. */
+  /** Returns the key with this secret, revoked or not, or null. */
   findBySecret(handle: Handle, secret: string): Promise<FoundKey | null>
   createAccount(handle: Handle, account: { name: string; plan: string }): Promise<Account>
-  /** Oldest first. */
+  /** Returns all accounts, oldest first. */
   listAccounts(handle: Handle): Promise<Account[]>
   /**
-   * Makes an account with a test and a live key of full access where there is no account yet; null
-   * where there is one. Of processes that do so at once, one makes it.
+   * Creates an account with a test key and a live key of full access when there is no account yet. Returns null when
+   * there is one. Of concurrent calls in several processes, one creates it.
    */
   ensureFirstAccount(handle: Handle, options: { plan: string }): Promise<FirstAccount | null>
 }
@@ -134,7 +134,7 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
       return inTransaction(handle, async (trx) => {
         const row = await revokeKey(trx, id, clock.now())
         if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
-        // Rare enough to stand in the transaction: nobody may go on with a revoked key.
+        // In the transaction, so that no process keeps using a revoked key. Revocations are rare enough for this.
         await announce(trx, keysChannel, id)
         return toKeyInfo(row)
       })

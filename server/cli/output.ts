@@ -1,16 +1,16 @@
 import { printable } from '../lib/printable.ts'
 
-/** For programs: one JSON value, on one line. */
+/** Prints one JSON value on one line, for programs. */
 export function printJson(value: unknown): void {
   console.log(printable(JSON.stringify(value)))
 }
 
-/** For people: a sentence, on one line. */
+/** Prints a sentence on one line, for people. */
 export function printLine(text: string): void {
   console.log(printable(text))
 }
 
-/** For people: columns under headings, or a sentence when there are no rows. */
+/** Prints columns under headings, for people; `whenEmpty` when there are no rows. */
 export function printTable(rows: readonly Record<string, string>[], whenEmpty: string): void {
   const [first] = rows
   if (first === undefined) {

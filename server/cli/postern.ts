@@ -4,16 +4,16 @@ import { stopSignal } from '../lib/stop-signal.ts'
 import { DomainError, OperatorError } from '../shared/errors.ts'
 import { buildProgram } from './program.ts'
 
-/** 1: not possible. 2: not understood. */
+/** Prints the error, unless commander has done so, and returns the exit code: 1 for a failure, 2 for wrong usage. */
 function exitCodeOf(error: unknown): number {
-  // Said already.
+  // Commander has printed the message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   const isExpected = error instanceof OperatorError || error instanceof DomainError
   console.error(isExpected ? `postern: ${messageOf(error)}` : error)
   return 1
 }
 
-// A command is done in a moment, and goes on. Cut short, it could leave the embedded database running.
+// A first Ctrl-C is ignored: commands are short, and one that is cut off could leave the embedded database running.
 stopSignal()
 
 try {

@@ -3,7 +3,7 @@ import { addAccountsCommands } from './commands/accounts.ts'
 import { addKeysCommands } from './commands/keys.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 
-/** The command line. Throws CommanderError, having said why, instead of ending the process. */
+/** Builds the command line. Its parser prints errors and throws CommanderError instead of ending the process. */
 export function buildProgram(): Command {
   const program = new Command('postern')
     .description('Operates Postern: works while the service runs and while it is stopped.')
@@ -20,8 +20,8 @@ export function buildProgram(): Command {
 }
 
 /**
- * Adds `try --help` to the errors of commander about missing, unknown and surplus arguments. Errors about values already
- * say what is allowed.
+ * Rewrites errors of commander: `postern:` instead of `error:`, and `try --help` after errors about missing, unknown
+ * and surplus arguments. Errors about values already say what is allowed.
  */
 function inOurWords(text: string): string {
   return text

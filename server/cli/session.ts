@@ -4,21 +4,21 @@ import { asOperatorError, assertDatabase } from '../database/connection-errors.t
 import { joinEmbeddedDatabase } from '../database/embedded/start.ts'
 import { migrateToLatest } from '../database/migrate.ts'
 
-/** What a command works with. */
+/** The context of a command. */
 export type CliContext = {
   db: Db
   connectionString: string
-  /** The names of the plans an account may have. */
+  /** Names of the plans that an account may have. */
   plans: readonly string[]
-  /** The migrations that were applied to come here. */
+  /** Migrations that this command has applied. */
   migrated: readonly string[]
 }
 
 /**
- * Runs `work` on the database of the service, migrated as the service would: the one of
- * DATABASE_URL, or the embedded one, which is started for the moment where no service runs.
+ * Runs `work` on the migrated database of the service: that of DATABASE_URL, or the embedded one, which is started for
+ * this command when the service is not running.
  *
- * Throws OperatorError when there is no usable database.
+ * Throws OperatorError when the database cannot be used.
  */
 export async function withSession<T>(work: (session: CliContext) => Promise<T>): Promise<T> {
   const config = readCommandConfig()
@@ -27,7 +27,7 @@ export async function withSession<T>(work: (session: CliContext) => Promise<T>):
     config.database.kind === 'external'
       ? config.database.url
       : ending.use(await joinEmbeddedDatabase({ dataDir: config.database.dataDir })).connectionString
-  // A connection that breaks while it is idle is of no interest here: the next query tells.
+  // Errors of idle connections are ignored: the next query reports them.
   const db = connect({ connectionString, max: 2, onError: () => undefined })
   ending.defer(() => db.destroy())
   await assertDatabase(db, connectionString)

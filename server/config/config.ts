@@ -6,66 +6,66 @@ import type { TracingConfig } from '../observability/tracing/settings.ts'
 import { OperatorError } from '../shared/errors.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
 
-/** Where the data is: a PostgreSQL of the operator's, or the one that comes with the service. */
+/** The database: an external PostgreSQL, or the embedded one. */
 export type DatabaseConfig = { readonly poolSize: number } & (
   | { readonly kind: 'external'; readonly url: string }
   | { readonly kind: 'embedded'; readonly dataDir: string }
 )
 
-/** The settings of one process, checked and with their defaults. */
+/** The settings of one process, validated and with their defaults. */
 export type Config = {
   readonly http: {
     readonly host: string
     /** 0: any free port. */
     readonly port: number
-    /** How clients reach the service, without a slash at the end; null: at the address it listens on. */
+    /** URL of the service for clients, without a trailing slash. Null: the address it listens on. */
     readonly publicUrl: string | null
     readonly maxBodyBytes: number
-    /** Of a request with emails. */
+    /** Largest body of a request with emails. */
     readonly maxEmailBodyBytes: number
-    /** How many proxies in front of the service are believed in what they say of the client's address. */
+    /** Number of proxies in front of the service whose `X-Forwarded-*` headers are trusted. */
     readonly trustProxy: number
-    /** Per client address. */
+    /** Failed authentications allowed to one client address in a minute. */
     readonly authFailuresPerMinute: number
   }
   readonly database: DatabaseConfig
-  /** 32 bytes; null: kept in the data directory of the embedded database. */
+  /** 32 bytes. Null: kept in the data directory of the embedded database. */
   readonly encryptionKey: Buffer | null
   readonly roles: { readonly api: boolean; readonly worker: boolean }
   /** Requests per minute of each plan. */
   readonly rateLimits: Readonly<Record<string, number>>
-  /** Events and attempts older than this go. Milliseconds. */
+  /** Milliseconds after which events, attempts and emails are deleted. */
   readonly retentionMs: number
   readonly webhooks: {
     readonly allowPrivateNetworks: boolean
     readonly allowHttp: boolean
-    /** Webhooks that an account can have, of both modes together. */
+    /** Most webhooks of an account, of both modes together. */
     readonly maxPerAccount: number
   }
   readonly delivery: {
-    /** Requests in flight or being settled in this process. */
+    /** Most requests in flight or being settled in this process. */
     readonly places: number
-    /** Requests in flight to one URL of an account, at most. */
+    /** Most requests in flight to one URL of an account. */
     readonly endpointMax: number
   }
   readonly mail: {
     readonly transport: SettingValues['MAIL_TRANSPORT']
-    /** Null: none is named, which only the relay transport needs. */
+    /** The relay of the relay transport. Null: not set. */
     readonly relay: SettingValues['SMTP_URL']
     readonly concurrency: number
     readonly connectionsPerHost: number
     readonly messagesPerConnection: number
-    /** Whether mail servers may have addresses that are not public. */
+    /** True when mail servers may have addresses that are not public. */
     readonly allowPrivateNetworks: boolean
-    /** What the service calls itself to mail servers. */
+    /** Host name in EHLO and in the greeting of the inbound server. */
     readonly hostname: string
-    /** Whose SPF record sending domains include; null: theirs allow `hostname`. */
+    /** Host whose SPF record sending domains include. Null: their records allow `hostname`. */
     readonly spfInclude: string | null
-    /** As `node:dns` takes them; null: those of the system. */
+    /** Name servers in the format of `node:dns`. Null: those of the system. */
     readonly dnsServers: readonly string[] | null
-    /** Of the capture transport; 0: any free port. */
+    /** Port of the capture transport. 0: any free port. */
     readonly capturePort: number
-    /** Where notifications about email are taken; null: nowhere. */
+    /** The SMTP server for notifications about email. Null: none. */
     readonly inbound: InboundConfig | null
   }
   readonly logLevel: SettingValues['LOG_LEVEL']
@@ -74,26 +74,26 @@ export type Config = {
   readonly tracing: TracingConfig | null
 }
 
-/** A mail server for what comes back. */
+/** The SMTP server for bounces, complaints and other notifications. */
 export type InboundConfig = {
   readonly host: string
   readonly port: number
-  /** Files, PEM; null: no STARTTLS. */
+  /** PEM files. Null: no STARTTLS. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null
 }
 
-/** What a command needs: where the data is, and which plans there are. */
+/** The settings that a command needs: the database and the plans. */
 export type CommandConfig = Pick<Config, 'database' | 'rateLimits'>
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Settings that have no meaning any more, and what took their place. */
+/** Settings that no longer have an effect, with their replacements. */
 const retiredSettings: Readonly<Record<string, string>> = {
   DELIVERY_CONCURRENCY: 'DELIVERY_PLACES says how many deliveries a process has in flight',
   WEBHOOK_CONCURRENCY: 'ENDPOINT_MAX_IN_FLIGHT says how many are in flight to one URL at most',
 }
 
-/** What to tell at the start of settings that are given and do nothing. */
+/** Returns a warning for each setting that is set but no longer has an effect. */
 export function warningsOfRetiredSettings(env: Env = process.env): string[] {
   return Object.entries(retiredSettings).flatMap(([name, instead]) =>
     (env[name] ?? '') === '' ? [] : [`${name} is set and does nothing any more: ${instead}; remove ${name}`],
@@ -101,9 +101,9 @@ export function warningsOfRetiredSettings(env: Env = process.env): string[] {
 }
 
 /**
- * The settings of a process from its environment. An empty variable counts as not set.
+ * Reads the settings of a process from its environment. An empty variable counts as not set.
  *
- * Throws one OperatorError that names every bad setting, what is wrong with it and what is allowed.
+ * Throws one OperatorError that names every invalid setting with its value, unless it is secret, and what is allowed.
  */
 export function readConfig(env: Env = process.env, machineName: string = hostname()): Config {
   const values = parse(settingsSchema, env, [
@@ -157,7 +157,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
   }
 }
 
-/** Whether only programs of this machine can reach the API. */
+/** Returns true when only programs on this machine can reach the API. */
 function isForThisMachine({ HOST: host, PUBLIC_URL: publicUrl }: SettingValues): boolean {
   return isLoopbackHost(host) && (publicUrl === null || !isPublicUrl(publicUrl))
 }
@@ -184,7 +184,7 @@ function tracingOf(values: SettingValues): TracingConfig | null {
   }
 }
 
-/** The settings a command needs; those of the server are not looked at. Throws as `readConfig` does. */
+/** Reads the settings that a command needs and ignores the others. Throws as `readConfig` does. */
 export function readCommandConfig(env: Env = process.env): CommandConfig {
   const needed = { DATABASE_URL: true, DATA_DIR: true, DATABASE_POOL_SIZE: true, RATE_LIMITS: true } as const
   const values = parse(settingsSchema.pick(needed), env, [])
@@ -209,8 +209,9 @@ function idleRelayOf(env: Env): string[] {
 }
 
 /**
- * Others have to find the name where they check who sends to them, and where they send what comes back. A
- * relay is known by its own name: without INBOUND_SMTP_PORT, `welcome` tells of it.
+ * Returns an error when MAIL_HOSTNAME needs a dot but has none. Receivers resolve the name to check the sender, and to
+ * deliver bounces. A relay sends under its own name: there, a name without a dot is an error only with
+ * INBOUND_SMTP_PORT; otherwise `server/welcome.ts` warns of it.
  */
 function missingNameOf(env: Env, machineName: string): string[] {
   const { MAIL_TRANSPORT: transport, INBOUND_SMTP_PORT: inboundPort, MAIL_HOSTNAME: given } = env
@@ -237,7 +238,7 @@ function missingPairOf(env: Env): string[] {
   return ['INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together: set both, or none for no STARTTLS']
 }
 
-/** Values that must not stand in a terminal or a log. */
+/** Settings whose values must not appear in a terminal or a log. */
 const secretSettings: readonly string[] = [
   'ENCRYPTION_KEY',
   'DATABASE_URL',

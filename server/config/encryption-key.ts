@@ -9,7 +9,7 @@ import type { Config } from './config.ts'
 const keyBytes = 32
 const settingName = 'encryption key fingerprint'
 
-/** The key that was configured, or else the one beside the embedded database. */
+/** Returns the configured key, or the one in the data directory of the embedded database. */
 export async function encryptionKeyOf({
   encryptionKey,
   database,
@@ -20,22 +20,22 @@ export async function encryptionKeyOf({
 }
 
 /**
- * The key kept beside the embedded database, readable by its owner only; made on first use.
- * Throws OperatorError when the file does not hold a key.
+ * Returns the key in the data directory, and creates it on first use, readable by its owner only. Throws OperatorError
+ * when the file does not hold a key.
  */
 async function keyOfDataDir(dataDir: string): Promise<Buffer> {
   const path = join(dataDir, 'encryption.key')
   const kept = await readKey(path)
   if (kept !== null) return kept
-  // Written aside and linked into place: a crash leaves a whole key or none, and of two processes one wins.
-  const aside = `${path}.${process.pid}`
-  await writeFile(aside, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flush: true })
+  // Written to a temporary file and linked: a crash leaves a whole key or none, and one of two processes wins.
+  const temporaryPath = `${path}.${process.pid}`
+  await writeFile(temporaryPath, `${randomBytes(keyBytes).toString('base64')}\n`, { mode: 0o600, flush: true })
   try {
-    await link(aside, path)
+    await link(temporaryPath, path)
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error
   } finally {
-    await unlink(aside)
+    await unlink(temporaryPath)
   }
   return (await readKey(path)) as Buffer
 }
@@ -58,8 +58,8 @@ async function readKey(path: string): Promise<Buffer | null> {
 }
 
 /**
- * Opens the secrets of a database with `key`, having made sure that it is the key they were sealed
- * with. Throws OperatorError when it is another one.
+ * Returns a SecretBox with `key`, after checking that the secrets of the database were sealed with it. Throws
+ * OperatorError when they were sealed with another key.
  */
 export async function openSecretBox(db: Db, key: Buffer): Promise<SecretBox> {
   const box = secretBox(key)

@@ -7,7 +7,7 @@ const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]
 
 const host = z.string().toLowerCase().regex(hostName)
 
-/** With the port it has or, where it has none, that of the DNS; an IPv6 address with a port is in brackets. */
+/** An IP address with an optional port, default 53. An IPv6 address with a port is in brackets. */
 const dnsServer = z.string().refine((value) => {
   const [, bracketed, plain = value, port = '53'] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(value) ?? []
   return isIP(bracketed ?? plain) !== 0 && Number(port) > 0 && Number(port) <= 65_535

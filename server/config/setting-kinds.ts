@@ -1,24 +1,24 @@
 import { z } from 'zod'
 
-/** What people are told of a setting. */
+/** The documentation of a setting. */
 export type SettingInfo = {
   unit: string
-  /** As it would be written; null when there is none. */
+  /** The default as text, or a description of it. Null when there is none. */
   default: string | null
   meaning: string
   /** Ends the sentence "must be …". */
   allowed: string
 }
 
-/** What people are told of each. */
+/** The documentation of all settings, by schema. */
 export const about = z.registry<SettingInfo>()
 
-/** A setting with a default, which is read like a value given. */
+/** Returns the schema of a setting with a default, which is parsed like a given value. */
 export function setting<T>(info: SettingInfo & { default: string }, schema: z.ZodType<T, string>) {
   return schema.prefault(info.default).register(about, info)
 }
 
-/** A setting that may be missing, read as null; `info.default` then tells what that means. */
+/** Returns the schema of an optional setting, null when it is missing. `info.default` says what that means. */
 export function optionalSetting<T>(info: SettingInfo, schema: z.ZodType<T, string>) {
   return schema
     .optional()
@@ -40,7 +40,7 @@ function text(number: number): string {
   return number.toLocaleString('en')
 }
 
-/** What is written with commas between. */
+/** A list of values separated by commas. */
 export const commaSeparatedList = z
   .string()
   .transform((value) => value.split(',').map((item) => item.trim()))

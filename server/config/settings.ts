@@ -80,7 +80,7 @@ const headerList = commaSeparatedList.pipe(
   ),
 )
 
-/** Every setting: the environment variable, how it is read, and what people are told of it. */
+/** All settings: the environment variable, its schema and its documentation. */
 export const settingsSchema = z.object({
   HOST: setting(
     {
@@ -325,10 +325,10 @@ export const settingsSchema = z.object({
   ),
 })
 
-/** What the settings are read as. */
+/** The parsed values of the settings. */
 export type SettingValues = z.output<typeof settingsSchema>
 
-/** The settings for people, in the order to show them: the table of docs/reference/settings.md. */
+/** The documentation of the settings in the order of docs/reference/settings.md. */
 export const settingsTable: readonly (SettingInfo & { name: string })[] = Object.entries(settingsSchema.shape).flatMap(
   ([name, schema]) => {
     const info = about.get(schema)

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 
 const maxNameLength = 200
 
-/** A name for people: something, on one line. */
+/** Parses a name for people: 1 to 200 characters on one line. */
 export function nameArgument(value: string): string {
   const name = value.trim()
   if (name === '' || name.length > maxNameLength || /\p{Cc}/u.test(name)) {
