@@ -40,7 +40,7 @@ export const emailLine = (description: string) =>
     .min(1)
     .meta({ description: `${description} At most ${emailLimits.subjectOctets} octets in UTF-8.` })
 
-/** The message itself. The schema bounds it roughly; `server/emails/read-email.ts` counts its bytes. */
+/** The message itself. The schema bounds it roughly; `server/emails/validate-email.ts` counts its bytes. */
 export const emailContent = (description: string) =>
   wellFormedString(emailLimits.contentBytes, {
     unit: 'octets',

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { applicationName } from '../database/connection.ts'
 import { sessionGuards, socketGuards } from '../database/session-guards.ts'
-import { startLoop } from '../lib/loop.ts'
+import { startLoop } from '../lib/polling-loop.ts'
 
 /** Messages between the processes of the service, over NOTIFY. They only speed things up: all of them may be lost. */
 export type WakeUps = {

@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url'
 import { classifyReply } from '../smtp/classify-reply.ts'
 import { type Reply, textOfReply } from '../smtp/reply.ts'
 import { noDomain } from '../smtp/reply-table.ts'
-import type { RecipientReport } from './delivery-status.ts'
+import type { RecipientReport } from './read-dsn.ts'
 
 /** A reported failure, in the form of the outcome of an SMTP conversation. */
 export type ReportedFailure = { bounceType: 'hard' | 'soft'; reason: string; reply: string | null }

@@ -1,6 +1,6 @@
 import type { Db } from '../database/connection.ts'
 import type { Scope } from '../shared/scope.ts'
-import type { NotifiedEmail } from './outcomes.ts'
+import type { NotifiedEmail } from './notification-facts.ts'
 
 /** Finds an email with the fields that match notifications to its recipients. Undefined: it was deleted. */
 export async function findNotifiedEmail(db: Db, id: string): Promise<(NotifiedEmail & Scope) | undefined> {

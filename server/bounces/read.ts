@@ -1,7 +1,7 @@
-import { type RecipientReport, readDeliveryStatus, readTypedAddress } from './delivery-status.ts'
-import { type Feedback, readFeedback } from './feedback.ts'
 import { headerOf } from './headers.ts'
 import { allParts, inOrder, type Part, parseMime, textOf } from './mime.ts'
+import { type Feedback, readFeedback } from './read-arf.ts'
+import { type RecipientReport, readDeliveryStatus, readTypedAddress } from './read-dsn.ts'
 import { isAutomaticAnswer, isFromDaemon, isFromMailer } from './report-author.ts'
 import { isBounce, isQmailText, readBounceText, tellsOfFailure, textOfHtml } from './text-bounce.ts'
 

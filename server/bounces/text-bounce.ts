@@ -1,4 +1,4 @@
-import type { RecipientReport } from './delivery-status.ts'
+import type { RecipientReport } from './read-dsn.ts'
 
 /*
  * Reads notifications that are only text for a person, as qmail and old servers write them. Heuristics find the

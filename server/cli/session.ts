@@ -1,6 +1,6 @@
 import { readCommandConfig } from '../config/config.ts'
+import { asOperatorError, assertDatabase } from '../database/check-database.ts'
 import { connect, type Db } from '../database/connection.ts'
-import { asOperatorError, assertDatabase } from '../database/connection-errors.ts'
 import { joinEmbeddedDatabase } from '../database/embedded/start.ts'
 import { migrateToLatest } from '../database/migrate.ts'
 

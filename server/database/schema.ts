@@ -18,9 +18,9 @@ import type {
   OutboxRowsTable,
   OutboxView,
 } from './tables/events.ts'
-import type { CapturedMessagesTable, InboundMessagesTable } from './tables/mailboxes.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
+import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, WebhooksTable } from './tables/webhooks.ts'
 
 /** All tables of the service, for Kysely. The tables of the queue are in the schema `pgboss`. */

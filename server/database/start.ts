@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import { assertDatabase } from './check-database.ts'
 import { connect, type Db } from './connection.ts'
-import { assertDatabase } from './connection-errors.ts'
 import { startEmbeddedDatabase } from './embedded/start.ts'
 import { warnOfMissingIndexes } from './large-indexes.ts'
 import { type Migrations, migrateToLatest } from './migrate.ts'

@@ -40,7 +40,6 @@ import {
 import { endRunOfFailures } from '../webhook-delivery/settlement/webhook-health.ts'
 import type { WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { findWebhookTarget, type WebhookTarget } from '../webhook-delivery/webhook-targets.ts'
-import { readHealth } from './health-reads.ts'
 import {
   type AttemptRow,
   type DeliveryRow,
@@ -51,6 +50,7 @@ import {
   makeDue,
 } from './queries.ts'
 import { findWaitingDelivery, waitOf } from './waiting.ts'
+import { readHealth } from './webhook-health-queries.ts'
 
 /** Use cases of deliveries. All throw DomainErrors. Every call is limited to one mode of one account. */
 export type DeliveryService = {

@@ -1,4 +1,4 @@
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './check-result.ts'
 
 /** Longest string in a TXT record. Some DNS software cuts a text to one string. Source: RFC 1035 §3.3. */
 const maxString = 255

@@ -1,5 +1,5 @@
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './check-result.ts'
 import type { MxRecord } from './dns.ts'
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
 
 /** Checks the MX records of the return path: `wanted` must be the only host with the best priority. */
 export function judgeMx(wanted: string, records: readonly MxRecord[]): RecordCheck {

@@ -1,4 +1,4 @@
-import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './record-check.ts'
+import { found, mismatch, missing, multiple, quoted, type RecordCheck } from './check-result.ts'
 
 /**
  * Checks the TXT records at the return path against the wanted SPF record. The record may allow other senders too.

@@ -1,8 +1,8 @@
 import { judgeDkim } from './check-dkim.ts'
 import { judgeDmarc, judgeMx } from './check-mx-and-dmarc.ts'
+import { found, missing, quoted, type RecordCheck } from './check-result.ts'
 import { judgeSpf } from './check-spf.ts'
 import type { Dns, DnsResponse, MxRecord } from './dns.ts'
-import { found, missing, quoted, type RecordCheck } from './record-check.ts'
 import type { Purpose, WantedRecord } from './records.ts'
 
 /** The results of a check, by the purpose of the record. */

@@ -18,11 +18,11 @@ import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
-import { type Checked, type CheckOptions, check, isTestName, obstacleTo, recordCheck } from './checking.ts'
-import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './keys.ts'
+import { type Checked, type CheckOptions, check, isTestName, obstacleTo, recordCheck } from './check-domain.ts'
+import { type OwnKeys, readOwnKeys, type SelectedKeys } from './client-keys.ts'
+import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './generate-keys.ts'
 import type { RecordChecks } from './look-up.ts'
 import { readDomainName } from './name.ts'
-import { type OwnKeys, readOwnKeys, type SelectedKeys } from './own-keys.ts'
 import {
   countDomains,
   type DomainRow,

@@ -4,9 +4,9 @@ import type { Clock } from '../lib/clock.ts'
 import type { ClaimedEmail, FinishedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { RecipientsForLater } from './email-sender.ts'
-import type { RecipientFact } from './outcomes.ts'
-import { type RecordMeans, type Remainder, recordFacts } from './record-outcomes.ts'
-import { revertSending, revertWaiting, type StartedRecipient } from './sending-state.ts'
+import type { RecipientFact } from './recipient-facts.ts'
+import { type RecordMeans, type Remainder, recordFacts } from './record-facts.ts'
+import { revertSending, revertWaiting, type StartedRecipient } from './sending-queries.ts'
 
 /** The result of one part of a claimed email: one conversation, or the facts that needed no server. */
 export type Sent = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { readWhole, sliceBytes } from '../database/bytea-slices.ts'
 import type { Handle } from '../database/connection.ts'
-import { readWhole, sliceBytes } from '../database/slices.ts'
 import { largeBytes } from '../lib/worker-thread.ts'
 
 /** The content of an email, as the client sent it. */

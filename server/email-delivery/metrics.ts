@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { RecipientFact } from './outcomes.ts'
+import type { RecipientFact } from './recipient-facts.ts'
 
 export type MailMetrics = {
   /** Counts a fact about a recipient. */

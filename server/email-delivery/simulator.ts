@@ -1,5 +1,5 @@
 import { type SimulatorName, simulatorDomain } from '../../contract/simulator.ts'
-import type { RecipientFact } from './outcomes.ts'
+import type { RecipientFact } from './recipient-facts.ts'
 
 /** A fact without its email, position and time. */
 type Scene = RecipientFact extends infer F

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { faultOfLinks } from './public-url.ts'
+import { faultOfLinks } from './link-faults.ts'
 
 export type WarningOptions = {
   transport: 'relay' | 'direct' | 'capture'

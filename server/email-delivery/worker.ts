@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { inTransaction } from '../database/connection.ts'
-import { type Loop, startLoop } from '../lib/loop.ts'
+import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import { timeout } from '../lib/timer.ts'
 import { isPersonal } from '../message/compose.ts'
 import type { ClaimedEmail } from '../queue/email-queue.ts'
 import type { Queue } from '../queue/queue.ts'
-import { createDestinationPermits } from './destination-permits.ts'
-import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
-import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './email-settler.ts'
-import { loadSmallContents } from './load-content.ts'
-import type { RecipientFact } from './outcomes.ts'
 import {
   beginningsOf,
   factsAtOnce,
@@ -20,10 +15,15 @@ import {
   type Plan,
   type Planned,
   planOf,
-} from './plan.ts'
-import type { RecordMeans } from './record-outcomes.ts'
+} from './conversation-plan.ts'
+import { createDestinationPermits } from './destination-permits.ts'
+import { createEmailSender, type Draft, type EmailSenderMeans } from './email-sender.ts'
+import { type Finished, parkMs, type Sent, shortParkMs, startEmailSettler } from './email-settler.ts'
+import { loadSmallContents } from './load-content.ts'
+import type { RecipientFact } from './recipient-facts.ts'
+import type { RecordMeans } from './record-facts.ts'
 import { refusalOfLinks } from './send-refusal.ts'
-import { lockDue, markSending } from './sending-state.ts'
+import { lockDue, markSending } from './sending-queries.ts'
 
 export type MailWorkerOptions = Omit<EmailSenderMeans, 'onError'> &
   RecordMeans & {

@@ -4,7 +4,7 @@ import type { Handle } from '../database/connection.ts'
 import { withheldFor } from '../email-delivery/recipient-eligibility.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
-import type { NewRecipient, ReadEmail } from './read-email.ts'
+import type { NewRecipient, ReadEmail } from './validate-email.ts'
 
 /** The account and mode that an email is sent for. */
 export type SendingScope = Scope

@@ -5,7 +5,7 @@ import { writeMailbox } from '../message/mailbox.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { Eligibility, SendingScope } from './eligibility.ts'
-import type { NewRecipient, ReadEmail } from './read-email.ts'
+import type { NewRecipient, ReadEmail } from './validate-email.ts'
 
 /** A recipient in its first state. */
 export type BegunRecipient = NewRecipient & { status: RecipientStatus; reason: string | null }

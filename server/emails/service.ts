@@ -13,7 +13,7 @@ import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
-import { insertEmails } from './insert.ts'
+import { insertEmails } from './insert-queries.ts'
 import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
@@ -29,8 +29,8 @@ import {
   selectTimeline,
   sizeOfContent,
 } from './queries.ts'
-import { faultOfSchedule, type ReadEmail, readEmail } from './read-email.ts'
-import { toEmail, toEmailDetails } from './views.ts'
+import { toEmail, toEmailDetails } from './to-response.ts'
+import { faultOfSchedule, type ReadEmail, readEmail } from './validate-email.ts'
 
 export type { SendingScope } from './eligibility.ts'
 

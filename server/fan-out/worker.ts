@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Loop, startLoop } from '../lib/loop.ts'
+import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import type { Tracer } from '../observability/tracing/tracer.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { DeliveryWorker } from '../webhook-delivery/worker.ts'

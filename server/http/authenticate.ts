@@ -7,7 +7,7 @@ import type { Db } from '../database/connection.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { AuthFailures } from './auth-failures.ts'
 import { type Caller, callerOf, setCaller } from './caller.ts'
-import type { RouteGate } from './endpoint.ts'
+import type { RouteGate } from './route-handler.ts'
 
 export type AuthenticateOptions = {
   db: Db

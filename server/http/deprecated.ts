@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { brokenRule } from '../shared/errors.ts'
-import type { RouteRequest } from './endpoint.ts'
+import type { RouteRequest } from './route-handler.ts'
 
 /**
  * Sets the `Deprecation` and `Sunset` headers for the first deprecation of the route that the request uses: since when

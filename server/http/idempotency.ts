@@ -8,9 +8,9 @@ import { DomainError, invalidField } from '../shared/errors.ts'
 import { forgetRawBody, rawBodyOf } from './body.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { tellDeprecated } from './deprecated.ts'
-import type { Endpoint, RouteInput, RouteRequest } from './endpoint.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
 import { createLargeAnswers } from './large-responses.ts'
+import type { Endpoint, RouteInput, RouteRequest } from './route-handler.ts'
 
 const header = 'idempotency-key'
 const maxKeyLength = 255

@@ -3,8 +3,8 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import { callerOf } from './caller.ts'
-import type { RouteGate } from './endpoint.ts'
 import { leaseRequests, windowMs } from './rate-limit-windows.ts'
+import type { RouteGate } from './route-handler.ts'
 
 /** Most requests leased ahead by one statement. */
 const maxLease = 1_024

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { startLoop } from './loop.ts'
+import { startLoop } from './polling-loop.ts'
 
 /** A queue whose items are processed in batches. */
 export type Batches<Item> = {

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { largeBytes, runInThread } from '../lib/worker-thread.ts'
 import { type Composer, createComposer, isPersonal, type MessageParts } from './compose.ts'
-import { createMailTokens } from './tokens.ts'
+import { createMailTokens } from './mail-tokens.ts'
 
 export type ComposingOptions = {
   /** The encryption key. The keys of the tokens are derived from it. */

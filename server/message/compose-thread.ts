@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../lib/error-codes.ts'
 import { createComposer } from './compose.ts'
 import type { Composed, ComposingTask } from './compose-in-thread.ts'
-import { createMailTokens } from './tokens.ts'
+import { createMailTokens } from './mail-tokens.ts'
 
 /* A worker thread that composes the message in `workerData` and posts the result: see `createMailComposer`. */
 

@@ -18,8 +18,8 @@ import {
   unsubscribeFields,
 } from './headers.ts'
 import { trackHtml } from './links.ts'
+import type { MailTokens } from './mail-tokens.ts'
 import { renderMessage } from './render.ts'
-import type { MailTokens } from './tokens.ts'
 
 /** All input of a message. */
 export type MessageParts = {

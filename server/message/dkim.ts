@@ -1,6 +1,6 @@
 import { createHash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type HeaderField, relaxedBody, relaxedHeader, relaxedName, splitMessage } from './canonical.ts'
+import { type HeaderField, relaxedBody, relaxedHeader, relaxedName, splitMessage } from './dkim-canonicalization.ts'
 import { emailIdHeader } from './headers.ts'
 
 export type DkimKey = {

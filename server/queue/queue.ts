@@ -6,7 +6,7 @@ import { idOfUuid, uuidOf } from '../shared/ids.ts'
 import { type EmailQueue, openEmailQueue } from './email-queue.ts'
 import { type FlowJobs, flowJobs } from './flow-jobs.ts'
 import { claimOptions, type JobClaim, openJobs, type QueueDepth } from './jobs.ts'
-import { type KeptQueue, openKeptQueue } from './kept-queue.ts'
+import { type KeptQueue, openKeptQueue } from './previous-version-queue.ts'
 
 /** A delivery that this process has claimed, and must settle, hand back or drop. */
 export type ClaimedDelivery = {

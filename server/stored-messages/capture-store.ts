@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { startLoop } from '../lib/loop.ts'
+import { startLoop } from '../lib/polling-loop.ts'
 import { newId } from '../shared/ids.ts'
 import type { ReceivedMessage } from '../smtp-listener/listener.ts'
 import { insertCaptured, type NewCapturedMessage } from './captured-queries.ts'

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
+import { readWhole, sliceBytes } from '../database/bytea-slices.ts'
 import type { Handle } from '../database/connection.ts'
-import { readWhole, sliceBytes } from '../database/slices.ts'
 import type { Scope } from '../shared/scope.ts'
 import { headBytes } from './parse.ts'
 

@@ -1,6 +1,6 @@
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { UnsubscribeRef } from '../message/tokens.ts'
+import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
 import { suppressUnsubscribed } from '../suppressions/unsubscribed.ts'
 import { findModeOfEmail } from './queries.ts'

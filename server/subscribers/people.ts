@@ -8,7 +8,7 @@ import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SubscriberPatch, subscriberChange } from './change.ts'
-import { changeMemberships } from './memberships.ts'
+import { changeMemberships } from './contacts.ts'
 import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
 import { guardUnsubscribing } from './unsubscribing.ts'
 

@@ -5,7 +5,7 @@ import { notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
-import { removeMemberships } from './memberships.ts'
+import { removeMemberships } from './contacts.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
 import {
   deleteSubscriber,

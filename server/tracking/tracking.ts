@@ -1,7 +1,7 @@
-import type { RecipientFact, Visitor } from '../email-delivery/outcomes.ts'
+import type { RecipientFact, Visitor } from '../email-delivery/recipient-facts.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isWebLink } from '../message/links.ts'
-import type { MailTokens, UnsubscribeRef } from '../message/tokens.ts'
+import type { MailTokens, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { type Fetch, isAutomated } from './automated-visits.ts'
 
 /** An open of an email or a click on a link in it. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database/connection.ts'
-import { startLoop } from '../lib/loop.ts'
+import { startLoop } from '../lib/polling-loop.ts'
 import { isTooSoon } from './automated-visits.ts'
 import type { Visit } from './tracking.ts'
 

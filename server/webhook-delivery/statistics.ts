@@ -1,8 +1,8 @@
-import { startLoop } from '../lib/loop.ts'
+import { startLoop } from '../lib/polling-loop.ts'
 import { createFlowStates, type FlowStatesOptions, type WaitingFor, waitingFor } from './flow-states.ts'
 import type { FlowView, Scheduler } from './scheduling/scheduler-types.ts'
-import type { Settlement } from './settlement/settlement.ts'
-import { createWebhookOutcomes } from './settlement/webhook-outcomes.ts'
+import type { Settlement } from './settlement/settlement-types.ts'
+import { createWebhookOutcomes } from './settlement/webhook-outcome-counts.ts'
 
 /** The number of flows and places in use in this process. */
 export type FlowCensus = {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Db } from '../database/connection.ts'
-import { type Loop, startLoop } from '../lib/loop.ts'
+import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import type { Queue } from '../queue/queue.ts'
 
 /** Jobs of each lane moved by one statement. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { factsOf } from '../../server/bounces/outcomes.ts'
+import { factsOf } from '../../server/bounces/notification-facts.ts'
 import { readNotification } from '../../server/bounces/read.ts'
 
 /* What comes in is written by anybody: no bytes make the reader throw, and none make it slow. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDkimKeyMaker } from '../../server/domains/keys.ts'
+import { createDkimKeyMaker } from '../../server/domains/generate-keys.ts'
 import { invalidBody, invalidQueryValues, valid } from '../support/arbitrary.ts'
 import { queryOf, type SendOptions, type TestClient } from '../support/client.ts'
 import { createFixtures, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'

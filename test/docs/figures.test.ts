@@ -21,7 +21,7 @@ import {
 } from '../../server/domains/verification-state.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-limits.ts'
-import { maxCapturedBytes } from '../../server/stored-messages/capture.ts'
+import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
 import {

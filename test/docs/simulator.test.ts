@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { simulatorDomain, simulatorStories } from '../../contract/simulator.ts'
-import { transition } from '../../server/email-delivery/recipient-state.ts'
+import { transition } from '../../server/email-delivery/recipient-transitions.ts'
 import { play } from '../../server/email-delivery/simulator.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { begunRecipient } from '../support/emails.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEligibility } from '../../server/emails/eligibility.ts'
-import { readEmail } from '../../server/emails/read-email.ts'
+import { readEmail } from '../../server/emails/validate-email.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import type { Trx } from '../../server/database/connection.ts'
-import { lockDue, markSending } from '../../server/email-delivery/sending-state.ts'
+import { lockDue, markSending } from '../../server/email-delivery/sending-queries.ts'
 import type { Scope } from '../../server/shared/scope.ts'
 import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'

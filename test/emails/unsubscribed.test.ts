@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordFacts } from '../../server/email-delivery/record-outcomes.ts'
+import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
 import { seedEmail } from '../support/emails.ts'

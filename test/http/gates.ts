@@ -10,7 +10,7 @@ import type { Deprecation } from '../../contract/deprecations.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { outcome } from '../../contract/route.ts'
 import { readJsonBody } from '../../server/http/body.ts'
-import type { Endpoint, EndpointContext, RouteGate } from '../../server/http/endpoint.ts'
+import type { Endpoint, EndpointContext, RouteGate } from '../../server/http/route-handler.ts'
 import { DomainError } from '../../server/shared/errors.ts'
 
 const c = initContract()

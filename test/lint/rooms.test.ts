@@ -30,12 +30,12 @@ const cases: Imports[] = [
   },
   {
     file: 'server/network/thing.ts',
-    refused: ['server/database/connection.ts', 'server/http/app.ts', 'server/smtp/mx.ts', 'contract/ids.ts'],
+    refused: ['server/database/connection.ts', 'server/http/express-app.ts', 'server/smtp/mx.ts', 'contract/ids.ts'],
     allowed: ['server/network/address.ts', 'server/lib/clock.ts', 'ipaddr.js'],
   },
   {
     file: 'server/observability/tracing/thing.ts',
-    refused: ['server/database/connection.ts', 'server/queue/queue.ts', 'server/http/app.ts', 'express'],
+    refused: ['server/database/connection.ts', 'server/queue/queue.ts', 'server/http/express-app.ts', 'express'],
     allowed: ['server/lib/clock.ts', '@opentelemetry/api', 'node:async_hooks'],
   },
   {
@@ -60,7 +60,7 @@ const cases: Imports[] = [
   },
   {
     file: 'server/email-delivery/thing.ts',
-    refused: ['server/emails/service.ts', 'server/http/app.ts', 'server/background/workers.ts', 'smtp-server'],
+    refused: ['server/emails/service.ts', 'server/http/express-app.ts', 'server/background/workers.ts', 'smtp-server'],
     allowed: ['server/smtp/mx.ts', 'server/message/dkim.ts', 'server/outbox/append.ts'],
   },
   {
@@ -68,7 +68,7 @@ const cases: Imports[] = [
     refused: [
       'server/deliveries/queries.ts',
       'server/emails/service.ts',
-      'server/http/app.ts',
+      'server/http/express-app.ts',
       'server/app.ts',
       '@opentelemetry/api',
     ],
@@ -81,7 +81,7 @@ const cases: Imports[] = [
   },
   {
     file: 'server/background/thing.ts',
-    refused: ['server/http/app.ts', 'server/app.ts', 'server/main.ts', 'server/webhooks/queries.ts', 'express'],
+    refused: ['server/http/express-app.ts', 'server/app.ts', 'server/main.ts', 'server/webhooks/queries.ts', 'express'],
     allowed: ['server/webhook-delivery/worker.ts', 'server/fan-out/worker.ts', 'server/queue/queue.ts'],
   },
   {
@@ -92,7 +92,7 @@ const cases: Imports[] = [
   {
     file: 'server/app.ts',
     refused: ['server/main.ts', 'server/cli/postern.ts', 'express', 'scripts/demo.ts', 'server/webhooks/queries.ts'],
-    allowed: ['server/http/app.ts', 'server/background/workers.ts', 'server/database/connection.ts'],
+    allowed: ['server/http/express-app.ts', 'server/background/workers.ts', 'server/database/connection.ts'],
   },
   { file: 'server/new-room/thing.ts', refused: ['server/lib/clock.ts'], allowed: [] },
   { file: 'scripts/thing.ts', refused: ['test/support/app.ts'], allowed: ['server/app.ts', 'express'] },

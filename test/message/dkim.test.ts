@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { relaxedBody, splitMessage } from '../../server/message/canonical.ts'
 import { dataToSign, namesToSign, signedHeader, signMessage } from '../../server/message/dkim.ts'
+import { relaxedBody, splitMessage } from '../../server/message/dkim-canonicalization.ts'
 import { bothPass, composer, partsOf, signedAt, signer, verified } from '../support/worlds/message.ts'
 
 const plain = Buffer.from(

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
+import { createTransport, type TransportOptions } from '../../server/smtp/create-transport.ts'
 import type { Transport } from '../../server/smtp/transport.ts'
-import { createTransport, type TransportOptions } from '../../server/smtp/transports.ts'
 import { testAuthority } from '../support/certificates.ts'
 import { createTestTime } from '../support/clock.ts'
 import type { DnsServer } from '../support/dns-server.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { TransportConfig } from '../../server/smtp/create-transport.ts'
 import { allowedConnections, slowedPace } from '../../server/smtp/host-connection-limit.ts'
-import type { TransportConfig } from '../../server/smtp/transports.ts'
 import { createTestTime } from '../support/clock.ts'
 import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
 import { createTestTimer } from '../support/timer.ts'

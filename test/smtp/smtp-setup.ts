@@ -1,6 +1,6 @@
 import { systemClock } from '../../server/lib/clock.ts'
+import { createTransport, type TransportOptions } from '../../server/smtp/create-transport.ts'
 import type { Conversation, Outcome, Transport } from '../../server/smtp/transport.ts'
-import { createTransport, type TransportOptions } from '../../server/smtp/transports.ts'
 import type { ScriptedSmtp } from '../support/scripted-smtp.ts'
 
 export const config = { hostname: 'postern.test', concurrency: 50, connectionsPerHost: 5, messagesPerConnection: 100 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../server/lib/clock.ts'
-import { createMailTokens } from '../../server/message/tokens.ts'
+import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { createCaptureStore } from '../../server/stored-messages/capture-store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount, seedEmail } from '../support/emails.ts'

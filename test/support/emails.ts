@@ -1,5 +1,5 @@
 import type { Db } from '../../server/database/connection.ts'
-import type { RecipientState } from '../../server/email-delivery/recipient-state.ts'
+import type { RecipientState } from '../../server/email-delivery/recipient-transitions.ts'
 import { newId } from '../../server/shared/ids.ts'
 
 export type SeedEmail = {

@@ -3,7 +3,7 @@ import { createApiKeyService, type NewKey } from '../../server/api-keys/service.
 import { type App, startApp } from '../../server/app.ts'
 import type { Config } from '../../server/config/config.ts'
 import type { Migrations } from '../../server/database/migrate.ts'
-import type { MakeDkimKeys } from '../../server/domains/keys.ts'
+import type { MakeDkimKeys } from '../../server/domains/generate-keys.ts'
 import { type Clock, systemClock } from '../../server/lib/clock.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import type { WebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { recordFacts } from '../../server/email-delivery/record-outcomes.ts'
+import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
 import type { Visit } from '../../server/tracking/tracking.ts'

@@ -1,5 +1,5 @@
-import type { RouteGate } from '../../../server/http/endpoint.ts'
 import type { RateLimiter } from '../../../server/http/rate-limit.ts'
+import type { RouteGate } from '../../../server/http/route-handler.ts'
 
 /* Replaces the rate limiter by one that does nothing. */
 

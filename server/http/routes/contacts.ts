@@ -1,7 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
   return initServer().router(contract.contacts, {

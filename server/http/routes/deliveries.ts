@@ -2,7 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { DeliveryService } from '../../deliveries/service.ts'
 import { withSince } from '../deprecated.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function deliveryRoutes(deliveries: DeliveryService, endpoint: Endpoint) {
   return initServer().router(contract.deliveries, {

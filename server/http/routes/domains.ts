@@ -1,7 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { DomainService } from '../../domains/service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function domainRoutes(domains: DomainService, endpoint: Endpoint) {
   return initServer().router(contract.domains, {

@@ -5,7 +5,7 @@ import type { EmailService } from '../../emails/service.ts'
 import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 import { readPart } from '../validation.ts'
 
 export function emailRoutes(emails: EmailService, endpoint: Endpoint) {

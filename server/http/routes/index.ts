@@ -10,7 +10,7 @@ import type { CapturedMessageService, InboundMessageService } from '../../stored
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 import { audienceRoutes } from './audiences.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'

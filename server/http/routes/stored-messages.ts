@@ -2,7 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { StreamedText } from '../../lib/streamed-text.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function capturedMessageRoutes(messages: CapturedMessageService, endpoint: Endpoint) {
   return initServer().router(contract.capturedMessages, {

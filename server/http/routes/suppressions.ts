@@ -1,7 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function suppressionRoutes(suppressions: SuppressionService, endpoint: Endpoint) {
   return initServer().router(contract.suppressions, {

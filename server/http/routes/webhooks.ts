@@ -1,7 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../route-handler.ts'
 
 export function webhookRoutes(webhooks: WebhookService, endpoint: Endpoint) {
   return initServer().router(contract.webhooks, {

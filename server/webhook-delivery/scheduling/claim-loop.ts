@@ -1,5 +1,5 @@
 import type { Db } from '../../database/connection.ts'
-import { startLoop } from '../../lib/loop.ts'
+import { startLoop } from '../../lib/polling-loop.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Claim } from '../load-deliveries.ts'
 import { claimDue } from './claim.ts'

@@ -1,5 +1,5 @@
 import { mayHoldMore, type Threshold } from './dynamic-threshold.ts'
-import { createRing, type Ring } from './ring.ts'
+import { createRing, type Ring } from './round-robin-list.ts'
 
 /** The fields of an account that decide its turns. */
 export type TurnAccount = {

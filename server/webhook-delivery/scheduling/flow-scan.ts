@@ -1,4 +1,4 @@
-import { startLoop } from '../../lib/loop.ts'
+import { startLoop } from '../../lib/polling-loop.ts'
 import { type FlowHead, firstFlow } from '../../queue/flow-jobs.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { FlowName, Scheduler } from './scheduler-types.ts'

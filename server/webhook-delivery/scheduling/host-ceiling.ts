@@ -1,5 +1,5 @@
 import { type FlowLimit, isAnswered } from './flow-limit.ts'
-import { createRing, type Ring } from './ring.ts'
+import { createRing, type Ring } from './round-robin-list.ts'
 
 /*
  * Limits how many requests an account may have in flight to one host. Part of the ceiling is reserved for flows whose

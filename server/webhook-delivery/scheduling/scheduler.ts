@@ -1,4 +1,4 @@
-import { createDeadlines } from './deadlines.ts'
+import { createDeadlines } from './deadline-heap.ts'
 import { createAccountTurns, type TurnAccount } from './deficit-round-robin.ts'
 import { mayHoldMore, roomFor } from './dynamic-threshold.ts'
 import {
@@ -13,7 +13,7 @@ import {
   patienceMs,
 } from './flow-limit.ts'
 import { createHostCeiling, type Host, type HostState, newHost, standingOf } from './host-ceiling.ts'
-import { createRing, type Ring } from './ring.ts'
+import { createRing, type Ring } from './round-robin-list.ts'
 import type {
   FlowName,
   FlowView,

@@ -1,7 +1,7 @@
 import { startBatches } from '../../lib/batches.ts'
 import type { HeldDelivery } from '../scheduling/deliveries-in-hand.ts'
 import { type SettleMeans, settle } from './settle-attempts.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 
 /** Maximum number of attempts settled by one statement. */
 const batchSize = 500

@@ -8,7 +8,7 @@ import { loggedAnswer } from '../attempt/exchange.ts'
 import type { Verdict } from '../attempt/verdict.ts'
 import type { DueDelivery } from '../load-deliveries.ts'
 import type { LeasedEvent } from './leased-event.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
 /** A delivery of a leased event as it is written: with the result of its attempt, or pending. */

@@ -6,7 +6,7 @@ import { loggedAnswer } from '../attempt/exchange.ts'
 import type { Verdict } from '../attempt/verdict.ts'
 import { lockedDeliveries } from '../lock-order.ts'
 import { isUnrecorded, settleSuccesses, turnTimes } from './settle-successes.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
 type Settled = { id: string; next_attempt_at: Date | null }

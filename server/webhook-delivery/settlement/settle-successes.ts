@@ -6,7 +6,7 @@ import { uuidOf } from '../../shared/ids.ts'
 import { loggedAnswer } from '../attempt/exchange.ts'
 import { dueSince } from '../due-since.ts'
 import { lockedDeliveries } from '../lock-order.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 
 /**
  * Matches the deliveries `d` that an attempt `i` is recorded for. `run` and `position` identify the attempt, so that it

@@ -3,7 +3,7 @@ import type { Trx } from '../../database/connection.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
 import { failingLimitAttempts, failingLimitMs } from '../attempt/retry-schedule.ts'
 import { cancelPending } from '../cancel.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 
 /** The state of a webhook before a batch of its attempts is written. */
 export type WebhookState = {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import pino from 'pino'
 import type { Domain, DomainRecord } from '../../../contract/domains.ts'
-import { runDueChecks } from '../../../server/domains/checking.ts'
+import { runDueChecks } from '../../../server/domains/check-domain.ts'
 import type { SendingHost } from '../../../server/domains/records.ts'
 import { createDomainService } from '../../../server/domains/service.ts'
 import type { Clock } from '../../../server/lib/clock.ts'

@@ -5,7 +5,7 @@ import type { Clock } from '../../../server/lib/clock.ts'
 import { createComposer, type MessageParts } from '../../../server/message/compose.ts'
 import { createMailComposer } from '../../../server/message/compose-in-thread.ts'
 import type { DkimSigner } from '../../../server/message/dkim.ts'
-import { createMailTokens } from '../../../server/message/tokens.ts'
+import { createMailTokens } from '../../../server/message/mail-tokens.ts'
 import { newId } from '../../../server/shared/ids.ts'
 
 export const publicUrl = 'https://post.example.com'

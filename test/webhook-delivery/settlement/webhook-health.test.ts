@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Settlement } from '../../../server/webhook-delivery/settlement/settlement.ts'
+import type { Settlement } from '../../../server/webhook-delivery/settlement/settlement-types.ts'
 import { healthChanges, type WebhookState } from '../../../server/webhook-delivery/settlement/webhook-health.ts'
 
 const url = 'https://example.com/hooks'

@@ -1,4 +1,4 @@
-import { createDeadlines, type Deadlines } from '../../../../server/webhook-delivery/scheduling/deadlines.ts'
+import { createDeadlines, type Deadlines } from '../../../../server/webhook-delivery/scheduling/deadline-heap.ts'
 
 export type Webhook = { id: string; account: string; url: string; version: number }
 

@@ -1,4 +1,4 @@
-import { createDeadlines } from '../../../../server/webhook-delivery/scheduling/deadlines.ts'
+import { createDeadlines } from '../../../../server/webhook-delivery/scheduling/deadline-heap.ts'
 
 /** Moved time: what is to happen happens in its order, and nothing waits. Milliseconds from 0. */
 export type Time = {

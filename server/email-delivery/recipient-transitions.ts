@@ -2,8 +2,8 @@ import { simulatorDomain } from '../../contract/simulator.ts'
 import type { EmailRecipientsTable, RecipientStatus, SuppressionsTable } from '../database/tables/emails.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { isWaiting } from './email-status.ts'
-import type { RecipientFact } from './outcomes.ts'
-import { isOutOfPatience, nextAttemptAt } from './retry-pauses.ts'
+import type { RecipientFact } from './recipient-facts.ts'
+import { isOutOfPatience, nextAttemptAt } from './retry-schedule.ts'
 
 /** The fields of a recipient that can change. */
 export type RecipientState = {

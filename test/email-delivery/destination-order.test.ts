@@ -1,6 +1,6 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createHandOverOrder } from '../../server/email-delivery/hand-over-order.ts'
+import { createHandOverOrder } from '../../server/email-delivery/destination-order.ts'
 
 /** Takes a turn for each of `destinations`. `come` returns the indices of those that have come, in their order. */
 function startTurns(destinations: readonly string[]) {

@@ -1,10 +1,10 @@
 import { simulatorDomain } from '../../contract/simulator.ts'
 import type { Unusable } from '../smtp/transport.ts'
 import { isWaiting } from './email-status.ts'
-import type { RecipientFact } from './outcomes.ts'
-import { isOutOfPatience } from './retry-pauses.ts'
+import type { RecipientFact } from './recipient-facts.ts'
+import { isOutOfPatience } from './retry-schedule.ts'
 import { type EmailDomain, refusalOf, type SendRefusal } from './send-refusal.ts'
-import type { DueEmail, DueRecipient, RecipientKey, Resent } from './sending-state.ts'
+import type { DueEmail, DueRecipient, RecipientKey, Resent } from './sending-queries.ts'
 import { play } from './simulator.ts'
 
 /** A planned SMTP conversation: recipients of one email that share a destination. */

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { promisify } from 'node:util'
 import { type DkimKeysInput, rsaBits } from '../../contract/domains.ts'
 import { brokenRule } from '../shared/errors.ts'
-import { type DkimKeyPair, pairOf } from './keys.ts'
+import { type DkimKeyPair, pairOf } from './generate-keys.ts'
 import { keyRecordName } from './records.ts'
 
 /** A key pair with the selector of its record. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { relaxedBody, relaxedHeader, splitMessage } from '../../server/message/canonical.ts'
+import { relaxedBody, relaxedHeader, splitMessage } from '../../server/message/dkim-canonicalization.ts'
 
 const body = (text: string) => relaxedBody(Buffer.from(text, 'latin1')).toString('latin1')
 

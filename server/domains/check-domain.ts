@@ -4,6 +4,7 @@ import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isPublicHostName } from '../network/host-name.ts'
 import type { Outbox } from '../outbox/append.ts'
+import type { RecordCheck } from './check-result.ts'
 import { type DnsOptions, openDns } from './dns.ts'
 import { lookUp, type RecordChecks, withoutLookUp } from './look-up.ts'
 import {
@@ -17,7 +18,6 @@ import {
   updateNextKeys,
   withKeys,
 } from './queries.ts'
-import type { RecordCheck } from './record-check.ts'
 import { namesHost, nextRecordsOf, recordsOf, type SendingHost, type WantedRecord } from './records.ts'
 import { afterCheck, type CheckedBy, checkResultOf, nextKeyCheckAt, type Progress } from './verification-state.ts'
 

@@ -1,7 +1,7 @@
-import type { RecipientFact } from '../email-delivery/outcomes.ts'
+import type { RecipientFact } from '../email-delivery/recipient-facts.ts'
 import { classifyFailure, replyTextOf } from './classify-report.ts'
-import type { RecipientReport } from './delivery-status.ts'
 import type { Notification } from './read.ts'
+import type { RecipientReport } from './read-dsn.ts'
 
 /** The email of a notification. */
 export type NotifiedEmail = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { idPattern } from '../../contract/ids.ts'
-import { createMailTokens } from '../../server/message/tokens.ts'
+import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { deriveKey } from '../../server/secrets/secret-box.ts'
 import { idOfUuid, uuidOf } from '../../server/shared/ids.ts'
 import { tokens } from '../support/worlds/message.ts'

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createDkimKeyMaker } from '../../server/domains/keys.ts'
+import { createDkimKeyMaker } from '../../server/domains/generate-keys.ts'
 
 const { privateKey } = generateKeyPairSync('ed25519')
 const pair = { publicKey: 'AAAA', privateKey }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createScheduler, defaultSettings } from '../../../server/webhook-delivery/scheduling/scheduler.ts'
 import type { FlowName, Request } from '../../../server/webhook-delivery/scheduling/scheduler-types.ts'
-import { watchSilences } from '../../../server/webhook-delivery/scheduling/silences.ts'
+import { watchSilences } from '../../../server/webhook-delivery/scheduling/silence-timer.ts'
 
 const slow: FlowName = { flow: '1', account: 'a', host: 'slow' }
 const hung: FlowName = { flow: '2', account: 'b', host: 'hung' }

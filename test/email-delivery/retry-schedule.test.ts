@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nextAttemptAt } from '../../server/email-delivery/retry-pauses.ts'
+import { nextAttemptAt } from '../../server/email-delivery/retry-schedule.ts'
 
 const first = new Date('2026-03-01T09:30:00.000Z')
 const hourMs = 3_600_000

@@ -11,8 +11,8 @@ import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
-import type { RecipientFact } from './outcomes.ts'
-import { type RecipientState, type TimelineEntry, transition } from './recipient-state.ts'
+import type { RecipientFact } from './recipient-facts.ts'
+import { type RecipientState, type TimelineEntry, transition } from './recipient-transitions.ts'
 
 export type RecordMeans = {
   outbox: Outbox

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { classifyFailure, replyTextOf } from '../../server/bounces/classify-report.ts'
-import { factsOf } from '../../server/bounces/outcomes.ts'
+import { factsOf } from '../../server/bounces/notification-facts.ts'
 import type { Notification } from '../../server/bounces/read.ts'
 
 const at = new Date('2026-03-01T09:30:00Z')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Settlement } from '../../../server/webhook-delivery/settlement/settlement.ts'
-import { createWebhookOutcomes } from '../../../server/webhook-delivery/settlement/webhook-outcomes.ts'
+import type { Settlement } from '../../../server/webhook-delivery/settlement/settlement-types.ts'
+import { createWebhookOutcomes } from '../../../server/webhook-delivery/settlement/webhook-outcome-counts.ts'
 import type { TestDatabase } from '../../support/database.ts'
 import { startTestQueue } from '../../support/queue.ts'
 

@@ -1,5 +1,5 @@
-import { readTypedAddress } from './delivery-status.ts'
 import { headerOf, readFields } from './headers.ts'
+import { readTypedAddress } from './read-dsn.ts'
 
 /** A feedback report: somebody marked a message, mostly as spam. */
 export type Feedback = {

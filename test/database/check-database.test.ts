@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { assertDatabase } from '../../server/database/connection-errors.ts'
+import { assertDatabase } from '../../server/database/check-database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 import type { Database } from '../../server/database/schema.ts'
 

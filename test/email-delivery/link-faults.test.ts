@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { faultOfLinks } from '../../server/email-delivery/public-url.ts'
+import { faultOfLinks } from '../../server/email-delivery/link-faults.ts'
 
 test.each([
   'https://mail.example.com',

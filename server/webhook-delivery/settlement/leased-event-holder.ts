@@ -7,7 +7,7 @@ import { uuidOf } from '../../shared/ids.ts'
 import type { HeldDelivery } from '../scheduling/deliveries-in-hand.ts'
 import { finishEvents } from './finish-events.ts'
 import type { LeasedEvent } from './leased-event.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 
 /*
  * Holds the events that are leased to this process, from the lease until their deliveries are written.

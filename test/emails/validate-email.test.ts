@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
-import { type ReadEmail, readEmail } from '../../server/emails/read-email.ts'
+import { type ReadEmail, readEmail } from '../../server/emails/validate-email.ts'
 
 const now = new Date('2026-03-01T09:30:00Z')
 const good: SendEmail = { from: 'hello@example.com', to: ['ada@example.org'], subject: 'Welcome', text: 'Hello' }

@@ -3,7 +3,7 @@ import { plainArray } from '../../database/arrays.ts'
 import type { Db } from '../../database/connection.ts'
 import { executePrepared } from '../../database/prepared.ts'
 import { queueNow } from '../../queue/queue.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './settlement-types.ts'
 
 /**
  * Counts the results of attempts by webhook, for the health of webhooks. These are statistics, separate from the log of
