@@ -24,12 +24,9 @@ import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-li
 import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
-import {
-  failingLimitMs,
-  maxRetryDelaySeconds,
-  retryDelaysSeconds,
-} from '../../server/webhook-delivery/attempt/retry-schedule.ts'
+import { maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/webhook-delivery/attempt/retry-schedule.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
+import { failingLimitMs } from '../../server/webhook-delivery/settlement/webhook-health.ts'
 import { codeIn, readDocument, sectionOfPages, tableOf, unwrapped } from './document.ts'
 
 /*

@@ -4,15 +4,6 @@ export const retryDelaysSeconds = [60, 300, 1_800, 7_200, 86_400] as const
 /** Upper bound for the delay that an endpoint can ask for with `Retry-After`. Seconds. */
 export const maxRetryDelaySeconds = 86_400
 
-/** A webhook that fails for this long without a success is disabled. Milliseconds: five days. */
-export const failingLimitMs = 5 * 24 * 3_600_000
-
-/**
- * Minimum number of failed attempts in that time to disable a webhook: a few events in a week say little about an
- * endpoint.
- */
-export const failingLimitAttempts = 10
-
 /**
  * Returns the seconds until the next attempt. Null: the schedule is at its end.
  *

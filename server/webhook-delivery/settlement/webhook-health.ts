@@ -1,9 +1,17 @@
 import { sql } from 'kysely'
 import type { Trx } from '../../database/connection.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
-import { failingLimitAttempts, failingLimitMs } from '../attempt/retry-schedule.ts'
 import { cancelPending } from '../cancel.ts'
 import type { Settlement } from './settlement-types.ts'
+
+/** A webhook that fails for this long without a success is disabled. Milliseconds: five days. */
+export const failingLimitMs = 5 * 24 * 3_600_000
+
+/**
+ * Minimum number of failed attempts in that time to disable a webhook: a few events in a week say little about an
+ * endpoint.
+ */
+const failingLimitAttempts = 10
 
 /** The state of a webhook before a batch of its attempts is written. */
 export type WebhookState = {
