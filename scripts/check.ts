@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
 /*
- * Runs all checks of the source and the spec, as many at once as there are cores. Prints which failed and why. Each
- * check is an npm script, so it can also be run alone.
+ * Runs all checks of the source, the spec and the documents, as many at once as there are cores. Prints which failed
+ * and why. Each check is an npm script, so it can also be run alone.
  */
 
 const checks = [
