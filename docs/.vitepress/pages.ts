@@ -49,7 +49,7 @@ export const sections: readonly Section[] = [
     title: 'Operating',
     pages: {
       'docs/operating/deploy.md': 'processes and roles, TLS, Docker, connections to PostgreSQL, clocks',
-      'docs/operating/sizes.md': 'processors, memory and disk, with the arithmetic',
+      'docs/operating/machine-sizing.md': 'processors, memory and disk, with the arithmetic',
       'docs/operating/accounts-and-keys.md': 'making, listing and revoking them on the command line',
       'docs/operating/backup-and-upgrade.md': 'what to keep, how to upgrade, when data is deleted',
       'docs/operating/monitoring.md': 'health, metrics, logs, a Grafana dashboard and alert rules',
@@ -84,10 +84,10 @@ export const sections: readonly Section[] = [
     title: 'Architecture',
     pages: {
       'docs/architecture/overview.md': 'the parts, and the folder of each',
-      'docs/architecture/delivery.md': 'a delivery from its event to its last attempt',
-      'docs/architecture/email-recipient.md': 'an email and each of its recipients, until an outcome is known',
-      'docs/architecture/domain.md': 'a sending domain and the checks of its DNS records',
-      'docs/architecture/webhook.md': 'a webhook: enabled, disabled, by whom and why',
+      'docs/architecture/delivery-states.md': 'a delivery from its event to its last attempt',
+      'docs/architecture/email-recipient-states.md': 'an email and each of its recipients, until an outcome is known',
+      'docs/architecture/sending-domain-states.md': 'a sending domain and the checks of its DNS records',
+      'docs/architecture/webhook-states.md': 'a webhook: enabled, disabled, by whom and why',
       'docs/architecture/delivery-engine.md': 'how committed events become HTTP requests: fairness, limits, failures',
       'docs/architecture/delivery-engine-plan.md': 'what is left to do of the delivery engine, and how it uses pg-boss',
     },
@@ -97,7 +97,7 @@ export const sections: readonly Section[] = [
     pages: {
       'docs/decisions/own-smtp-client.md': 'what a library would have cost, and what was measured',
       'docs/decisions/dkim.md': 'RSA and Ed25519 on each message',
-      'docs/decisions/connection-pool.md': 'undici makes the requests; which connection each gets is ours',
+      'docs/decisions/endpoint-connections.md': 'undici makes the requests; which connection each gets is ours',
       'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',
     },
   },
