@@ -171,11 +171,17 @@ async function readAttachments(
     } else {
       attachments.push({
         filename,
-        contentType: contentType ?? (lookup(filename) || anyBytes),
+        contentType: contentType ?? mediaTypeOf(filename),
         contentId,
         content: decoded,
       })
     }
   }
   return attachments
+}
+
+/** Returns the media type that the end of a file name stands for; that of any bytes when it is not known. */
+function mediaTypeOf(filename: string): string {
+  // mime-types has the name from before RFC 6350.
+  return /\.vcf$/i.test(filename) ? 'text/vcard' : lookup(filename) || anyBytes
 }

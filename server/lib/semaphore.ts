@@ -9,6 +9,7 @@ export type Semaphore = {
 
 /** @param size Permits in all. */
 export function createSemaphore(size: number): Semaphore {
+  if (!(size >= 1)) throw new RangeError(`a semaphore needs at least one permit, not ${size}`)
   let free = size
   const waiting: { permits: number; start: () => void }[] = []
 

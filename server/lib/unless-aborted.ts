@@ -1,4 +1,4 @@
-import { addAbortListener } from 'node:events'
+import { whenAborted } from './when-aborted.ts'
 
 /** Settles as `work` does, or rejects with `reason()` as soon as `signal` is aborted. The work itself goes on. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, reason: () => Error): Promise<T> {
@@ -7,6 +7,10 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, re
   work.catch(() => undefined)
   aborted.catch(() => undefined)
   if (signal.aborted) throw reason()
-  using _ = addAbortListener(signal, () => reject(reason()))
-  return await Promise.race([work, aborted])
+  const stopListening = whenAborted(signal, () => reject(reason()))
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    stopListening()
+  }
 }

@@ -129,6 +129,18 @@ describe('attachments', () => {
     ])
   })
 
+  test.each([
+    ['ada.vcf', 'text/vcard'],
+    ['notes.md', 'text/markdown'],
+    ['letter.docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+    ['terms.pdf\r\nX-A: b', 'application/octet-stream'],
+    ['pdf', 'application/pdf'],
+    ['__proto__', 'application/octet-stream'],
+  ])('a file named %j has the type %s', async (filename, contentType) => {
+    const { attachments } = await read({ attachments: [{ filename, content: '' }] })
+    expect(attachments).toMatchObject([{ contentType }])
+  })
+
   test('that are none are refused where they stand', async () => {
     expect(
       await faultsOf({

@@ -41,4 +41,8 @@ describe('a semaphore', () => {
     release()
     expect(await isSettled(other)).toBe(true)
   })
+
+  test.each([0, -1, Number.NaN])('needs at least one permit, not %d', (size) => {
+    expect(() => createSemaphore(size)).toThrow(RangeError)
+  })
 })

@@ -1,8 +1,8 @@
 import { Resolver } from 'node:dns/promises'
-import { addAbortListener } from 'node:events'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../lib/clock.ts'
 import { type StartTimer, startSystemTimer } from '../../lib/timer.ts'
+import { whenAborted } from '../../lib/when-aborted.ts'
 import { type Resolve, resolveWith, resolveWithSystem } from '../../network/name-resolution.ts'
 import { type AddressPolicy, guardedLookup } from './address-guard.ts'
 import { Connections } from './exchange-connections.ts'
@@ -138,11 +138,11 @@ export function createExchange(options: ExchangeOptions): Exchange {
     return new Promise((resolve) => {
       const stopTimer = startTimer(() => answer.giveUp(timedOut(timeoutMs, answer.stage)), timeoutMs)
       const breakOff = () => answer.giveUp(brokenOff)
-      const listening = signal === undefined ? undefined : addAbortListener(signal, breakOff)
+      const stopListening = signal === undefined ? undefined : whenAborted(signal, breakOff)
       let reposted = false
       const finish = (end: ResponseEnd) => {
         stopTimer()
-        listening?.[Symbol.dispose]()
+        stopListening?.()
         resolve({ end, reposted })
       }
       let answer = new HttpResponse(connections, connections.take(origin), (end) => {
