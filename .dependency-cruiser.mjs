@@ -64,6 +64,7 @@ function pathsOf(names) {
 function roomRule(room, names) {
   return {
     name: `imports of ${room}`,
+    comment: `Pass what server/${room} needs as an argument, or add the room to its line in .dependency-cruiser.mjs.`,
     severity: 'error',
     from: { path: `^server/${room}/` },
     to: { path: own, pathNot: `^(${[`server/${room}/`, ...pathsOf(names)].join('|')})` },

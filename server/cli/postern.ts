@@ -4,7 +4,7 @@ import { stopSignal } from '../lib/stop-signal.ts'
 import { DomainError, OperatorError } from '../shared/errors.ts'
 import { buildProgram } from './program.ts'
 
-/** Prints the error, unless commander has done so, and returns the exit code: 1 for a failure, 2 for wrong usage. */
+/** Prints an error that commander has not printed. Returns the exit code: 1 for a failure, 2 for wrong usage. */
 function exitCodeOf(error: unknown): number {
   // Commander has printed the message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2

@@ -7,7 +7,7 @@ export const sliceBytes = 3 * 1_048_576
 /** Reads the slice that begins after `from` bytes. Undefined: there is none, or the row is deleted. */
 export type ReadSlice = (from: number) => Promise<Buffer | undefined>
 
-/** Returns all `size` bytes, of which `first` are read already. Undefined: the row is deleted. */
+/** Reads the rest of a value of `size` bytes that begins with `first`. Returns undefined when the row is deleted. */
 export async function readWhole(first: Buffer, size: number, readSlice: ReadSlice): Promise<Buffer | undefined> {
   if (size === first.length) return first
   const content = Buffer.allocUnsafeSlow(size)

@@ -6,7 +6,7 @@ import { maxDomainLength } from '../../contract/domains.ts'
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /**
- * Special-use top-level names, which nobody can own in the public DNS: RFC 6761, RFC 6762, RFC 7686, RFC 9476 and
+ * Special-use top-level names, which cannot be registered in the public DNS: RFC 6761, RFC 6762, RFC 7686, RFC 9476 and
  * ICANN's `internal`.
  */
 const specialTopLevels = ['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion']

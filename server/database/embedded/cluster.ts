@@ -18,8 +18,8 @@ export type Cluster = {
 
 const user = 'postern'
 
-/** The user id of PostgreSQL when this process is root, since PostgreSQL refuses to run as root: "nobody". */
-const nobody: RunAs = { uid: 65534, gid: 65534 }
+/** The user that PostgreSQL runs as when this process is root: PostgreSQL refuses to run as root. */
+const unprivilegedUser: RunAs = { uid: 65534, gid: 65534 }
 
 /** Returns the directory that contains all files of the embedded database. */
 export function rootOf(dataDir: string): string {
@@ -28,12 +28,13 @@ export function rootOf(dataDir: string): string {
 
 /**
  * Returns the user that PostgreSQL runs as. Undefined: the user of this process. If that is root: the owner of the
- * existing files, or nobody.
+ * existing files, or user id 65534.
  */
 export async function chooseRunAs(dataDir: string): Promise<RunAs | undefined> {
   const owner = await stat(rootOf(dataDir)).catch(() => undefined)
   const ownUid = process.getuid?.()
-  if (ownUid === 0) return owner === undefined || owner.uid === 0 ? nobody : { uid: owner.uid, gid: owner.gid }
+  if (ownUid === 0)
+    return owner === undefined || owner.uid === 0 ? unprivilegedUser : { uid: owner.uid, gid: owner.gid }
   if (owner !== undefined && owner.uid !== ownUid) {
     throw new OperatorError(
       `${rootOf(dataDir)} belongs to the user id ${owner.uid}, not to this one (${ownUid}); start as the user who started it first (root, for 65534), or set DATA_DIR to another directory`,

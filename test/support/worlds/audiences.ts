@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
 import { createEventService } from '../../../server/events/service.ts'
@@ -7,6 +6,7 @@ import { createOutbox } from '../../../server/outbox/append.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createTestDatabase } from '../database.ts'
+import { createEmittedReader } from './emitted.ts'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
 
@@ -17,7 +17,6 @@ export async function createWorld() {
   let now = Date.now()
   const clock: Clock = { now: () => new Date(now) }
   const outbox = createOutbox({ clock, wake: () => undefined })
-  let lastSeen = ''
 
   async function addAccount(name: string): Promise<string> {
     const id = newId('account', clock.now())
@@ -39,17 +38,7 @@ export async function createWorld() {
     audiences: createAudienceService({ clock, outbox }),
     contacts: createContactService({ clock, outbox }),
     events: createEventService(),
-    /** The events committed since it was last asked, in order, each as its type and data. */
-    async emitted(): Promise<[type: string, data: unknown][]> {
-      const rows = await db
-        .selectFrom('events')
-        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
-        .where('id', '>', lastSeen)
-        .orderBy('id')
-        .execute()
-      lastSeen = rows.at(-1)?.id ?? lastSeen
-      return rows.map(({ type, body }) => [type, body.data])
-    },
+    emitted: createEmittedReader(db),
     end: database.drop,
   }
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import pino from 'pino'
 import type { Domain, DomainRecord } from '../../../contract/domains.ts'
 import { runDueChecks } from '../../../server/domains/check-domain.ts'
@@ -11,6 +10,7 @@ import { newId } from '../../../server/shared/ids.ts'
 import { createTestDatabase } from '../database.ts'
 import type { DnsAnswer, DnsServer } from '../dns-server.ts'
 import { startDnsServer } from '../dns-server.ts'
+import { createEmittedReader } from './emitted.ts'
 
 export type DomainWorld = Awaited<ReturnType<typeof createDomainWorld>>
 
@@ -26,7 +26,6 @@ export async function createDomainWorld({ isCaptured = false, sender: shown = se
   const outbox = createOutbox({ clock, wake: () => undefined })
   const box = secretBox(Buffer.alloc(32, 3))
   const checks = { sender: shown, dns: { servers: [dns.address] }, isCaptured }
-  let lastSeen = ''
 
   async function addAccount(name: string): Promise<string> {
     const id = newId('account', clock.now())
@@ -48,17 +47,7 @@ export async function createDomainWorld({ isCaptured = false, sender: shown = se
     /** A run of the schedule, as one process of the service makes it. */
     runDueChecks: (signal = new AbortController().signal) =>
       runDueChecks({ ...checks, db, clock, outbox, logger: pino({ level: 'silent' }), signal }),
-    /** The events committed since it was last asked, in order, each as its type and data. */
-    async emitted(): Promise<[type: string, data: unknown][]> {
-      const rows = await db
-        .selectFrom('events')
-        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
-        .where('id', '>', lastSeen)
-        .orderBy('id')
-        .execute()
-      lastSeen = rows.at(-1)?.id ?? lastSeen
-      return rows.map(({ type, body }) => [type, body.data])
-    },
+    emitted: createEmittedReader(db),
     async end(): Promise<void> {
       await dns.stop()
       await database.drop()

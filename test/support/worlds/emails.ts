@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { SendEmail } from '../../../contract/emails.ts'
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
@@ -13,6 +12,7 @@ import { createSuppressionService } from '../../../server/suppressions/service.t
 import { createTestTime } from '../clock.ts'
 import { createTestDatabase } from '../database.ts'
 import { live } from '../scope.ts'
+import { createEmittedReader } from './emitted.ts'
 
 export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
 
@@ -35,7 +35,6 @@ export async function createEmailWorld({
       throw error
     },
   })
-  let lastSeen = ''
   let wakes = 0
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
@@ -100,17 +99,7 @@ export async function createEmailWorld({
       )
       return claimed.map(({ emailId }) => emailId).toSorted()
     },
-    /** The events committed since it was last asked, in order, each as its type and data. */
-    async emitted(): Promise<[type: string, data: unknown][]> {
-      const rows = await db
-        .selectFrom('events')
-        .select(['id', 'type', sql<{ data: unknown }>`body::json`.as('body')])
-        .where('id', '>', lastSeen)
-        .orderBy('id')
-        .execute()
-      lastSeen = rows.at(-1)?.id ?? lastSeen
-      return rows.map(({ type, body }) => [type, body.data])
-    },
+    emitted: createEmittedReader(db),
     async end(): Promise<void> {
       await queue.stop()
       await database.drop()
