@@ -28,7 +28,8 @@ const rooms = {
   tracking: `${base} database outbox message email-delivery`,
   bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,
 
-  'api-keys': `${base} database`,
+  accounts: `${base} database`,
+  'api-keys': `${base} database accounts`,
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,

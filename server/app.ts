@@ -1,4 +1,5 @@
 import { publishedDocument } from '../openapi/published.ts'
+import { createAccountService } from './accounts/service.ts'
 import { createKeyCache } from './api-keys/cache.ts'
 import { createApiKeyService, type FirstAccount, keysChannel } from './api-keys/service.ts'
 import { startWakeUps } from './background/wake-ups.ts'
@@ -96,7 +97,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   const tokens = createMailTokens(key)
   const keyring = createKeyring(secretBox)
-  const apiKeys = createApiKeyService({ clock })
+  const accounts = createAccountService({ clock })
+  const apiKeys = createApiKeyService({ clock, accounts })
   const keyCache = createKeyCache({ clock })
   const { maxPerAccount, ...addressPolicy } = config.webhooks
   const exchange = createExchange({

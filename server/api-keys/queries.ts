@@ -1,46 +1,11 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { AccountsTable } from '../database/tables/accounts.ts'
 import type { ApiKeysTable } from '../database/tables/api-keys.ts'
 import type { KeyMode } from './key-format.ts'
 
-export type AccountRow = Selectable<AccountsTable>
 export type KeyRow = Pick<Selectable<ApiKeysTable>, (typeof keyColumns)[number]>
 
 const keyColumns = ['id', 'account_id', 'mode', 'name', 'permissions', 'last_four', 'created_at', 'revoked_at'] as const
-
-/** Advisory lock, so that of processes that start at once only one creates the first account. */
-const firstAccountLock = 'postern first account'
-
-export async function lockFirstAccount(trx: Trx): Promise<void> {
-  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${firstAccountLock}, 0))`.execute(trx)
-}
-
-export async function insertAccount(
-  handle: Handle,
-  account: { id: string; name: string; plan: string; at: Date },
-): Promise<AccountRow> {
-  return handle
-    .insertInto('accounts')
-    .values({ id: account.id, name: account.name, plan: account.plan, created_at: account.at })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-}
-
-/** Returns all accounts, oldest first. */
-export async function selectAccounts(handle: Handle): Promise<AccountRow[]> {
-  return handle.selectFrom('accounts').selectAll().orderBy('id').execute()
-}
-
-export async function hasAccount(handle: Handle, id?: string): Promise<boolean> {
-  const row = await handle
-    .selectFrom('accounts')
-    .select('id')
-    .$if(id !== undefined, (query) => query.where('id', '=', id ?? ''))
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
 
 export async function insertKey(
   handle: Handle,

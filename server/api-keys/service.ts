@@ -1,29 +1,15 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Grant } from '../../contract/permissions.ts'
+import type { Account, AccountService } from '../accounts/service.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { hashOfKey, type KeyMode, lastFourOf, newKey } from './key-format.ts'
-import {
-  type AccountRow,
-  announce,
-  deleteKey,
-  findKeyByHash,
-  hasAccount,
-  insertAccount,
-  insertKey,
-  type KeyRow,
-  lockFirstAccount,
-  revokeKey,
-  selectAccounts,
-  selectKeys,
-} from './queries.ts'
+import { announce, deleteKey, findKeyByHash, insertKey, type KeyRow, revokeKey, selectKeys } from './queries.ts'
 
 /** Notification channel for the ids of changed keys. All processes then remove the key from their caches. */
 export const keysChannel = 'postern_keys'
-
-export type Account = { id: string; name: string; plan: string; createdAt: string }
 
 export type NewKey = {
   accountId: string
@@ -69,7 +55,7 @@ export type FoundKey = AuthenticatedKey & { isRevoked: boolean }
 
 export type FirstAccount = { account: Account; testKey: CreatedKey; liveKey: CreatedKey }
 
-/** Accounts and their keys. Throws DomainErrors. */
+/** The keys of the accounts. Throws DomainErrors. */
 export type ApiKeyService = {
   /** Creates a key. Throws `not_found` when there is no such account. */
   create(handle: Handle, key: NewKey): Promise<CreatedKey>
@@ -88,9 +74,6 @@ export type ApiKeyService = {
   delete(handle: Handle, id: string): Promise<KeyInfo>
   /** Returns the key with this secret, revoked or not, or null. */
   findBySecret(handle: Handle, secret: string): Promise<FoundKey | null>
-  createAccount(handle: Handle, account: { name: string; plan: string }): Promise<Account>
-  /** Returns all accounts, oldest first. */
-  listAccounts(handle: Handle): Promise<Account[]>
   /**
    * Creates an account with a test key and a live key of full access when there is no account yet. Returns null when
    * there is one. Of concurrent calls in several processes, one creates it.
@@ -98,11 +81,11 @@ export type ApiKeyService = {
   ensureFirstAccount(handle: Handle, options: { plan: string }): Promise<FirstAccount | null>
 }
 
-export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService {
+export type ApiKeyServiceOptions = { clock: Clock; accounts: AccountService }
+
+export function createApiKeyService({ clock, accounts }: ApiKeyServiceOptions): ApiKeyService {
   async function create(handle: Handle, { accountId, mode, permissions, name }: NewKey): Promise<CreatedKey> {
-    if (!(await hasAccount(handle, accountId))) {
-      throw new DomainError('not_found', `There is no account with the id "${accountId}".`)
-    }
+    await accounts.assertExists(handle, accountId)
     const at = clock.now()
     const id = newId('apiKey', at)
     const key = newKey(mode)
@@ -117,11 +100,6 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
       at,
     })
     return { id, key, mode, permissions, name }
-  }
-
-  async function createAccount(handle: Handle, { name, plan }: { name: string; plan: string }): Promise<Account> {
-    const at = clock.now()
-    return toAccount(await insertAccount(handle, { id: newId('account', at), name, plan, at }))
   }
 
   return {
@@ -160,16 +138,10 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
         isRevoked: row.revoked_at !== null,
       }
     },
-    createAccount,
-    async listAccounts(handle) {
-      const rows = await selectAccounts(handle)
-      return rows.map(toAccount)
-    },
     async ensureFirstAccount(handle, { plan }) {
       return inTransaction(handle, async (trx) => {
-        await lockFirstAccount(trx)
-        if (await hasAccount(trx)) return null
-        const account = await createAccount(trx, { name: 'First account', plan })
+        const account = await accounts.createFirst(trx, { plan })
+        if (account === null) return null
         const permissions = ['full_access'] as const
         const accountId = account.id
         return {
@@ -180,10 +152,6 @@ export function createApiKeyService({ clock }: { clock: Clock }): ApiKeyService 
       })
     },
   }
-}
-
-function toAccount(row: AccountRow): Account {
-  return { id: row.id, name: row.name, plan: row.plan, createdAt: row.created_at.toISOString() }
 }
 
 function toKeyInfo(row: KeyRow): KeyInfo {

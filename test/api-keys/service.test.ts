@@ -1,36 +1,28 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleId, idPattern } from '../../contract/ids.ts'
+import { type Account, createAccountService } from '../../server/accounts/service.ts'
 import { hashOfKey } from '../../server/api-keys/key-format.ts'
-import { type Account, createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
+import { createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
 import { inTransaction } from '../../server/database/connection.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { untilSomebodyWaits } from '../support/locks.ts'
 
 const clock = { at: new Date('2026-01-01T12:00:00.123Z'), now: () => clock.at }
-const service = createApiKeyService({ clock })
+const accounts = createAccountService({ clock })
+const service = createApiKeyService({ clock, accounts })
 let database: TestDatabase
 let account: Account
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  account = await service.createAccount(database.db, { name: 'Acme', plan: 'pro' })
+  account = await accounts.create(database.db, { name: 'Acme', plan: 'pro' })
 })
 afterAll(() => database.drop())
 
 function createKey(name = 'Server') {
   return service.create(database.db, { accountId: account.id, mode: 'live', permissions: ['webhooks:read'], name })
 }
-
-test('an account has an id, a name and a plan', async () => {
-  expect(account).toEqual({
-    id: expect.stringMatching(idPattern('account')),
-    name: 'Acme',
-    plan: 'pro',
-    createdAt: '2026-01-01T12:00:00.123Z',
-  })
-  expect(await service.listAccounts(database.db)).toEqual([account])
-})
 
 describe('creating a key', () => {
   test('shows it once and keeps its hash and its end', async () => {
@@ -127,7 +119,7 @@ describe('the first account', () => {
     const first = await service.ensureFirstAccount(db, { plan: 'scale' })
     expect(await service.ensureFirstAccount(db, { plan: 'scale' })).toBeNull()
     expect(first?.account.plan).toBe('scale')
-    expect(await service.listAccounts(db)).toEqual([first?.account])
+    expect(await accounts.list(db)).toEqual([first?.account])
     for (const mode of ['test', 'live'] as const) {
       const created = first?.[`${mode}Key`]
       expect(await service.findBySecret(db, created?.key ?? '')).toMatchObject({
@@ -151,11 +143,11 @@ describe('the first account', () => {
       return made
     })
     expect(await second).toBeNull()
-    expect(await service.listAccounts(db)).toEqual([first?.account])
+    expect(await accounts.list(db)).toEqual([first?.account])
   })
 
   test('is not made where there is one', async () => {
     expect(await service.ensureFirstAccount(database.db, { plan: 'scale' })).toBeNull()
-    expect(await service.listAccounts(database.db)).toEqual([account])
+    expect(await accounts.list(database.db)).toEqual([account])
   })
 })

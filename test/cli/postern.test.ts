@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApiKeyService, keysChannel } from '../../server/api-keys/service.ts'
+import { keysChannel } from '../../server/api-keys/service.ts'
 import { connect } from '../../server/database/connection.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
-import { systemClock } from '../../server/lib/clock.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 
 const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
 
@@ -143,7 +143,7 @@ describe('while a service runs', () => {
     const permissions = ['webhooks:read', 'read_access']
     const created = await posternJson(env, 'keys', 'create', '--mode', 'test', '--permission', ...permissions)
     const db = connect({ connectionString: database.connectionString, max: 1, onError: () => undefined })
-    const found = await createApiKeyService({ clock: systemClock }).findBySecret(db, created.key)
+    const found = await createKeyServices().apiKeys.findBySecret(db, created.key)
     await db.destroy()
     expect(found).toMatchObject({ keyId: created.id, mode: 'test', permissions, isRevoked: false })
   })

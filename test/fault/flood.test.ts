@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { createApiKeyService } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/lib/clock.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import { createTestTime, stopMonotonicClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startEngine } from '../support/engine.ts'
@@ -206,9 +205,9 @@ describe('an account that floods within a large limit of its own', () => {
 
 /** Another account, which may send as much as the one of the stage. Returns its key. */
 async function addAccount({ db }: Stage): Promise<string> {
-  const service = createApiKeyService({ clock: systemClock })
-  const { id } = await service.createAccount(db, { name: 'Flood', plan: 'scale' })
-  const { key } = await service.create(db, {
+  const { accounts, apiKeys } = createKeyServices()
+  const { id } = await accounts.create(db, { name: 'Flood', plan: 'scale' })
+  const { key } = await apiKeys.create(db, {
     accountId: id,
     mode: 'live',
     permissions: ['full_access'],

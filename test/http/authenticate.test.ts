@@ -2,17 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { createKeyCache } from '../../server/api-keys/cache.ts'
 import { newKey } from '../../server/api-keys/key-format.ts'
-import { type CreatedKey, createApiKeyService, type NewKey } from '../../server/api-keys/service.ts'
+import type { CreatedKey, NewKey } from '../../server/api-keys/service.ts'
 import { createAuthFailures } from '../../server/http/auth-failures.ts'
 import { authenticate, authorize, requirePermission } from '../../server/http/authenticate.ts'
 import { createEndpoint } from '../../server/http/idempotency.ts'
 import type { Endpoint } from '../../server/http/route-handler.ts'
 import { secretBox } from '../../server/secrets/secret-box.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Api, startApi } from './gates.ts'
 
 const clock = { at: Date.parse('2026-01-01T00:00:20Z'), now: () => new Date(clock.at) }
-const apiKeys = createApiKeyService({ clock })
+const { accounts, apiKeys } = createKeyServices(clock)
 let database: TestDatabase
 let endpoint: Endpoint
 let accountId: string
@@ -20,7 +21,7 @@ let accountId: string
 beforeAll(async () => {
   database = await createTestDatabase()
   endpoint = createEndpoint({ db: database.db, clock, secretBox: secretBox(Buffer.alloc(32)) })
-  accountId = (await apiKeys.createAccount(database.db, { name: 'Acme', plan: 'pro' })).id
+  accountId = (await accounts.create(database.db, { name: 'Acme', plan: 'pro' })).id
 })
 afterAll(() => database.drop())
 

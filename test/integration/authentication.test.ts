@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApiKeyService } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/lib/clock.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import { createTestTime } from '../support/clock.ts'
 import { operations } from '../support/published-spec.ts'
 import { startTestService, type TestKeys, type TestService } from '../support/service.ts'
@@ -45,7 +44,7 @@ describe('is refused with 401 and a sentence that says why:', () => {
 
   test('a key that was deleted', async () => {
     const { db } = service.database
-    const { id, key } = await createApiKeyService({ clock: systemClock }).create(db, {
+    const { id, key } = await createKeyServices().apiKeys.create(db, {
       accountId: service.accountId,
       mode: 'live',
       permissions: ['full_access'],
@@ -64,7 +63,7 @@ describe('is refused with 401 and a sentence that says why:', () => {
     const statusNow = async () =>
       (await service.client.send('GET', '/v1/webhooks', { key: null, headers: { authorization: `Bearer ${key}` } }))
         .status
-    const apiKeys = createApiKeyService({ clock: systemClock })
+    const { apiKeys } = createKeyServices()
     const permissions = ['full_access'] as const
     const { id, key } = await apiKeys.create(db, {
       accountId: service.accountId,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { createApiKeyService } from '../../server/api-keys/service.ts'
-import { systemClock } from '../../server/lib/clock.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import type { Answer, TestClient } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -33,7 +32,7 @@ const idOf = ({ body }: Answer): string => String(Object(body).id)
 describe('a key with sending_access', () => {
   test('sends, looks at, moves and cancels emails, and does nothing else', async () => {
     const { database, accountId } = service
-    const { key } = await createApiKeyService({ clock: systemClock }).create(database.db, {
+    const { key } = await createKeyServices().apiKeys.create(database.db, {
       accountId,
       mode: 'live',
       permissions: ['sending_access'],

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { createApiKeyService } from '../../server/api-keys/service.ts'
 import { type App, startApp } from '../../server/app.ts'
-import { systemClock } from '../../server/lib/clock.ts'
 import { createLogger } from '../../server/observability/logging.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { configOf, startTestService, type TestService } from '../support/service.ts'
 
@@ -79,7 +78,7 @@ describe('without PUBLIC_URL, where the worker is no API,', () => {
 describe('a key revoked elsewhere', () => {
   test('opens nothing any more, also where it was used a moment ago', async () => {
     const { db } = api.database
-    const keys = createApiKeyService({ clock: systemClock })
+    const { apiKeys: keys } = createKeyServices()
     const made = await keys.create(db, {
       accountId: api.accountId,
       mode: 'live',

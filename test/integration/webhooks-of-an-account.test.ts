@@ -2,12 +2,11 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import type { Mode } from '../../contract/mode.ts'
-import { createApiKeyService } from '../../server/api-keys/service.ts'
 import { lockAccount } from '../../server/database/account-lock.ts'
 import { type Handle, inTransaction } from '../../server/database/connection.ts'
-import { systemClock } from '../../server/lib/clock.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { hasWebhooks } from '../../server/webhooks/queries.ts'
+import { createKeyServices } from '../support/api-keys.ts'
 import type { Answer, TestClient } from '../support/client.ts'
 import { deadUrl } from '../support/fixtures.ts'
 import { untilSessionsWait } from '../support/locks.ts'
@@ -44,8 +43,8 @@ type Account = {
 
 async function newAccount(): Promise<Account> {
   const { db } = one.database
-  const keys = createApiKeyService({ clock: systemClock })
-  const { id } = await keys.createAccount(db, { name: 'Some', plan: 'scale' })
+  const { accounts, apiKeys: keys } = createKeyServices()
+  const { id } = await accounts.create(db, { name: 'Some', plan: 'scale' })
   const keyOf = async (mode: Mode) => {
     const made = await keys.create(db, { accountId: id, mode, permissions: ['full_access'], name: 'A key' })
     return made.key

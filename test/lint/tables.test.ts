@@ -11,8 +11,9 @@ type Owner = { room: string; also?: Record<string, string> }
 
 const owners: Record<string, Owner> = {
   accounts: {
-    room: 'api-keys',
+    room: 'accounts',
     also: {
+      'api-keys': 'the plan of an account is read with the key of a request',
       suppressions: 'an address is suppressed only while its account exists',
       'stored-messages': 'a message of another program belongs to the first account',
     },

@@ -1,5 +1,5 @@
 import { type Permission, permissions } from '../../contract/permissions.ts'
-import { createApiKeyService, type NewKey } from '../../server/api-keys/service.ts'
+import type { NewKey } from '../../server/api-keys/service.ts'
 import { type App, startApp } from '../../server/app.ts'
 import type { Config } from '../../server/config/config.ts'
 import type { Migrations } from '../../server/database/migrate.ts'
@@ -7,6 +7,7 @@ import type { MakeDkimKeys } from '../../server/domains/generate-keys.ts'
 import { type Clock, systemClock } from '../../server/lib/clock.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import type { WebhookChanges } from '../../server/webhook-delivery/webhook-changes.ts'
+import { createKeyServices } from './api-keys.ts'
 import { createTestClient, type TestClient } from './client.ts'
 import type { TestTime } from './clock.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
@@ -157,20 +158,20 @@ async function createWorld({ time, expectErrors }: TestServiceOptions): Promise<
 }
 
 async function createKeys({ db }: TestDatabase, clock: Clock): Promise<Pick<World, 'accountId' | 'keys'>> {
-  const service = createApiKeyService({ clock })
+  const { accounts, apiKeys } = createKeyServices(clock)
   const [ours, theirs, limited] = await Promise.all([
-    service.createAccount(db, { name: 'Ours', plan: 'scale' }),
-    service.createAccount(db, { name: 'Theirs', plan: 'scale' }),
-    service.createAccount(db, { name: 'Limited', plan: 'one' }),
+    accounts.create(db, { name: 'Ours', plan: 'scale' }),
+    accounts.create(db, { name: 'Theirs', plan: 'scale' }),
+    accounts.create(db, { name: 'Limited', plan: 'one' }),
   ])
   const make = (key: Partial<NewKey>) =>
-    service.create(db, { accountId: ours.id, mode: 'live', permissions: ['full_access'], name: 'A key', ...key })
+    apiKeys.create(db, { accountId: ours.id, mode: 'live', permissions: ['full_access'], name: 'A key', ...key })
   const secretOf = async (key: Partial<NewKey> = {}) => (await make(key)).key
   const only = permissions.map(
     async (permission) => [permission, await secretOf({ permissions: [permission] })] as const,
   )
   const revoked = await make({})
-  await service.revoke(db, revoked.id)
+  await apiKeys.revoke(db, revoked.id)
   const keys: TestKeys = {
     live: await secretOf(),
     test: await secretOf({ mode: 'test' }),

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { createApiKeyService } from '../../api-keys/service.ts'
+import { createAccountService } from '../../accounts/service.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { OperatorError } from '../../shared/errors.ts'
 import { printJson, printTable } from '../output.ts'
@@ -28,7 +28,7 @@ async function createAccount({ plan, name, json }: CreateOptions): Promise<void>
     if (!plans.includes(plan)) {
       throw new OperatorError(`there is no plan "${plan}"; RATE_LIMITS has ${plans.join(', ')}`)
     }
-    return createApiKeyService({ clock: systemClock }).createAccount(db, { name, plan })
+    return createAccountService({ clock: systemClock }).create(db, { name, plan })
   })
   if (json) return printJson(account)
   console.log(`The account "${account.name}" (${account.id}) is made, on the plan ${account.plan}.`)
@@ -36,7 +36,7 @@ async function createAccount({ plan, name, json }: CreateOptions): Promise<void>
 }
 
 async function listAccounts({ json }: { json?: true }): Promise<void> {
-  const accounts = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).listAccounts(db))
+  const accounts = await withSession(({ db }) => createAccountService({ clock: systemClock }).list(db))
   if (json) return printJson(accounts)
   printTable(
     accounts.map(({ id, name, plan, createdAt }) => ({ id, name, plan, created: createdAt })),

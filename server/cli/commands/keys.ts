@@ -1,10 +1,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Grant, grants } from '../../../contract/permissions.ts'
+import { type AccountService, createAccountService } from '../../accounts/service.ts'
 import type { KeyMode } from '../../api-keys/key-format.ts'
-import { type ApiKeyService, createApiKeyService } from '../../api-keys/service.ts'
+import { createApiKeyService } from '../../api-keys/service.ts'
 import type { Db } from '../../database/connection.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { DomainError, OperatorError } from '../../shared/errors.ts'
+import { OperatorError } from '../../shared/errors.ts'
 import { printJson, printLine, printTable } from '../output.ts'
 import { withSession } from '../session.ts'
 import { nameArgument } from './arguments.ts'
@@ -64,8 +65,8 @@ function collectGrant(value: string, collected: Grant[]): Grant[] {
 
 async function createKey({ mode, permission, name, account, json }: CreateOptions): Promise<void> {
   const { key, accountId } = await withSession(async ({ db }) => {
-    const service = createApiKeyService({ clock: systemClock })
-    const accountId = account ?? (await onlyAccountId(service, db))
+    const { accounts, service } = services()
+    const accountId = account ?? (await onlyAccountId(accounts, db))
     const permissions = permission.length === 0 ? (['full_access'] as const) : permission
     return { key: await service.create(db, { accountId, mode, permissions, name }), accountId }
   })
@@ -75,18 +76,23 @@ async function createKey({ mode, permission, name, account, json }: CreateOption
   console.log('Keep it: it cannot be shown again.')
 }
 
-async function onlyAccountId(service: ApiKeyService, db: Db): Promise<string> {
-  const [first, ...others] = await service.listAccounts(db)
+function services() {
+  const accounts = createAccountService({ clock: systemClock })
+  return { accounts, service: createApiKeyService({ clock: systemClock, accounts }) }
+}
+
+async function onlyAccountId(accounts: AccountService, db: Db): Promise<string> {
+  const [first, ...others] = await accounts.list(db)
   if (others.length > 0)
     throw new OperatorError('there are several accounts; name one of "accounts list" with --account')
-  return (first ?? (await service.createAccount(db, { name: 'First account', plan: 'scale' }))).id
+  return (first ?? (await accounts.create(db, { name: 'First account', plan: 'scale' }))).id
 }
 
 async function listKeys({ account, json }: ListOptions): Promise<void> {
   const keys = await withSession(async ({ db }) => {
-    const service = createApiKeyService({ clock: systemClock })
+    const { accounts, service } = services()
     const found = await service.list(db, account)
-    if (account !== undefined && found.length === 0) await assertAccount(service, db, account)
+    if (account !== undefined && found.length === 0) await accounts.assertExists(db, account)
     return found
   })
   if (json) return printJson(keys)
@@ -104,19 +110,14 @@ async function listKeys({ account, json }: ListOptions): Promise<void> {
   )
 }
 
-async function assertAccount(service: ApiKeyService, db: Db, id: string): Promise<void> {
-  if ((await service.listAccounts(db)).some((account) => account.id === id)) return
-  throw new DomainError('not_found', `There is no account with the id "${id}".`)
-}
-
 async function revokeKey(id: string, { json }: { json?: true }): Promise<void> {
-  const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).revoke(db, id))
+  const key = await withSession(({ db }) => services().service.revoke(db, id))
   if (json) return printJson(key)
   printLine(`The key "${key.name}" (${key.id}) is revoked.`)
 }
 
 async function deleteKey(id: string, { json }: { json?: true }): Promise<void> {
-  const key = await withSession(({ db }) => createApiKeyService({ clock: systemClock }).delete(db, id))
+  const key = await withSession(({ db }) => services().service.delete(db, id))
   if (json) return printJson(key)
   printLine(`The key "${key.name}" (${key.id}) is deleted.`)
 }

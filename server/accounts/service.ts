@@ -1,0 +1,48 @@
+import type { Handle, Trx } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { DomainError } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { type AccountRow, hasAccount, insertAccount, lockFirstAccount, selectAccounts } from './queries.ts'
+
+export type Account = { id: string; name: string; plan: string; createdAt: string }
+
+/** The tenants. Throws DomainErrors. */
+export type AccountService = {
+  create(handle: Handle, account: { name: string; plan: string }): Promise<Account>
+  /** Returns all accounts, oldest first. */
+  list(handle: Handle): Promise<Account[]>
+  /** Throws `not_found` when there is no such account. */
+  assertExists(handle: Handle, id: string): Promise<void>
+  /**
+   * Creates an account when there is none yet. Returns null when there is one. Of concurrent transactions in several
+   * processes, one creates it; the others wait until that one has ended.
+   */
+  createFirst(trx: Trx, options: { plan: string }): Promise<Account | null>
+}
+
+export function createAccountService({ clock }: { clock: Clock }): AccountService {
+  async function create(handle: Handle, { name, plan }: { name: string; plan: string }): Promise<Account> {
+    const at = clock.now()
+    return toAccount(await insertAccount(handle, { id: newId('account', at), name, plan, at }))
+  }
+
+  return {
+    create,
+    async list(handle) {
+      const rows = await selectAccounts(handle)
+      return rows.map(toAccount)
+    },
+    async assertExists(handle, id) {
+      if (await hasAccount(handle, id)) return
+      throw new DomainError('not_found', `There is no account with the id "${id}".`)
+    },
+    async createFirst(trx, { plan }) {
+      await lockFirstAccount(trx)
+      return (await hasAccount(trx)) ? null : create(trx, { name: 'First account', plan })
+    },
+  }
+}
+
+function toAccount(row: AccountRow): Account {
+  return { id: row.id, name: row.name, plan: row.plan, createdAt: row.created_at.toISOString() }
+}
