@@ -28,8 +28,9 @@ const rooms = {
   tracking: `${base} database outbox message email-delivery`,
   bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,
 
+  'audit-log': `${base} database`,
   accounts: `${base} database`,
-  'api-keys': `${base} database accounts`,
+  'api-keys': `${base} database accounts audit-log`,
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,

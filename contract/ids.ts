@@ -10,6 +10,7 @@ export const idPrefixes = {
   account: 'acc',
   apiKey: 'key',
   audience: 'aud',
+  auditEntry: 'audit',
   campaign: 'cmp',
   capturedMessage: 'cap',
   delivery: 'dlv',

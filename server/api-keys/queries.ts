@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { ApiKeysTable } from '../database/tables/api-keys.ts'
+import type { Author } from '../shared/scope.ts'
 import type { KeyMode } from './key-format.ts'
 
 export type KeyRow = Pick<Selectable<ApiKeysTable>, (typeof keyColumns)[number]>
@@ -17,6 +18,7 @@ export async function insertKey(
     permissions: readonly string[]
     hash: Buffer
     lastFour: string
+    createdBy: Author['actor']
     at: Date
   },
 ): Promise<void> {
@@ -31,6 +33,8 @@ export async function insertKey(
       secret_hash: key.hash,
       last_four: key.lastFour,
       created_at: key.at,
+      created_by_type: key.createdBy.type,
+      created_by_id: key.createdBy.id,
       revoked_at: null,
     })
     .execute()
@@ -68,14 +72,18 @@ export async function findKeyByHash(
 
 type StoredHash = { secret_hash: Buffer; plan: string }
 
-/** Revokes a key. Keeps the time when it was already revoked. */
-export async function revokeKey(handle: Handle, id: string, at: Date): Promise<KeyRow | undefined> {
-  return handle
+/** Returns a key, locked until `trx` ends. */
+export async function lockKey(trx: Trx, id: string): Promise<KeyRow | undefined> {
+  return trx.selectFrom('api_keys').select(keyColumns).where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+export async function revokeKey(trx: Trx, id: string, at: Date): Promise<KeyRow> {
+  return trx
     .updateTable('api_keys')
-    .set({ revoked_at: sql<Date>`coalesce(revoked_at, ${at})` })
+    .set({ revoked_at: at })
     .where('id', '=', id)
     .returning(keyColumns)
-    .executeTakeFirst()
+    .executeTakeFirstOrThrow()
 }
 
 /** Deletes a key and returns its last state. */

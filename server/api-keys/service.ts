@@ -1,12 +1,23 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Grant } from '../../contract/permissions.ts'
 import type { Account, AccountService } from '../accounts/service.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { record } from '../audit-log/record.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
+import { type Author, commandLine } from '../shared/scope.ts'
 import { hashOfKey, type KeyMode, lastFourOf, newKey } from './key-format.ts'
-import { announce, deleteKey, findKeyByHash, insertKey, type KeyRow, revokeKey, selectKeys } from './queries.ts'
+import {
+  announce,
+  deleteKey,
+  findKeyByHash,
+  insertKey,
+  type KeyRow,
+  lockKey,
+  revokeKey,
+  selectKeys,
+} from './queries.ts'
 
 /** Notification channel for the ids of changed keys. All processes then remove the key from their caches. */
 export const keysChannel = 'postern_keys'
@@ -16,6 +27,8 @@ export type NewKey = {
   mode: KeyMode
   permissions: readonly Grant[]
   name: string
+  /** Default: the command line. */
+  author?: Author
 }
 
 /** A new key. It is shown only once. */
@@ -84,22 +97,26 @@ export type ApiKeyService = {
 export type ApiKeyServiceOptions = { clock: Clock; accounts: AccountService }
 
 export function createApiKeyService({ clock, accounts }: ApiKeyServiceOptions): ApiKeyService {
-  async function create(handle: Handle, { accountId, mode, permissions, name }: NewKey): Promise<CreatedKey> {
-    await accounts.assertExists(handle, accountId)
+  async function create(handle: Handle, newKeyOf: NewKey): Promise<CreatedKey> {
+    const { accountId, mode, permissions, name, author = commandLine } = newKeyOf
     const at = clock.now()
     const id = newId('apiKey', at)
     const key = newKey(mode)
-    await insertKey(handle, {
-      id,
-      accountId,
-      mode,
-      name,
-      permissions,
-      hash: hashOfKey(key),
-      lastFour: lastFourOf(key),
-      at,
+    await inTransaction(handle, async (trx) => {
+      await accounts.assertExists(trx, accountId)
+      const secret = { hash: hashOfKey(key), lastFour: lastFourOf(key) }
+      await insertKey(trx, { id, accountId, mode, name, permissions, ...secret, createdBy: author.actor, at })
+      const details = { mode, permissions: permissions.join(', ') }
+      const target = { type: 'api_key', id, name } as const
+      await record(trx, { accountId, at, author, action: 'api_key.created', target, details })
     })
     return { id, key, mode, permissions, name }
+  }
+
+  async function recordEnd(trx: Trx, row: KeyRow, action: 'api_key.revoked' | 'api_key.deleted'): Promise<void> {
+    const target = { type: 'api_key', id: row.id, name: row.name } as const
+    const details = { mode: row.mode }
+    await record(trx, { accountId: row.account_id, at: clock.now(), author: commandLine, action, target, details })
   }
 
   return {
@@ -110,8 +127,11 @@ export function createApiKeyService({ clock, accounts }: ApiKeyServiceOptions): 
     },
     async revoke(handle, id) {
       return inTransaction(handle, async (trx) => {
+        const before = await lockKey(trx, id)
+        if (before === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
+        if (before.revoked_at !== null) return toKeyInfo(before)
         const row = await revokeKey(trx, id, clock.now())
-        if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
+        await recordEnd(trx, row, 'api_key.revoked')
         // In the transaction, so that no process keeps using a revoked key. Revocations are rare enough for this.
         await announce(trx, keysChannel, id)
         return toKeyInfo(row)
@@ -121,6 +141,7 @@ export function createApiKeyService({ clock, accounts }: ApiKeyServiceOptions): 
       return inTransaction(handle, async (trx) => {
         const row = await deleteKey(trx, id)
         if (row === undefined) throw new DomainError('not_found', `There is no API key with the id "${id}".`)
+        await recordEnd(trx, row, 'api_key.deleted')
         await announce(trx, keysChannel, id)
         return toKeyInfo(row)
       })

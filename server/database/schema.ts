@@ -1,5 +1,6 @@
 import type { AccountsTable } from './tables/accounts.ts'
 import type { ApiKeysTable } from './tables/api-keys.ts'
+import type { AuditLogTable } from './tables/audit-log.ts'
 import type { AttemptsTable, DeliveriesTable, WebhookRecoveriesTable } from './tables/deliveries.ts'
 import type { DomainKeysTable, DomainsTable } from './tables/domains.ts'
 import type {
@@ -27,6 +28,7 @@ import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, Webhook
 export type Database = {
   accounts: AccountsTable
   api_keys: ApiKeysTable
+  audit_log: AuditLogTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

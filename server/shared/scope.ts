@@ -1,3 +1,4 @@
+import type { ActorType } from '../../contract/audit-actions.ts'
 import type { Mode } from '../../contract/mode.ts'
 
 /**
@@ -5,3 +6,21 @@ import type { Mode } from '../../contract/mode.ts'
  * change that caused it.
  */
 export type Scope = { readonly accountId: string; readonly mode: Mode }
+
+/** Who makes a change and from where, for the audit log. */
+export type Author = {
+  readonly actor: {
+    readonly type: ActorType
+    /** Null: the command line. */
+    readonly id: string | null
+    readonly name: string
+  }
+  /** The address of the client. Null: there is none, or it is not known. */
+  readonly ipAddress: string | null
+}
+
+/** The operator on the command line. */
+export const commandLine: Author = {
+  actor: { type: 'command_line', id: null, name: 'command line' },
+  ipAddress: null,
+}

@@ -112,6 +112,38 @@ describe('revoking a key', () => {
   })
 })
 
+describe('the audit log', () => {
+  async function entriesOf(id: string) {
+    const { db } = database
+    return db.selectFrom('audit_log').selectAll().where('target_id', '=', id).orderBy('id').execute()
+  }
+
+  test('has an entry for each change of a key, once', async () => {
+    const { db } = database
+    const { id } = await createKey('Watched')
+    await service.revoke(db, id)
+    await service.revoke(db, id)
+    await service.delete(db, id)
+    const shared = { account_id: account.id, actor_type: 'command_line', actor_id: null, target_name: 'Watched' }
+    expect(await entriesOf(id)).toMatchObject([
+      { ...shared, action: 'api_key.created', details: { mode: 'live', permissions: 'webhooks:read' } },
+      { ...shared, action: 'api_key.revoked' },
+      { ...shared, action: 'api_key.deleted' },
+    ])
+  })
+
+  test('has no entry for a change that is rolled back', async () => {
+    const { db } = database
+    const { id } = await createKey('Kept')
+    const undone = inTransaction(db, async (trx) => {
+      await service.revoke(trx, id)
+      throw new Error('undone')
+    })
+    await expect(undone).rejects.toThrow('undone')
+    expect((await entriesOf(id)).map(({ action }) => action)).toEqual(['api_key.created'])
+  })
+})
+
 describe('the first account', () => {
   test('is made once, with a key of each mode', async () => {
     await using fresh = await createTestDatabase()

@@ -19,6 +19,7 @@ const owners: Record<string, Owner> = {
     },
   },
   api_keys: { room: 'api-keys' },
+  audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',
     also: {
