@@ -1,7 +1,10 @@
-/** What a key may be allowed to do; each route of the contract names exactly one. */
-export const permissions = [
+/** The permissions that an API key can have. */
+export const keyPermissions = [
+  'api_keys:read',
+  'api_keys:write',
   'audiences:read',
   'audiences:write',
+  'audit_log:read',
   'contacts:read',
   'contacts:write',
   'domains:read',
@@ -17,23 +20,36 @@ export const permissions = [
   'webhooks:write',
 ] as const
 
+export type KeyPermission = (typeof keyPermissions)[number]
+
+/** Everything that a caller may be allowed to do. Members are managed by people alone: no key has these two. */
+export const permissions = [...keyPermissions, 'members:read', 'members:write'] as const
+
 export type Permission = (typeof permissions)[number]
+
+/** Who may use an account, and what was done: not part of reading or sending. */
+const administration: readonly Permission[] = ['api_keys:read', 'audit_log:read', 'members:read']
+
+/** The permissions to read what the service works with: email, people, domains, webhooks and events. */
+const readPermissions: readonly KeyPermission[] = keyPermissions.filter(
+  (permission) => permission.endsWith(':read') && !administration.includes(permission),
+)
 
 /** Names for the sets of permissions most keys need. */
 export const permissionSets = {
-  full_access: permissions,
+  full_access: keyPermissions,
   sending_access: ['emails:send', 'emails:read'],
-  read_access: permissions.filter((permission) => permission.endsWith(':read')),
-} as const satisfies Record<string, readonly Permission[]>
+  read_access: readPermissions,
+} as const satisfies Record<string, readonly KeyPermission[]>
 
 export type PermissionSet = keyof typeof permissionSets
 
 /** What is stored with a key: names of sets and single permissions, mixed freely. */
-export type Grant = Permission | PermissionSet
+export type Grant = KeyPermission | PermissionSet
 
-export const grants: readonly Grant[] = [...(Object.keys(permissionSets) as PermissionSet[]), ...permissions]
+export const grants: readonly Grant[] = [...(Object.keys(permissionSets) as PermissionSet[]), ...keyPermissions]
 
-/** Whether `held`, the grants of a key, include `needed`. Unknown grants (of a later version) grant nothing. */
+/** Whether `held`, the grants of a caller, include `needed`. Unknown grants (of a later version) grant nothing. */
 export function isGranted(held: readonly string[], needed: Permission): boolean {
   return held.some(
     (grant) =>
