@@ -42,7 +42,7 @@ const rooms = {
 
   http: `${base} secrets observability database tracking stored-messages api-keys suppressions subscribers audiences
     domains emails events deliveries webhooks`,
-  background: `${base} database queue outbox fan-out webhook-delivery email-delivery stored-messages`,
+  background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages`,
   config: `${base} network observability database secrets smtp`,
 }
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from './config/config.ts'
 import { encryptionKeyOf, openSecretBox } from './config/encryption-key.ts'
-import type { Db } from './database/connection.ts'
-import type { Migrations } from './database/migrate.ts'
+import { type Db, isAnswering } from './database/connection.ts'
+import { type Migrations, pendingMigrations } from './database/migrate.ts'
 import { prepareDatabase, type RunningDatabase, startDatabase } from './database/start.ts'
 import { continueFromNewestEvent } from './events/id-continuity.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
@@ -29,7 +29,6 @@ export type FoundationOptions = {
 export async function startFoundation(config: Config, options: FoundationOptions) {
   await using starting = new AsyncDisposableStack()
   const { clock = systemClock, logger = createLogger({ level: config.logLevel }), sessionOptions } = options
-  const reportIn = (part: string) => (error: unknown) => logger.error({ err: error }, `${part} failed`)
 
   const tracer = await startTracer(config.tracing, logger)
   starting.defer(() => tracer.stop())
@@ -48,7 +47,7 @@ export async function startFoundation(config: Config, options: FoundationOptions
     connectionString,
     ...session,
     works: config.roles.worker,
-    onError: reportIn('the queue'),
+    onError: (error) => logger.error({ err: error }, 'the queue failed'),
     ...(options.queueClock && { clock: options.queueClock }),
   })
   starting.defer(() => queue.stop())
@@ -59,11 +58,15 @@ export async function startFoundation(config: Config, options: FoundationOptions
   return {
     clock,
     logger,
-    reportIn,
     tracer,
     registry,
     database,
     db,
+    /** Checks of readiness. */
+    checks: {
+      database: async () => isAnswering(db),
+      migrations: async () => (await pendingMigrations(db, options.migrations)).length === 0,
+    },
     queue,
     key,
     secretBox,

@@ -15,10 +15,11 @@ export type KeyCache = {
   get(secret: string): AuthenticatedKey | undefined
   /** Returns the result of `read`, and caches it when it is a valid key. Concurrent calls for one secret share it. */
   read(secret: string, read: () => Promise<FoundKey | null>): Promise<FoundKey | null>
-  /** Removes a key, also one that is being read. */
-  invalidate(keyId: string): void
-  /** Removes all keys. */
-  clear(): void
+  /**
+   * Handles a notification on `keysChannel`: removes the key with this id, also one that is being read. An empty one
+   * says that notifications may have been missed: removes all keys.
+   */
+  tellNotified(keyId: string): void
 }
 
 /** @param maxKeys Most keys held. Above it the least recently used one is removed. Default 10,000. */
@@ -57,13 +58,9 @@ export function createKeyCache({ clock, maxKeys = defaultMaxKeys }: { clock: Clo
       reads.set(name, result)
       return result
     },
-    invalidate(keyId) {
+    tellNotified(keyId) {
       disownReads()
-      for (const [name, { key }] of entries) if (key.keyId === keyId) entries.delete(name)
-    },
-    clear() {
-      disownReads()
-      entries.clear()
+      for (const [name, { key }] of entries) if (keyId === '' || key.keyId === keyId) entries.delete(name)
     },
   }
 }

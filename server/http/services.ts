@@ -1,36 +1,40 @@
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
-import type { DeliveryService } from '../deliveries/service.ts'
+import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
-import type { SubscriberService } from '../subscribers/service.ts'
+import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
 import { createWebhookService, type WebhookServiceOptions } from '../webhooks/service.ts'
 import type { Services } from './routes/index.ts'
 
-export type ServicesOptions = DomainServiceOptions &
-  Omit<WebhookServiceOptions, 'deliveries'> &
-  Omit<EmailServiceOptions, 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'> & {
-    deliveries: DeliveryService
-    subscribers: SubscriberService
-  }
+/** What all services may need, and the options of single ones. */
+export type ServicesOptions = Shared & {
+  deliveries: Omit<DeliveryServiceOptions, keyof Shared>
+  domains: Omit<DomainServiceOptions, keyof Shared>
+  emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  webhooks: Omit<WebhookServiceOptions, keyof Shared | 'deliveries'>
+}
+
+type Shared = Pick<DomainServiceOptions, 'clock' | 'outbox' | 'secretBox'>
 
 /** Creates the services that the routes of the contract call. */
-export function createServices(options: ServicesOptions): Services {
-  const { deliveries, subscribers } = options
-  const contacts = createContactService(options)
-  const suppressions = createSuppressionService(options)
+export function createServices({ deliveries, domains, emails, webhooks, ...shared }: ServicesOptions): Services {
+  const deliveryService = createDeliveryService({ ...shared, ...deliveries })
+  const contacts = createContactService(shared)
+  const suppressions = createSuppressionService(shared)
   return {
-    webhooks: createWebhookService(options),
-    deliveries,
+    webhooks: createWebhookService({ ...shared, ...webhooks, deliveries: deliveryService }),
+    deliveries: deliveryService,
     events: createEventService(),
-    subscribers,
-    audiences: createAudienceService(options),
+    subscribers: createSubscriberService(shared),
+    audiences: createAudienceService(shared),
     contacts,
     emails: createEmailService({
-      ...options,
+      ...shared,
+      ...emails,
       findSendingDomain,
       findSuppressed: suppressions.find,
       findUnsubscribed: contacts.unsubscribed,
@@ -38,6 +42,6 @@ export function createServices(options: ServicesOptions): Services {
     suppressions,
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),
-    domains: createDomainService(options),
+    domains: createDomainService({ ...shared, ...domains }),
   }
 }

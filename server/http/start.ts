@@ -1,13 +1,12 @@
 import type { KeyCache } from '../api-keys/cache.ts'
 import type { ApiKeyService } from '../api-keys/service.ts'
-import type { Db } from '../database/connection.ts'
 import { createAuthFailures } from './auth-failures.ts'
 import { authenticate, requirePermission } from './authenticate.ts'
 import { type ApiOptions, createHttpApp, type HttpAppOptions } from './express-app.ts'
+import type { EndpointOptions } from './idempotency.ts'
 import { createEndpoint } from './idempotency.ts'
 import { createRateLimiter, limitRate } from './rate-limit.ts'
 import { type HttpServer, listen } from './server.ts'
-import { createServices, type ServicesOptions } from './services.ts'
 
 /** The settings of the HTTP interface. */
 export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> & {
@@ -20,15 +19,13 @@ export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> 
   readonly authFailuresPerMinute: number
 }
 
-export type ApiMeans = ServicesOptions & {
-  db: Db
-  apiKeys: ApiKeyService
-  keyCache: KeyCache
-  /** Requests per minute of each plan. */
-  rateLimits: Readonly<Record<string, number>>
-  /** The OpenAPI document to publish. */
-  document: object
-}
+export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing'> &
+  EndpointOptions & {
+    apiKeys: ApiKeyService
+    keyCache: KeyCache
+    /** Requests per minute of each plan. */
+    rateLimits: Readonly<Record<string, number>>
+  }
 
 /** Starts the HTTP server: health checks, metrics, the links in emails and, unless `api` is null, the API. */
 export function startHttp(
@@ -44,18 +41,18 @@ export function startHttp(
 }
 
 function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
-  const { db, clock, apiKeys, keyCache, rateLimits } = means
+  const { services, document, capturing, db, clock, apiKeys, keyCache, rateLimits } = means
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   return {
-    services: createServices(means),
+    services,
     endpoint: createEndpoint(means),
     gates: [
       authenticate({ db, apiKeys, cache: keyCache, failures }),
       limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
       requirePermission,
     ],
-    capturing: means.isCaptured,
-    document: means.document,
+    capturing,
+    document,
     maxBodyBytes: config.maxBodyBytes,
     maxEmailBodyBytes: config.maxEmailBodyBytes,
   }

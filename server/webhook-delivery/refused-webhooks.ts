@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { Resolve } from '../network/name-resolution.ts'
 import { type AddressPolicy, isRefused } from './attempt/address-guard.ts'
+import { resolverOf } from './attempt/exchange.ts'
 import { enabledWebhooks } from './webhook-targets.ts'
 
 /** Webhooks read by one statement. */
@@ -65,12 +66,15 @@ export async function findRefusedWebhooks({
  * it.
  */
 export function startReportingRefused({
+  db,
+  policy,
   logger,
-  onError,
-  ...means
-}: Omit<RefusedWebhooksMeans, 'signal'> & { logger: Logger; onError: (error: unknown) => void }): () => Promise<void> {
+}: Pick<RefusedWebhooksMeans, 'db' | 'policy'> & { logger: Logger }): () => Promise<void> {
   const stopping = new AbortController()
-  const reported = reportRefusedWebhooks({ ...means, signal: stopping.signal }, logger).catch(onError)
+  const means = { db, policy, resolve: resolverOf(policy), signal: stopping.signal }
+  const reported = reportRefusedWebhooks(means, logger).catch((error: unknown) =>
+    logger.error({ err: error }, 'the check for refused webhooks failed'),
+  )
   return async () => {
     stopping.abort()
     await reported

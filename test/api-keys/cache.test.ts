@@ -85,8 +85,8 @@ describe('requests at once', () => {
 })
 
 describe.each([
-  ['invalidate', () => cache.invalidate('key_1')],
-  ['clear', () => cache.clear()],
+  ['a notification of the key', () => cache.tellNotified('key_1')],
+  ['an empty notification', () => cache.tellNotified('')],
 ])('%s', (_, forget) => {
   test('forgets the key', async () => {
     await cache.read('secret', async () => key('key_1'))
@@ -111,7 +111,7 @@ describe.each([
 test('invalidating a key leaves the others', async () => {
   await cache.read('a', async () => key('key_a'))
   await cache.read('b', async () => key('key_b'))
-  cache.invalidate('key_a')
+  cache.tellNotified('key_a')
   expect(cache.get('a')).toBeUndefined()
   expect(cache.get('b')).toMatchObject({ keyId: 'key_b' })
 })

@@ -94,7 +94,7 @@ describe('a valid key', () => {
     const { id, key } = await createKey()
     await world.api.send('GET', '/read', bearer(key))
     await apiKeys.revoke(database.db, id)
-    world.cache.invalidate(id)
+    world.cache.tellNotified(id)
     expect((await world.api.send('GET', '/read', bearer(key))).status).toBe(401)
   })
 
@@ -103,7 +103,7 @@ describe('a valid key', () => {
     const { id, key } = await createKey()
     await world.api.send('GET', '/read', bearer(key))
     await apiKeys.delete(database.db, id)
-    world.cache.invalidate(id)
+    world.cache.tellNotified(id)
     const { status, body } = await world.api.send('GET', '/read', bearer(key))
     expect([status, body.error]).toMatchObject([401, { code: 'authentication_error' }])
   })

@@ -75,7 +75,7 @@ export type ExchangeOptions = {
    * Time limit of the whole exchange: resolving, connecting, sending and reading the response. Milliseconds. Default
    * 30,000.
    */
-  timeoutMs?: number
+  timeoutMs?: number | undefined
   /** Maximum number of idle connections kept for one origin. Exchanges never wait for a connection. Default 128. */
   connectionsPerOrigin?: number
   /** Maximum number of idle connections kept in all. Default 1,024. */
