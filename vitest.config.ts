@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { compileCache } from './test/support/compile-cache.ts'
 import { ExercisedReporter } from './test/support/exercised-reporter.ts'
 import { patienceMs } from './test/support/patience.ts'
 import { TallyReporter } from './test/support/tally-reporter.ts'
@@ -14,6 +15,7 @@ export default defineConfig({
     reporters: ['default', new ExercisedReporter(), new TallyReporter()],
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',
+    env: compileCache,
     // They wait for sockets and timers more than for a processor.
     maxWorkers: availableParallelism() + 1,
     testTimeout: 2 * patienceMs,

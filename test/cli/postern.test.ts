@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, mkdir, mkdtemp, readdir, rm, watch, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
@@ -11,13 +10,15 @@ import { keysChannel } from '../../server/api-keys/service.ts'
 import { connect } from '../../server/database/connection.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 import { createKeyServices } from '../support/api-keys.ts'
+import { compileCache } from '../support/compile-cache.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 
 const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
 
 let parent: string
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'postern-cli-'))
+  parent = await mkdtemp(join(scratchDirectory(), 'postern-cli-'))
 })
 
 afterAll(async () => {
@@ -28,7 +29,11 @@ type Env = { DATA_DIR?: string; DATABASE_URL?: string; RATE_LIMITS?: string }
 
 function startPostern(env: Env, args: string[]) {
   // Nothing of our own environment: a DATABASE_URL there would be used.
-  return spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: parent })
+  return spawn(process.execPath, [program, ...args], {
+    env: { ...compileCache, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: parent,
+  })
 }
 
 /** Runs the command line to its end. */

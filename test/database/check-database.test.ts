@@ -1,6 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
@@ -8,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { assertDatabase } from '../../server/database/check-database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 import type { Database } from '../../server/database/schema.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 
 let dataDir: string
 let database: EmbeddedDatabase
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'postern-connection-'))
+  dataDir = await mkdtemp(join(scratchDirectory(), 'postern-connection-'))
   database = await startEmbeddedDatabase({ dataDir })
 })
 

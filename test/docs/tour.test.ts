@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isThere } from '../../scripts/support/run.ts'
 import { type ServiceProcess, startService } from '../main/service-process.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 import { fenceOf, fencesOf, readDocument, readPages, root, sectionOfPages } from './document.ts'
 import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
 import { createNames, type Names, type Step, shapeOf, stepsOf } from './tour.ts'
@@ -35,7 +35,7 @@ let directory: string
 let service: ServiceProcess
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'postern-tour-'))
+  directory = await mkdtemp(join(scratchDirectory(), 'postern-tour-'))
   await writeFile(join(directory, 'receiver.mjs'), fenceOf(sectionOfPages('Node'), 'js'))
   service = await startService({ DATA_DIR: join(directory, 'data') })
 })

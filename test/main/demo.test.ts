@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { seedAccount } from '../support/emails.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 import { runNode, type ServiceProcess, startService } from './service-process.ts'
 
 describe('npm run demo', () => {
@@ -11,7 +11,7 @@ describe('npm run demo', () => {
   let service: ServiceProcess
 
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'postern-demo-'))
+    dataDir = await mkdtemp(join(scratchDirectory(), 'postern-demo-'))
     service = await startService({ DATA_DIR: dataDir })
   })
 

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { scratchDirectory } from '../support/scratch.ts'
 import { runNode, type ServiceProcess, startService } from './service-process.ts'
 
 const hasCurl = await promisify(execFile)('curl', ['--version']).then(
@@ -17,7 +17,7 @@ const hasCurl = await promisify(execFile)('curl', ['--version']).then(
 let parent: string
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'postern-main-'))
+  parent = await mkdtemp(join(scratchDirectory(), 'postern-main-'))
 })
 
 afterAll(async () => {

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 import { type Env, runService, startService } from './service-process.ts'
 
 const someKey = Buffer.alloc(32, 1).toString('base64')
@@ -14,7 +14,7 @@ const otherKey = Buffer.alloc(32, 2).toString('base64')
 let parent: string
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'postern-errors-'))
+  parent = await mkdtemp(join(scratchDirectory(), 'postern-errors-'))
 })
 
 afterAll(async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { joinEmbeddedDatabase } from '../../server/database/embedded/start.ts'
+import { compileCache } from '../support/compile-cache.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -35,7 +36,7 @@ const isReady = /^Postern listens on (\S+),/
 export async function startService(env: Env, nodeArgs: string[] = [], directory = root): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [...nodeArgs, 'server/main.ts'], {
     cwd: directory,
-    env: { PORT: '0', LOG_LEVEL: 'silent', ...env },
+    env: { ...compileCache, PORT: '0', LOG_LEVEL: 'silent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exit = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
@@ -80,7 +81,11 @@ export async function runService(env: Env) {
 
 /** Runs a program of this project to its end. */
 export async function runNode(args: string[], env: Env) {
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...compileCache, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const [stdout, stderr, [exitCode]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { stdout, stderr, exitCode: Number(exitCode) }
 }

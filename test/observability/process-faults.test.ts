@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ServiceProcess, startService } from '../main/service-process.ts'
+import { scratchDirectory } from '../support/scratch.ts'
 
 let parent: string
 let rejecting: ServiceProcess
 let throwing: ServiceProcess
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'postern-faults-'))
+  parent = await mkdtemp(join(scratchDirectory(), 'postern-faults-'))
   const started = await Promise.all([startFaulty('rejecting'), startFaulty('throwing')])
   rejecting = started[0]
   throwing = started[1]

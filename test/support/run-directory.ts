@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
+import { scratchDirectories, scratchDirectory } from './scratch.ts'
 
 const prefix = 'postern-test-'
 /** A run that is younger may just be starting. */
@@ -10,7 +10,7 @@ const oldMs = 30 * 60_000
 
 /** A directory for the files of this run: its database server, and what its processes tell each other. */
 export async function createRunDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), prefix))
+  const directory = await mkdtemp(join(scratchDirectory(), prefix))
   // The database server may run as another user, who must get to its files.
   await chmod(directory, 0o711)
   return directory
@@ -22,9 +22,7 @@ export function dataDirOf(runDirectory: string): string {
 
 /** Ends the servers of runs that were killed and removes their directories. */
 export async function removeLeftoverRuns(): Promise<void> {
-  const names = await readdir(tmpdir())
-  for (const name of names.filter((candidate) => candidate.startsWith(prefix))) {
-    const directory = join(tmpdir(), name)
+  for (const directory of await leftoverRuns()) {
     try {
       if (Date.now() - (await stat(directory)).birthtimeMs < oldMs) continue
       await endServerOf(directory)
@@ -33,6 +31,15 @@ export async function removeLeftoverRuns(): Promise<void> {
       // In use, or another user's.
     }
   }
+}
+
+async function leftoverRuns(): Promise<string[]> {
+  const found: string[] = []
+  for (const parent of scratchDirectories()) {
+    const names = await readdir(parent).catch(() => [])
+    found.push(...names.filter((name) => name.startsWith(prefix)).map((name) => join(parent, name)))
+  }
+  return found
 }
 
 /** Takes over a server whose owner is gone and stops it. Throws where the owner lives. */

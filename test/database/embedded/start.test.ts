@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { joinEmbeddedDatabase, startEmbeddedDatabase } from '../../../server/database/embedded/start.ts'
+import { scratchDirectory } from '../../support/scratch.ts'
 
 let parent: string
 /** One directory for the tests that do not need a fresh one, with a space in its name. */
@@ -15,7 +15,7 @@ let dataDir: string
 const owners: ChildProcess[] = []
 
 beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), 'postern-embedded-'))
+  parent = await mkdtemp(join(scratchDirectory(), 'postern-embedded-'))
   dataDir = join(parent, 'data directory')
   await using database = await startEmbeddedDatabase({ dataDir })
   await query(database.connectionString, 'CREATE TABLE kept (word text)')

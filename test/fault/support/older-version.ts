@@ -1,12 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { type Db, inTransaction } from '../../../server/database/connection.ts'
 import { priorityOfRetry, priorityOfTurn, secondOf } from '../../../server/queue/priority-ranges.ts'
 import { newId, uuidOf } from '../../../server/shared/ids.ts'
+import { scratchDirectory } from '../../support/scratch.ts'
 
 /** The last commit whose deliveries wait in lanes. */
 const commit = '64d19cab634a99ec0ef57b61122179ef93e976be'
@@ -23,7 +23,7 @@ export function whyNoOlderVersion(): string | null {
 
 /** Takes its sources out of the history. They run with the packages of today. */
 export async function unpackOlderVersion(): Promise<AsyncDisposable & { directory: string }> {
-  const directory = await mkdtemp(join(tmpdir(), 'postern-older-'))
+  const directory = await mkdtemp(join(scratchDirectory(), 'postern-older-'))
   const tar = join(directory, 'sources.tar')
   const parts = ['package.json', 'contract', 'openapi', 'server']
   await run('git', ['-C', root, 'archive', '--format=tar', '-o', tar, commit, ...parts])
