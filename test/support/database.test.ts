@@ -13,7 +13,7 @@ test('a clone has the whole schema, nothing in it, and is gone afterwards', asyn
 })
 
 test('a connection left open fails the test', async () => {
-  const database = await createTestDatabase()
+  const database = await createTestDatabase({ closingMs: 0 })
   const client = new pg.Client({ connectionString: database.connectionString, application_name: 'the forgotten one' })
   client.on('error', () => undefined)
   const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))

@@ -22,6 +22,8 @@ export type TestDatabaseOptions = {
   sessionOptions?: string
   /** Told when a connection of `db` breaks while idle. Default: `drop()` throws it. */
   onError?: (error: Error) => void
+  /** How long `drop()` waits for connections to close before it throws. Milliseconds. Default: `patienceMs`. */
+  closingMs?: number
 }
 
 /**
@@ -32,7 +34,7 @@ export type TestDatabaseOptions = {
  * afterAll(() => database.drop())
  */
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const { sessionOptions } = options
+  const { sessionOptions, closingMs = patienceMs } = options
   const name = `${inject('databasePrefix')}_${randomBytes(6).toString('hex')}`
   const connectionString = withDatabase(inject('databaseServer'), name)
   const errors: Error[] = []
@@ -48,7 +50,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   async function dropOnce(): Promise<void> {
     await db.destroy()
     const left = await administer(async (admin) => {
-      const connections = await remainingConnections(admin, name)
+      const connections = await remainingConnections(admin, name, closingMs)
       await dropDatabase(admin, name)
       return connections
     })
@@ -78,8 +80,8 @@ export async function administer<T>(work: (admin: pg.Client) => Promise<T>): Pro
 const pollMs = 20
 
 /** Who is still connected to `database`, after those who just left had time to be gone. */
-async function remainingConnections(admin: pg.Client, database: string): Promise<string[]> {
-  const deadline = performance.now() + patienceMs
+async function remainingConnections(admin: pg.Client, database: string, closingMs: number): Promise<string[]> {
+  const deadline = performance.now() + closingMs
   for (;;) {
     const { rows } = await admin.query<{ name: string }>(
       `SELECT format('%s (%s: %s)', application_name, state, left(query, 80)) AS name FROM pg_stat_activity
