@@ -70,6 +70,9 @@ const fullMailbox =
   /(mailbox|inbox|account|user|recipient|quota)[^.]{0,40}(full|over ?quota|exceeded|out of (storage|space))|over ?quota|quota exceeded|out of storage|insufficient (disk|storage|mailbox) ?space/i
 const rates =
   /too many (connections|messages|errors|sessions|concurrent)|rate[ -]?limit|throttl|too (fast|quickly|frequent)|slow down|exceeded the (rate|limit|maximum)|unusual rate|server busy|too much mail|connection limit|temporarily deferred|try again later.*(reputation|volume)|\b(RP-00[1-3]|TSS0\d|TS0[1-3])\b|(4\.16\.5\d)/i
+/** A quota of the sender, which says so or names a time. Not one of a mailbox. */
+const sendingQuota =
+  /^(?!.*\b(mailbox|inbox|storage|disk)\b).*\b((hourly|daily|monthly|sending|outgoing|outbound)( \w+){0,2} (quota|limit)|(quota|limit)\b.{0,30}\bper (minute|hour|day|month))\b/i
 const greylist =
   /gr[ea]y-?list|try (again|later) in \d+|postgrey|come back later|first (time|contact)|not yet authorized to deliver mail/i
 /** About the server, not a mailbox. RFC 5321 §4.2.2: `insufficient system storage`; Exim: `space shortage`. */
@@ -228,6 +231,7 @@ const enhancedCodes: readonly ReplyRule[] = [
 const texts: readonly ReplyRule[] = [
   { class: 4, text: greylist, verdict: later, reason: greylisted },
   { class: 4, text: rates, verdict: slower, reason: rateLimited },
+  { class: 4, enhanced: /^(?![12]\.)/, text: sendingQuota, verdict: slower, reason: rateLimited },
   { class: 4, enhanced: /^(?![12]\.)/, text: storage, verdict: slower, reason: noRoom },
   { class: 4, text: fullMailbox, verdict: later, reason: full },
   // Exchange: "Temporary server error … PRX4"; Postfix without its filter: "Service unavailable - try again later".
@@ -235,6 +239,7 @@ const texts: readonly ReplyRule[] = [
   { class: 4, codes: [421, 451, 452, 454], enhanced: /^(?![12]\.)/, text: tryLater, verdict: slower, reason: faulty },
   // A 450 is about the mailbox unless the enhanced code says otherwise: RFC 5321 §4.2.2.
   { class: 4, codes: [450], enhanced: /^[3-7]\./, text: tryLater, verdict: slower, reason: faulty },
+  { class: 5, enhanced: /^(?![12]\.)/, text: sendingQuota, verdict: soft, reason: rateLimited },
   { class: 5, text: fullMailbox, verdict: soft, reason: full },
   { class: 5, text: blocklists, verdict: soft, reason: blocked },
   { class: 5, text: authentication, verdict: soft, reason: unauthenticated },

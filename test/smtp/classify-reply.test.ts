@@ -1,20 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { classifyReply, isTooManyRecipients } from '../../server/smtp/classify-reply.ts'
-import { type Reply, ReplyReader } from '../../server/smtp/reply.ts'
 import type { ReplyClass, ReplyStage } from '../../server/smtp/reply-table.ts'
+import { replyOf } from './reply-of.ts'
 
 const hard: ReplyClass = { kind: 'bounced', bounceType: 'hard' }
 const soft: ReplyClass = { kind: 'bounced', bounceType: 'soft' }
 const later: ReplyClass = { kind: 'deferred', congested: false }
 const slower: ReplyClass = { kind: 'deferred', congested: true }
-
-/** A reply from its text, lines apart by `\n`. */
-function replyOf(text: string): Reply {
-  const [reply] = new ReplyReader().push(Buffer.from(`${text.replaceAll('\n', '\r\n')}\r\n`))
-  if (reply === undefined) throw new Error('the reply is not complete')
-  return reply
-}
 
 /** Replies in the words of the large providers and the common servers. */
 const said: [provider: string, stage: ReplyStage, text: string, verdict: ReplyClass][] = [
