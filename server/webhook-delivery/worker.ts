@@ -11,13 +11,13 @@ import { tracedAttempt } from './attempt/attempt-span.ts'
 import type { Exchange, ExchangeOutcome } from './attempt/exchange.ts'
 import type { Keyring } from './attempt/keyring.ts'
 import { type Verdict, verdictOf } from './attempt/verdict.ts'
-import type { Claim, DueDelivery } from './load-deliveries.ts'
+import { startHeldDeliveries } from './held-deliveries.ts'
+import type { DueDelivery } from './load-deliveries.ts'
 import { startClaiming } from './scheduling/claim-loop.ts'
 import { signalOf } from './scheduling/congestion-signal.ts'
-import { createDeliveriesInHand, type HeldDelivery } from './scheduling/deliveries-in-hand.ts'
+import type { HeldDelivery } from './scheduling/deliveries-in-hand.ts'
 import { startFlowScan } from './scheduling/flow-scan.ts'
-import { handBack } from './scheduling/hand-back.ts'
-import { createIntakes, flowName, type Intakes } from './scheduling/intake.ts'
+import { createIntakes, type Intakes } from './scheduling/intake.ts'
 import { createScheduler, defaultSettings } from './scheduling/scheduler.ts'
 import type { FlowName, Request } from './scheduling/scheduler-types.ts'
 import { watchSilences } from './scheduling/silence-timer.ts'
@@ -29,7 +29,6 @@ import { type FlowCensus, startStatistics } from './statistics.ts'
 import type { WebhookChanges } from './webhook-changes.ts'
 import { createWebhookReads } from './webhook-reads.ts'
 
-const keepAliveMs = 5_000
 /** Deliveries that wait in memory for longer are handed back to the queue. Milliseconds. */
 const handAgeMs = 1_000
 /** A flow without work is forgotten after this time, together with its limit. Milliseconds. */
@@ -115,10 +114,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     hostMax: 2 * endpointMax,
     handMax: 2 * places,
   })
-  const inHand = createDeliveriesInHand()
   const isBusy = createEventLoopLoad()
-  /** By delivery id. */
-  const held = new Map<string, HeldDelivery>()
   const running = new Set<Promise<void>>()
   const lease = randomUUID()
   const breakOff = new AbortController()
@@ -138,7 +134,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     if (isStopping) return
     for (let request = scheduler.next(); request !== null; request = scheduler.next()) {
       const name = scheduler.nameOf(request)
-      const one = request.from === 'hand' ? inHand.take(request.flow) : undefined
+      const one = request.from === 'hand' ? held.takeFromHand(request.flow) : undefined
       if (one === undefined) claiming.want(request, name)
       else begin(one, request)
       if (one !== undefined && scheduler.isToRefill(name)) claiming.refill(name)
@@ -194,7 +190,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   async function putBack(one: HeldDelivery, request: Request): Promise<void> {
     scheduler.free(request)
     one.request = null
-    await handBackHeld([one])
+    await held.handBack([one])
   }
 
   async function send(delivery: DueDelivery): Promise<ExchangeOutcome> {
@@ -204,46 +200,18 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     return attempt(options, target, breakOff.signal)
   }
 
-  /** Holds a claimed delivery and keeps its claim alive. Returns null if this process holds the delivery already. */
-  function hold(claim: Claim): HeldDelivery | null {
-    const own = held.get(claim.delivery.id)
-    // The claim had lapsed, for example while the database was unreachable, but this process still holds the delivery
-    // and goes on with it. A delivery that was canceled in flight and then sent again is another run, attempted beside
-    // the first.
-    if (own !== undefined && own.delivery.run === claim.delivery.run) {
-      own.claimed = claim.claimed
-      return null
-    }
-    const one = { ...claim, since: performance.now(), request: null }
-    held.set(claim.delivery.id, one)
-    return one
-  }
-
-  function letGo(ones: readonly HeldDelivery[]): void {
-    for (const one of ones) if (held.get(one.delivery.id) === one) held.delete(one.delivery.id)
-  }
-
-  function takeInHand(name: FlowName, claims: readonly Claim[]): void {
-    putInHand(
-      name,
-      claims.flatMap((claim) => hold(claim) ?? []),
-    )
-  }
-
-  function putInHand(name: FlowName, ones: readonly HeldDelivery[]): void {
-    inHand.add(name.flow, ones)
-    scheduler.takeInHand(name, ones.length)
-  }
+  const held = startHeldDeliveries({
+    ...options,
+    scheduler,
+    putBackLeased: (one) => leased.putBack(one),
+    onOffered: pump,
+    onError: report('keeping claims alive'),
+  })
 
   function takeLeased(events: readonly LeasedEvent[]): void {
-    const taken = events.flatMap((event) => leased.take(event))
-    for (const one of taken) held.set(one.delivery.id, one)
-    for (const own of Map.groupBy(taken, ({ delivery }) => delivery.webhook.flow).values()) {
-      const [first] = own
-      if (first !== undefined) putInHand(flowName(first.delivery.accountId, first.delivery.webhook), own)
-    }
+    held.holdLeased(events.flatMap((event) => leased.take(event)))
     // A transaction committed while the worker was stopping.
-    if (isStopping) void handBackWaiting()
+    if (isStopping) void held.handBackWaiting()
     else pump()
   }
 
@@ -255,7 +223,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   })
 
   function endOfAll(settled: readonly HeldDelivery[]): void {
-    letGo(settled)
+    held.letGo(settled)
     for (const { request } of settled) if (request !== null) scheduler.free(request)
     pump()
   }
@@ -266,20 +234,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs,
     onError: report('writing deliveries'),
     onSettled: endOfAll,
-    onQueued: offerAgain,
+    onQueued: held.offerAgain,
     onLate(one, end) {
-      if (end === 'queued') void handBackHeld([one])
+      if (end === 'queued') void held.handBack([one])
       else settling.add(one, end)
     },
     onReleased: options.wakeFanOut,
   })
-
-  /** Reports to the scheduler that these deliveries wait in the queue now. */
-  function offerAgain(ones: readonly HeldDelivery[]): void {
-    letGo(ones)
-    for (const { delivery } of ones) scheduler.offer(flowName(delivery.accountId, delivery.webhook), 1)
-    pump()
-  }
 
   const claiming = startClaiming({
     ...options,
@@ -287,11 +248,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     intervalMs,
     onError: report('claiming deliveries'),
     onClaimed(claim, request) {
-      const one = hold(claim)
+      const one = held.hold(claim)
       if (one === null || isStopping) scheduler.free(request)
       else begin(one, request)
     },
-    onInHand: takeInHand,
+    onInHand: held.holdInHand,
     onEnd: pump,
   })
 
@@ -322,28 +283,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     onError: report('handing back deliveries'),
     async run() {
       scheduler.forgetIdle(performance.now() - forgetAfterMs)
-      await handBackWaiting(handAgeMs)
-      return false
-    },
-  })
-
-  /** Hands back deliveries that have waited in memory for longer than `ms`. Default: all that wait. */
-  async function handBackWaiting(ms?: number): Promise<void> {
-    const old = inHand.takeOld(ms)
-    if (old.length === 0) return
-    for (const { delivery } of old) scheduler.takeInHand(flowName(delivery.accountId, delivery.webhook), -1)
-    await handBackHeld(old)
-  }
-
-  let keptAliveAt = performance.now()
-  const keepingAlive = startLoop({
-    intervalMs: keepAliveMs,
-    onError: report('keeping claims alive'),
-    async run() {
-      // Claims made since the last run are still fresh.
-      const older = [...held.values()].filter(({ since }) => since < keptAliveAt)
-      keptAliveAt = performance.now()
-      await queue.keepAlive(older.flatMap(({ claimed }) => claimed ?? []))
+      await held.handBackWaiting(handAgeMs)
       return false
     },
   })
@@ -357,27 +297,17 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     isStopping = true
     intakes.close()
     await Promise.all([claiming.stop(), flowScan.stop(), handingBackOld.stop()])
-    await handBackWaiting()
+    await held.handBackWaiting()
     await Promise.race([Promise.all(running), timeout(deadline - performance.now())])
     breakOff.abort()
     await Promise.all(running)
     silences.stop()
-    await handBackHeld([...held.values()].filter((one) => !settling.holds(one) && !leased.hasEnd(one)))
+    await held.handBack(held.all().filter((one) => !settling.holds(one) && !leased.hasEnd(one)))
     // If the database does not accept all writes by then, claims and leases lapse, and the deliveries are made again.
     await leased.stop(deadline + 1_000)
     await settling.stop(deadline + 1_000)
     await statistics.stop(deadline + 1_000)
-    await keepingAlive.stop()
-  }
-
-  async function handBackHeld(ones: readonly HeldDelivery[]): Promise<void> {
-    const written = ones.filter((one) => !leased.putBack(one))
-    letGo(written)
-    const claims = written.flatMap(({ delivery, claimed }) => (claimed === null ? [] : [{ delivery, claimed }]))
-    await handBack(options, claims).catch((error) => {
-      logger.error({ err: error }, 'cannot hand deliveries back; they are claimed again when their claims have lapsed')
-    })
-    offerAgain(written)
+    await held.stop()
   }
 
   return {
@@ -396,8 +326,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       },
       release: leased.release,
     },
-    idleMs: () =>
-      Math.max(claiming.idleMs(), flowScan.idleMs(), settling.idleMs(), leased.idleMs(), keepingAlive.idleMs()),
+    idleMs: () => Math.max(claiming.idleMs(), flowScan.idleMs(), settling.idleMs(), leased.idleMs(), held.idleMs()),
     stop(deadlineMs) {
       stopped ??= stop(deadlineMs)
       return stopped
