@@ -2,26 +2,13 @@ import type { Clock } from '../lib/clock.ts'
 import type { StartTimer } from '../lib/timer.ts'
 import { unlessAborted } from '../lib/unless-aborted.ts'
 import { brokenOff } from './connection.ts'
-import { allowedConnections, type Pace, slowedPace } from './host-connection-limit.ts'
-import { openSession, type Session, SessionError, type SessionMeans, type SessionTarget } from './session.ts'
-import { countOne, perSecond, type Throughput } from './throughput.ts'
+import { type Host, type PooledSession, PoolHosts, type PoolTarget } from './pool-hosts.ts'
+import { openSession, type Session, SessionError, type SessionMeans } from './session.ts'
+import { countOne } from './throughput.ts'
 import { quitTimeoutMs } from './time-limits.ts'
 
 /** How long an idle connection is kept open. Milliseconds. */
 const idleTimeoutMs = 10_000
-/** Maximum hosts whose pace is remembered without open connections. */
-const maxRemembered = 10_000
-
-/** A host to connect to. */
-export type PoolTarget = Omit<SessionTarget, 'address'> & {
-  /** Returns the addresses in the order to try them. Called to open a connection. Rejects with SessionError. */
-  addresses(): Promise<readonly string[]>
-  /**
-   * Returns the milliseconds to avoid the host after `times` consecutive failures; 0: do not avoid it. Meanwhile
-   * `hold` rejects at once.
-   */
-  backoffMsAfter(error: SessionError, times: number): number
-}
 
 export type PoolLimits = {
   /** Maximum connections in total. */
@@ -41,27 +28,11 @@ export type BorrowedSession = {
   release(result: { isReusable: boolean; congested: boolean }): void
 }
 
-type PooledSession = { session: Session; target: PoolTarget; messages: number; stopTimer: (() => void) | null }
-
 type QueuedSession = {
   target: PoolTarget
   fresh: boolean
   serve(pooled: PooledSession | null): void
   refuse(error: SessionError): void
-}
-
-type Host = {
-  open: number
-  /** Number of open connections with a session, in use or idle. */
-  working: number
-  waiting: number
-  idle: PooledSession[]
-  pace: Pace | null
-  throughput: Throughput
-  /** True when the last attempt to reach the host failed. */
-  isAway: boolean
-  /** The back-off of the host, with the error that caused it; null: none. */
-  rest: { error: SessionError; until: Date; times: number } | null
 }
 
 /**
@@ -70,7 +41,7 @@ type Host = {
  */
 export class Pool {
   readonly #options: PoolOptions
-  readonly #hosts = new Map<string, Host>()
+  readonly #hosts: PoolHosts
   readonly #queue = new Set<QueuedSession>()
   readonly #closing = new Set<Promise<void>>()
   #open = 0
@@ -80,24 +51,17 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options
+    this.#hosts = new PoolHosts(options.limits.connectionsPerHost, options.clock)
   }
 
-  /**
-   * Returns how many more conversations with a host may begin, besides those that run or wait. The limit is twice the
-   * allowed connections. A fast host that is not slowed down may get as many as it completed in a second lately. A
-   * host in back-off counts like any other, because its conversations fail at once.
-   */
+  /** Returns how many more conversations with a host may begin: see `PoolHosts`. */
   roomFor(name: string): number {
-    const host = this.#hosts.get(name)
-    const enough = 2 * (this.#backoffOf(name) === null ? this.#allowed(name) : this.#options.limits.connectionsPerHost)
-    if (host === undefined) return enough
-    const done = this.#isSlowed(name) ? 0 : perSecond(host.throughput, this.#options.clock.now())
-    return Math.max(0, Math.max(enough, done) - (host.open - host.idle.length + host.waiting))
+    return this.#hosts.roomFor(name)
   }
 
   /** Returns whether a host is in back-off after a failure. */
   isBackingOff(name: string): boolean {
-    return this.#backoffOf(name) !== null
+    return this.#hosts.backoffOf(name) !== null
   }
 
   /**
@@ -119,41 +83,34 @@ export class Pool {
     const begunAt = this.#options.clock.now()
     try {
       const session = await this.#openAny(target, signal)
-      const host = this.#hostOf(target.name)
+      const host = this.#hosts.of(target.name)
       host.isAway = false
       host.rest = null
       host.working += 1
       return this.#borrow({ session, target, messages: 0, stopTimer: null })
     } catch (error) {
-      if (!signal.aborted && !this.#isClosed && this.#isFull(target.name, error)) {
+      if (
+        !signal.aborted &&
+        !this.#isClosed &&
+        error instanceof SessionError &&
+        this.#hosts.isFull(target.name, error)
+      ) {
         this.#freeSlot(target.name)
         return null
       }
-      if (error instanceof SessionError && error.reply !== null) this.#slow(target.name, begunAt)
-      else if (!signal.aborted) this.#hostOf(target.name).isAway = true
+      if (error instanceof SessionError && error.reply !== null) this.#hosts.slow(target.name, begunAt)
+      else if (!signal.aborted) this.#hosts.of(target.name).isAway = true
       if (error instanceof SessionError && !signal.aborted) this.#backOff(target, error)
       this.#freeSlot(target.name)
       throw error
     }
   }
 
-  /**
-   * Returns whether an error may only mean that the host refuses another connection. If so, lowers its limit to the
-   * number of working connections. If none works, marks the host as away: those still being opened show whether it is.
-   */
-  #isFull(name: string, error: unknown): boolean {
-    const host = this.#hostOf(name)
-    if (host.open <= 1 || !(error instanceof SessionError) || !isOfConnection(error)) return false
-    if (host.working === 0) host.isAway = true
-    else host.pace = { connections: host.working, cutAt: this.#options.clock.now() }
-    return true
-  }
-
   /** Closes all idle sessions with QUIT. Waiting callers get an error that says that the service stopped. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const waiting of this.#queue) waiting.refuse(stopped(waiting.target.name))
-    for (const host of this.#hosts.values()) {
+    for (const host of this.#hosts.all()) {
       for (const pooled of [...host.idle]) this.#closeIdle(pooled)
     }
     await Promise.all(this.#closing)
@@ -162,7 +119,7 @@ export class Pool {
   /** Waits for a slot, and returns its idle session or, for a new connection, null. */
   #waitForSlot(target: PoolTarget, signal: AbortSignal, fresh: boolean): Promise<PooledSession | null> {
     const { promise, resolve, reject } = Promise.withResolvers<PooledSession | null>()
-    const host = this.#hostOf(target.name)
+    const host = this.#hosts.of(target.name)
     const abort = () => waiting.refuse(stopped(target.name))
     const leave = () => {
       signal.removeEventListener('abort', abort)
@@ -178,14 +135,14 @@ export class Pool {
       },
       refuse: (error) => {
         leave()
-        this.#forget(target.name)
+        this.#hosts.forget(target.name)
         reject(error)
       },
     }
     host.waiting += 1
     this.#queue.add(waiting)
     signal.addEventListener('abort', abort)
-    const rest = this.#backoffOf(target.name)
+    const rest = this.#hosts.backoffOf(target.name)
     if (signal.aborted || this.#isClosed) abort()
     else if (rest !== null) waiting.refuse(rest.error)
     else this.#serve()
@@ -209,19 +166,19 @@ export class Pool {
   }
 
   #slotFor({ target, fresh }: QueuedSession): PooledSession | null | 'none' {
-    const host = this.#hostOf(target.name)
+    const host = this.#hosts.of(target.name)
     const busy = host.open - host.idle.length
-    if (busy >= this.#allowed(target.name)) return 'none'
+    if (busy >= this.#hosts.allowed(target.name)) return 'none'
     const pooled = fresh ? undefined : host.idle.findLast((each) => suits(each, target))
     if (pooled !== undefined) {
       this.#takeIdle(host, pooled)
       return pooled
     }
     const other = host.idle[0]
-    if (host.open >= this.#allowed(target.name) && other !== undefined) this.#closeIdle(other)
+    if (host.open >= this.#hosts.allowed(target.name) && other !== undefined) this.#closeIdle(other)
     else if (this.#open >= this.#options.limits.connections) this.#closeAnyIdle()
     // The slot of a closed idle session is free only after the reply to QUIT.
-    if (host.open >= this.#allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
+    if (host.open >= this.#hosts.allowed(target.name) || this.#open >= this.#options.limits.connections) return 'none'
     host.open += 1
     this.#open += 1
     return null
@@ -255,8 +212,8 @@ export class Pool {
       isReused: pooled.messages > 0,
       release: ({ isReusable, congested }) => {
         pooled.messages += 1
-        countOne(this.#hostOf(target.name).throughput, this.#options.clock.now())
-        if (congested) this.#slow(target.name, begunAt)
+        countOne(this.#hosts.of(target.name).throughput, this.#options.clock.now())
+        if (congested) this.#hosts.slow(target.name, begunAt)
         if (isReusable && session.connection.error === null && this.#mayKeep(pooled)) this.#keep(pooled)
         else this.#leave(pooled, isReusable)
         this.#serve()
@@ -266,8 +223,8 @@ export class Pool {
 
   #mayKeep({ messages, target }: PooledSession): boolean {
     const { limits } = this.#options
-    const { open } = this.#hostOf(target.name)
-    return !this.#isClosed && messages < limits.messagesPerConnection && open <= this.#allowed(target.name)
+    const { open } = this.#hosts.of(target.name)
+    return !this.#isClosed && messages < limits.messagesPerConnection && open <= this.#hosts.allowed(target.name)
   }
 
   #keep(pooled: PooledSession): void {
@@ -275,7 +232,7 @@ export class Pool {
     pooled.stopTimer = startTimer(() => this.#closeIdle(pooled), idleTimeoutMs)
     // An unsolicited reply means that the server ends the session.
     pooled.session.connection.onUnexpected(() => this.#closeIdle(pooled))
-    this.#hostOf(pooled.target.name).idle.push(pooled)
+    this.#hosts.of(pooled.target.name).idle.push(pooled)
   }
 
   #takeIdle(host: Host, pooled: PooledSession): void {
@@ -286,12 +243,12 @@ export class Pool {
 
   /** Ends an idle session. */
   #closeIdle(pooled: PooledSession): void {
-    this.#takeIdle(this.#hostOf(pooled.target.name), pooled)
+    this.#takeIdle(this.#hosts.of(pooled.target.name), pooled)
     this.#leave(pooled, true)
   }
 
   #closeAnyIdle(): void {
-    for (const { idle } of this.#hosts.values()) {
+    for (const { idle } of this.#hosts.all()) {
       const [first] = idle
       if (first === undefined) continue
       this.#closeIdle(first)
@@ -301,7 +258,7 @@ export class Pool {
 
   /** Ends a session. Its slot is free when the connection has closed. */
   #leave({ session, target }: PooledSession, politely: boolean): void {
-    this.#hostOf(target.name).working -= 1
+    this.#hosts.of(target.name).working -= 1
     if (!politely) session.connection.fail(brokenOff())
     if (session.connection.error !== null) {
       this.#freeSlot(target.name)
@@ -315,79 +272,20 @@ export class Pool {
   }
 
   #freeSlot(name: string): void {
-    const host = this.#hostOf(name)
+    const host = this.#hosts.of(name)
     host.open -= 1
     this.#open -= 1
-    this.#forget(name)
+    this.#hosts.forget(name)
     this.#serve()
   }
 
   /** Puts a host without another connection into back-off, and rejects the callers that wait for it. */
   #backOff(target: PoolTarget, error: SessionError): void {
-    const host = this.#hostOf(target.name)
-    const times = (host.rest?.times ?? 0) + 1
-    const restMs = target.backoffMsAfter(error, times)
-    if (restMs === 0 || host.open > 1) return
-    host.rest = { error, until: new Date(this.#options.clock.now().getTime() + restMs), times }
+    if (!this.#hosts.backOff(target, error)) return
     for (const waiting of this.#queue) {
       if (waiting.target.name === target.name) waiting.refuse(error)
     }
   }
-
-  #backoffOf(name: string): Host['rest'] {
-    const rest = this.#hosts.get(name)?.rest ?? null
-    return rest !== null && this.#options.clock.now() < rest.until ? rest : null
-  }
-
-  /** Forgets a host without connections and waiting callers, unless it is slowed down or in back-off. */
-  #forget(name: string): void {
-    const host = this.#hosts.get(name)
-    if (host === undefined || host.open > 0 || host.waiting > 0) return
-    const isUsual = !this.#isSlowed(name) && this.#backoffOf(name) === null
-    if (isUsual || this.#hosts.size > maxRemembered) this.#hosts.delete(name)
-  }
-
-  /** Returns how many connections a host may have now. */
-  #allowed(name: string): number {
-    const { limits, clock } = this.#options
-    const host = this.#hosts.get(name)
-    // One connection probes whether the host is back.
-    if (host?.isAway) return 1
-    return allowedConnections(host?.pace ?? null, limits.connectionsPerHost, clock.now())
-  }
-
-  #isSlowed(name: string): boolean {
-    return this.#allowed(name) < this.#options.limits.connectionsPerHost
-  }
-
-  #slow(name: string, begunAt: Date): void {
-    const host = this.#hostOf(name)
-    const max = this.#options.limits.connectionsPerHost
-    host.pace = slowedPace(host.pace, { max, begunAt, now: this.#options.clock.now() })
-  }
-
-  #hostOf(name: string): Host {
-    const known = this.#hosts.get(name)
-    if (known !== undefined) return known
-    const host: Host = {
-      open: 0,
-      working: 0,
-      waiting: 0,
-      idle: [],
-      pace: null,
-      throughput: { second: 0, count: 0, before: 0 },
-      isAway: false,
-      rest: null,
-    }
-    this.#hosts.set(name, host)
-    return host
-  }
-}
-
-/** Returns whether an error may concern one connection only: a network error, or a temporary refusal up to EHLO. */
-function isOfConnection({ stage, reply, isPermanent }: SessionError): boolean {
-  if (isPermanent || (stage !== 'connect' && stage !== 'greeting' && stage !== 'ehlo')) return false
-  return reply === null || reply.code < 500
 }
 
 /** Returns whether an idle session may serve a target: it has the same port, and is as secure as required. */

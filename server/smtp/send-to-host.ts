@@ -1,7 +1,8 @@
 import { type ConversationOptions, converse } from './conversation.ts'
 import type { Letter } from './envelope.ts'
 import { outcomesOf } from './outcome.ts'
-import type { Pool, PoolTarget } from './pool.ts'
+import type { Pool } from './pool.ts'
+import type { PoolTarget } from './pool-hosts.ts'
 import type { Outcome } from './transport.ts'
 
 export type DeliverMeans = { pool: Pool; options: ConversationOptions }
