@@ -16,15 +16,15 @@ test('what has not arrived has waited until now', () => {
 describe('an endpoint has recovered', () => {
   const after = { from: 1_100, normalMs: 50, inARow: 3 }
 
-  test('with the first event since then when all arrive in time', () => {
+  test('an endpoint has recovered with the first event since then when all arrive in time', () => {
     expect(recoveredAfter(arrivals([900, 5, 5, 5]), after)).toBe(0)
   })
 
-  test('with the first of three in a row that arrive in time', () => {
+  test('an endpoint has recovered with the first of three in a row that arrive in time', () => {
     expect(recoveredAfter(arrivals([5, 400, 5, 5, null, 5, 50, 5, 90]), after)).toBe(400)
   })
 
-  test('not before three have arrived in time', () => {
+  test('an endpoint has not recovered before three have arrived in time', () => {
     expect(recoveredAfter(arrivals([5, 5, 5]), after)).toBe(Number.POSITIVE_INFINITY)
     expect(recoveredAfter(arrivals([5, 5, 51, 5, 5]), after)).toBe(Number.POSITIVE_INFINITY)
   })
@@ -33,15 +33,15 @@ describe('an endpoint has recovered', () => {
 describe('an endpoint has caught up', () => {
   const after = { from: 1_000, normalMs: 50 }
 
-  test('when the last that waited has arrived', () => {
+  test('an endpoint has caught up when the last that waited has arrived', () => {
     expect(caughtUpAfter(arrivals([300, 220, 110, 20, 400]), after)).toBe(320)
   })
 
-  test('within normal time when nothing waited longer', () => {
+  test('an endpoint has caught up within normal time when nothing waited longer', () => {
     expect(caughtUpAfter(arrivals([50, 20, 400]), after)).toBe(50)
   })
 
-  test('not while something waits, though later ones have arrived', () => {
+  test('an endpoint has not caught up while something waits, though later ones have arrived', () => {
     expect(caughtUpAfter(arrivals([200, 5, null, 5]), after)).toBe(200)
     expect(caughtUpAfter(arrivals([250, 5, null, 5]), after)).toBe(Number.POSITIVE_INFINITY)
   })

@@ -31,31 +31,31 @@ test('a program answers what it is asked, each question its own answer', async (
 })
 
 describe('what goes wrong is told', () => {
-  test('an error of the program', async () => {
+  test('an error of a program is told', async () => {
     const parrot = await startParrot()
     await expect(parrot.ask('fail', null, z.null())).rejects.toThrow('it fell off its perch')
   })
 
-  test('a question it does not understand', async () => {
+  test('a question that a program does not understand is told', async () => {
     const parrot = await startParrot()
     await expect(parrot.ask('say', 7, z.string())).rejects.toThrow('expected string')
     await expect(parrot.ask('sing', null, z.string())).rejects.toThrow('there is no "sing"')
   })
 
-  test('its end, with what it wrote', async () => {
+  test('the end of a program is told, with what it wrote', async () => {
     const parrot = await startParrot()
     await expect(parrot.ask('die', null, z.null())).rejects.toThrow(/ended with code 3\n.*this parrot is no more/)
     expect(processes.complaints()).toEqual(['parrot: this parrot is no more'])
   })
 
-  test('what it writes, but for what it usually does', async () => {
+  test('what a program writes is told, but for what it usually writes', async () => {
     const parrot = await startParrot({ usualLine: /^Good morning/ })
     await parrot.ask('write', 'Good morning, Polly\n\nthe cage is open\n', z.undefined())
     await vi.waitUntil(() => processes.complaints().length > 0)
     expect(processes.complaints()).toEqual(['parrot: the cage is open'])
   })
 
-  test('that it did not start', async () => {
+  test('a program that did not start is told', async () => {
     const starting = processes.start({ name: 'nobody', file: '/no/such/file.ts' })
     await expect(starting).rejects.toThrow(/"nobody" ended with code 1(.|\n)*\/no\/such\/file.ts/)
   })
@@ -76,14 +76,14 @@ test('what programs of one name used is added up, also when they have ended', as
 })
 
 describe('no program stays behind', () => {
-  test('when all are ended', async () => {
+  test('no program stays behind when all are ended', async () => {
     const pids = [await startParrot(), await startParrot()].map(({ pid }) => pid)
     await processes[Symbol.asyncDispose]()
     expect(pids.map(isAlive)).toEqual([false, false])
     await expect(startParrot()).rejects.toThrow('the benchmark is ending')
   })
 
-  test('when the benchmark is killed', async () => {
+  test('no program stays behind when the benchmark is killed', async () => {
     const owner = spawn(process.execPath, [fileURLToPath(import.meta.resolve('./parrot-owner.ts'))], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -226,7 +226,7 @@ describe('a mailbox that is of no email', () => {
     expect(kept.map(({ id }) => id).slice(0, -1)).toEqual(ids.slice(1))
   })
 
-  test('is at the return path of a domain, too', async () => {
+  test('a message of no email is taken at the return path of a domain', async () => {
     const to = 'postmaster@send.shop.example'
     await expect(send({ to, raw: corpus('person') })).rejects.toMatchObject({ responseCode: 550 })
     await db
@@ -266,7 +266,7 @@ describe('what is not understood', () => {
     expect(await counted('unreadable')).toBe(1)
   })
 
-  test('is kept too where it names none of several recipients', async () => {
+  test('a notification that names none of several recipients is kept for people of the account', async () => {
     const emailId = await sentTo('eve@example.org', 'bob@example.org')
     await send({ to: returnPath(emailId), raw: corpus('gmail-no-such-user') })
     const rows = await db.selectFrom('inbound_messages').select(['email_id', 'reason']).execute()

@@ -64,7 +64,7 @@ async function hasServer(dataDir: string): Promise<boolean> {
 }
 
 describe('while no service runs', () => {
-  test('a key can be made where none was before, and no server is left behind', async () => {
+  test('keys create makes the first key while no service runs, and leaves no server behind', async () => {
     const env = { DATA_DIR: join(parent, 'fresh') }
     await startOnce(env.DATA_DIR)
     const key = await posternJson(env, 'keys', 'create', '--mode', 'live', '--name', 'CRM')
@@ -82,7 +82,7 @@ describe('while no service runs', () => {
     expect(await posternJson(env, 'keys', 'list', '--account', account.id)).toMatchObject([{ id: key.id }])
   })
 
-  test('a Ctrl-C does not leave a server behind either', async () => {
+  test('keys create finishes after a Ctrl-C, and leaves no server behind', async () => {
     const dataDir = join(parent, 'interrupted')
     await startOnce(dataDir)
     const started = (async () => {
@@ -108,21 +108,21 @@ describe('where no service was ever started', () => {
   })
 
   test.each([[['keys', 'list']], [['keys', 'create', '--mode', 'live']], [['migrate']]])(
-    '%j is refused, and makes nothing',
+    '%j is refused where no service was ever started, and makes nothing',
     async (args) => {
       expect(await postern({}, ...args)).toEqual(refusal(join(parent, '.postern')))
       expect(existsSync(join(parent, '.postern'))).toBe(false)
     },
   )
 
-  test('nor is anything made in a directory of something else', async () => {
+  test('keys list makes nothing in a directory of something else', async () => {
     const dataDir = join(parent, 'something else')
     await mkdir(dataDir)
     expect(await postern({ DATA_DIR: dataDir }, 'keys', 'list')).toEqual(refusal(dataDir))
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('nor where a first start was cut short before it made the database', async () => {
+  test('keys list makes no database where a first start was cut short before it made one', async () => {
     const dataDir = join(parent, 'cut short')
     await mkdir(dataDir)
     await writeFile(join(dataDir, 'lock'), '')
@@ -144,7 +144,7 @@ describe('while a service runs', () => {
     await database.stop()
   })
 
-  test('a key with the permissions given is there for it at once', async () => {
+  test('a running service knows at once a key that keys create makes, with its permissions', async () => {
     const permissions = ['webhooks:read', 'read_access']
     const created = await posternJson(env, 'keys', 'create', '--mode', 'test', '--permission', ...permissions)
     const db = connect({ connectionString: database.connectionString, max: 1, onError: () => undefined })
@@ -153,7 +153,7 @@ describe('while a service runs', () => {
     expect(found).toMatchObject({ keyId: created.id, mode: 'test', permissions, isRevoked: false })
   })
 
-  test('it is told of a key that is revoked', async () => {
+  test('a running service is told of a key that keys revoke revokes', async () => {
     const { id } = await posternJson(env, 'keys', 'create', '--mode', 'test')
     const listener = new pg.Client({ connectionString: database.connectionString })
     await listener.connect()
@@ -166,7 +166,7 @@ describe('while a service runs', () => {
     expect(keys.find((key) => key.id === id)?.revokedAt).not.toBeNull()
   })
 
-  test('it is told of a key that is deleted, which is on no list any more', async () => {
+  test('a running service is told of a key that keys delete deletes, and no list shows it', async () => {
     const { id } = await posternJson(env, 'keys', 'create', '--mode', 'test')
     const listener = new pg.Client({ connectionString: database.connectionString })
     await listener.connect()
@@ -179,7 +179,7 @@ describe('while a service runs', () => {
     expect(keys.map((key) => key.id)).not.toContain(id)
   })
 
-  test('where there are several accounts, a key is made for the one that is named', async () => {
+  test('keys create wants --account where there are several accounts', async () => {
     const several = { DATA_DIR: join(parent, 'several') }
     await using _database = await startEmbeddedDatabase({ dataDir: several.DATA_DIR })
     await posternJson(several, 'keys', 'create', '--mode', 'test')
@@ -203,7 +203,7 @@ describe('while a service runs', () => {
     expect(await posternJson(env, 'keys', 'list', '--account', account.id)).toMatchObject([{ id: key.id }])
   })
 
-  test('people get text', async () => {
+  test('keys create and keys list print text for people without --json', async () => {
     const [account] = await posternJson(env, 'accounts', 'list')
     const args = ['--mode', 'live', '--name', 'For people', '--account', account.id]
     const created = await postern(env, 'keys', 'create', ...args)
@@ -243,7 +243,7 @@ describe('while a service runs', () => {
 })
 
 describe('what cannot be understood', () => {
-  test('is told in one line, exit code 2', async () => {
+  test('a wrong option is told in one line, with exit code 2', async () => {
     expect(await postern({}, 'keys', 'create', '--mode', 'both')).toEqual({
       stdout: '',
       stderr: "postern: option '--mode <mode>' argument 'both' is invalid. Allowed choices are test, live.\n",
@@ -253,13 +253,13 @@ describe('what cannot be understood', () => {
 })
 
 describe('a database that cannot be used', () => {
-  test('is told in one line, exit code 1', async () => {
+  test('a database that cannot be reached is told in one line, with exit code 1', async () => {
     const { stdout, stderr, exitCode } = await postern({ DATABASE_URL: 'postgres://ann:hush@127.0.0.1:1/m' }, 'migrate')
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
     expect(stderr).toMatch(/^postern: the database at 127.0.0.1:1 cannot be reached .*\n$/)
   })
 
-  test('nor can a setting that is bad', async () => {
+  test('a bad setting is told in one line', async () => {
     expect((await postern({ RATE_LIMITS: 'free' }, 'keys', 'list')).stderr).toMatch(
       /^postern: RATE_LIMITS is "free", .*\n$/,
     )
@@ -267,7 +267,7 @@ describe('a database that cannot be used', () => {
 })
 
 describe('--help', () => {
-  test('is no error', async () => {
+  test('--help exits with code 0', async () => {
     const { stdout, stderr, exitCode } = await postern({}, 'keys', 'create', '--help')
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
     expect(stdout).toContain('Usage: postern keys create')

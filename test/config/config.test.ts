@@ -78,7 +78,7 @@ describe('the embedded database opens private networks to webhooks', () => {
     { PUBLIC_URL: 'http://127.0.0.1:8080' },
     { PUBLIC_URL: 'https://mail.shop.test' },
     { PUBLIC_URL: 'http://192.168.1.5' },
-  ])('where nobody outside can reach it: %o', (env) => {
+  ])('webhooks may lead to private networks where nobody outside can reach the service: %o', (env) => {
     expect(isOpen(env)).toBe(true)
   })
 
@@ -91,7 +91,7 @@ describe('the embedded database opens private networks to webhooks', () => {
     { PUBLIC_URL: 'https://mail.example.com.' },
     { PUBLIC_URL: 'https://1.1.1.1' },
     { HOST: '127.0.0.1', PUBLIC_URL: 'https://[2606:4700:4700::1111]' },
-  ])('and to nobody else: %o', (env) => {
+  ])('webhooks may not lead to private networks where others can reach the service: %o', (env) => {
     expect(isOpen(env)).toBe(false)
     expect(isOpen({ ...env, WEBHOOK_ALLOW_PRIVATE_NETWORKS: 'true' })).toBe(true)
   })

@@ -382,7 +382,7 @@ describe('on a service that cannot reach its database', () => {
     expect([answer.status, codeOf(answer)]).toEqual([503, 'unavailable'])
   })
 
-  test('and answers again as soon as it can', async () => {
+  test('a service answers again as soon as it can reach its database', async () => {
     await line.mend()
     await using client = createTestClient({ url: service.url, key: service.keys.live })
     expect(await client.send('GET', '/v1/webhooks')).toMatchObject({ status: 200 })

@@ -45,20 +45,20 @@ async function toldOf(url: string): Promise<string | null> {
 }
 
 describe('a database that can be used', () => {
-  test('passes', async () => {
+  test('a database that can be used passes', async () => {
     expect(await toldOf(database.connectionString)).toBeNull()
   })
 })
 
 describe('a database that cannot be used is explained, without its password', () => {
-  test('nobody listens', async () => {
+  test('a database where nobody listens is explained', async () => {
     const url = 'postgres://ann:hush@127.0.0.1:1/mail'
     expect(await toldOf(url)).toBe(
       'the database at 127.0.0.1:1 cannot be reached (ECONNREFUSED); check that PostgreSQL runs there, and the host and port in DATABASE_URL',
     )
   })
 
-  test('somebody listens and says nothing', async () => {
+  test('a database that says nothing is explained', async () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))
     const { port } = silent.address() as AddressInfo
@@ -66,13 +66,13 @@ describe('a database that cannot be used is explained, without its password', ()
     silent.close()
   })
 
-  test('the host has no address', async () => {
+  test('a database whose host has no address is explained', async () => {
     expect(await toldOf('postgres://ann:hush@nowhere.invalid/mail')).toBe(
       'the database host nowhere.invalid was not found; check the host in DATABASE_URL',
     )
   })
 
-  test('the password is wrong', async () => {
+  test('a wrong password of the database is explained, and not told', async () => {
     const url = urlWith((url) => {
       url.password = 'hush'
     })
@@ -81,26 +81,26 @@ describe('a database that cannot be used is explained, without its password', ()
     expect(told).not.toContain('hush')
   })
 
-  test('the password is missing', async () => {
+  test('a missing password of the database is explained', async () => {
     const url = urlWith((url) => {
       url.password = ''
     })
     expect(await toldOf(url)).toMatch(/asks for a password; put it in DATABASE_URL$/)
   })
 
-  test('the database is missing', async () => {
+  test('a missing database is explained', async () => {
     const url = urlWith((url) => {
       url.pathname = '/mail'
     })
     expect(await toldOf(url)).toMatch(/^there is no database "mail" at 127.0.0.1:\d+; create it \(createdb mail\), or/)
   })
 
-  test('the server has no TLS', async () => {
+  test('a database without TLS is explained where TLS is wanted', async () => {
     const url = urlWith((url) => url.searchParams.set('sslmode', 'verify-full'))
     expect(await toldOf(url)).toMatch(/^no secure connection .*; check sslmode in DATABASE_URL/)
   })
 
-  test('PostgreSQL is older than 14', async () => {
+  test('a PostgreSQL older than 14 is explained', async () => {
     // Answers for the version in place of the server's own function.
     const db = new Kysely<Database>({
       dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: database.connectionString }) }),

@@ -67,7 +67,7 @@ describe('permissions', () => {
 
   const notRead = codeIn(tableOf(section).find(([set]) => set === '`read_access`')?.[1] ?? '').slice(1)
 
-  test('the sets hold what they hold', () => {
+  test('the documents name what each set of permissions holds', () => {
     const described: Record<PermissionSet, readonly string[]> = {
       full_access: keyPermissions,
       sending_access: codeIn(tableOf(section).find(([set]) => set === '`sending_access`')?.[1] ?? ''),
@@ -79,7 +79,7 @@ describe('permissions', () => {
     }
   })
 
-  test('the single ones are all there', () => {
+  test('the documents name every single permission', () => {
     const sentence = /The single ones are .+?\./.exec(unwrapped(section))?.[0] ?? ''
     expect(codeIn(sentence)).toEqual(keyPermissions)
   })
@@ -89,7 +89,7 @@ describe('delivery', () => {
   const section = sectionOfPages('How delivery works')
   const prose = unwrapped(section)
 
-  test('the schedule has every attempt with its delay', () => {
+  test('the documents show every attempt of the delivery schedule with its delay', () => {
     const [first, ...retries] = tableOf(section)
     expect(first).toEqual(['1', 'at once'])
     expect(retries.map(([number, when = '']) => [Number(number), durationIn(when)])).toEqual(
@@ -97,7 +97,7 @@ describe('delivery', () => {
     )
   })
 
-  test('the other figures', () => {
+  test('the documents have the figures of delivery that the code has', () => {
     expect(durationIn(/lengthens the delay, up to [^.]+/.exec(prose)?.[0] ?? '')).toBe(maxRetryDelaySeconds)
     expect(prose).toContain('Five days of nothing but failures')
     expect(failingLimitMs).toBe(5 * 86_400_000)
@@ -151,7 +151,7 @@ test('pages are as long as the contract lets them be', () => {
   )
 })
 
-test('the limits', () => {
+test('the page of limits has the limits of the code', () => {
   const megabyteMs = conversationTimeoutMs(1_000_000) - conversationTimeoutMs(0)
   expect(Object.fromEntries(tableOf(sectionOfPages('Limits')))).toMatchObject({
     'captured messages': `${maxCapturedBytes / 2 ** 20} MiB each, the newest ${written(keptCaptured)} of an account are kept`,

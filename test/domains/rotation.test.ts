@@ -165,7 +165,7 @@ describe('rotating the keys of a domain', () => {
     expect(done.retiredRecords.map(({ name }) => name)).toEqual(keyNamesOf(before, 'signing'))
   })
 
-  test('again after they sign retires them too, newest first, and remembers ten', async () => {
+  test('rotating again after the new keys sign retires them, newest first, and remembers ten', async () => {
     let domain = await addVerified()
     const used: string[][] = []
     for (let round = 0; round < 12; round++) {

@@ -12,7 +12,7 @@ test('places are as many at a destination as it has room for, and another destin
   expect(take('b.test')).not.toBeNull()
 })
 
-test('there are no more places, wherever to, than there is room in all', () => {
+test('all destinations together have no more places than there is room for', () => {
   const { take, room } = places(3)
   expect(['a.test', 'b.test', 'c.test'].map(take)).not.toContain(null)
   expect(room()).toBe(0)

@@ -36,7 +36,7 @@ function open(limits: Partial<LargeEmailLimits>) {
 /** All promises that can go on have gone on. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-test('as many are in it as there are bytes for; the next enter in the order they came', async () => {
+test('as many large emails are admitted as there are bytes for; the next follow in the order they came', async () => {
   const { inside, come, leave } = open({})
   await come('one', 60)
   await come('large', 50)
@@ -46,7 +46,7 @@ test('as many are in it as there are bytes for; the next enter in the order they
   expect(inside).toEqual(['one', 'large', 'small'])
 })
 
-test('one that is larger than the room is in it alone', async () => {
+test('an email that is larger than the room is admitted alone', async () => {
   const { inside, come, leave } = open({})
   await come('huge', 1_000)
   await come('next', 1)
@@ -55,7 +55,7 @@ test('one that is larger than the room is in it alone', async () => {
   expect(inside).toEqual(['huge', 'next'])
 })
 
-test('those to one destination are few at a time, and let others pass', async () => {
+test('large emails to one destination are admitted a few at a time, and let others pass', async () => {
   const { inside, come, leave } = open({ perDestination: 1 })
   await come('a1', 1)
   await come('a2', 1)
@@ -65,7 +65,7 @@ test('those to one destination are few at a time, and let others pass', async ()
   expect(inside).toEqual(['a1', 'b1', 'a2'])
 })
 
-test('they are few at a time in all', async () => {
+test('large emails to all destinations are admitted a few at a time', async () => {
   const { inside, come, leave } = open({ emails: 2 })
   for (const name of ['a', 'b', 'c']) await come(name, 1, name)
   expect(inside).toEqual(['a', 'b'])
@@ -73,7 +73,7 @@ test('they are few at a time in all', async () => {
   expect(inside).toEqual(['a', 'b', 'c'])
 })
 
-test('no destination waits in all places there are: others find one', async () => {
+test('a destination does not wait in all places there are: others find one', async () => {
   const { away, come, inside } = open({ emails: 1, waiting: 6 })
   await come('first', 1)
   for (const name of ['a1', 'a2', 'a3', 'a4']) await come(name, 1)
@@ -82,7 +82,7 @@ test('no destination waits in all places there are: others find one', async () =
   expect([away, inside]).toEqual([['a4', 'b3'], ['first']])
 })
 
-test('whose turn it is need not wait, however many do', async () => {
+test('an email whose turn it is does not wait, however many others do', async () => {
   const { inside, come } = open({ perDestination: 1, waiting: 1 })
   await come('a1', 1)
   await come('a2', 1)
@@ -90,7 +90,7 @@ test('whose turn it is need not wait, however many do', async () => {
   expect(inside).toEqual(['a1', 'b1'])
 })
 
-test('who waits is sent away when it is broken off, and takes nothing then', async () => {
+test('an email that waits is sent away when it is broken off, and takes no bytes', async () => {
   const { inside, away, come, leave } = open({ emails: 1 })
   const breaking = new AbortController()
   await come('first', 100)

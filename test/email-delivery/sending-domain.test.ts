@@ -10,18 +10,21 @@ describe('an email whose domain was verified when it was accepted', () => {
       (engine: MailEngine) => setStatus(engine, 'failed'),
       'The sending domain "example.test" is not verified any more: its DNS records were gone on several days before the email was sent.',
     ],
-  ])('and %s since is not sent, though another of the domain was sent a moment ago', async (_what, change, reason) => {
-    const { server, engine } = await startWithServer()
-    const before = await engine.send({ to: ['ada@example.com'] })
-    await engine.statusOf(before, isDone)
-    await change(engine)
-    const id = await engine.send({ to: ['bob@example.com'] })
-    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
-    expect(await engine.timelineOf(id)).toMatchObject([{ type: 'failed', detail: reason }])
-    expect(server.received.map(({ recipients }) => recipients)).toEqual([['ada@example.com']])
-  })
+  ])(
+    'an email whose domain %s since is not sent, though another of the domain was sent a moment ago',
+    async (_what, change, reason) => {
+      const { server, engine } = await startWithServer()
+      const before = await engine.send({ to: ['ada@example.com'] })
+      await engine.statusOf(before, isDone)
+      await change(engine)
+      const id = await engine.send({ to: ['bob@example.com'] })
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
+      expect(await engine.timelineOf(id)).toMatchObject([{ type: 'failed', detail: reason }])
+      expect(server.received.map(({ recipients }) => recipients)).toEqual([['ada@example.com']])
+    },
+  )
 
-  test('and was deleted while it waited, being large, for another is not sent', async () => {
+  test('a large email whose domain was deleted while it waited for another is not sent', async () => {
     const gate = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     const { server, engine } = await startWithServer(
@@ -45,7 +48,7 @@ describe('an email whose domain was verified when it was accepted', () => {
     expect(server.received.map(({ recipients }) => recipients)).toEqual([['ada@example.com']])
   })
 
-  test('and has failed since is not sent, and says so', async () => {
+  test('an email whose domain has failed since is not sent, and says so', async () => {
     const { server, engine } = await startWithServer()
     await setStatus(engine, 'failed')
     const id = await engine.send({ to: ['ada@example.com'] })
@@ -62,7 +65,7 @@ describe('an email whose domain was verified when it was accepted', () => {
     expect(await engine.statusOf(other, isDone)).toMatchObject({ status: 'delivered' })
   })
 
-  test('and is checked anew waits until it is verified again', async () => {
+  test('an email whose domain is checked anew waits until it is verified again', async () => {
     const { engine } = await startWithServer()
     await setStatus(engine, 'pending')
     const id = await engine.send({ to: ['ada@example.com'] })

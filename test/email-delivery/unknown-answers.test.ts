@@ -42,7 +42,7 @@ describe('what a worker that died was sending', () => {
     return { server, engine, id }
   }
 
-  test('is sent again with the same Message-ID, and its history says so', async () => {
+  test('an email that a worker was sending when it died is sent again with the same Message-ID, and its history says so', async () => {
     const { server, engine, id } = await foundAfter()
     const seen = await engine.statusOf(id, ({ status }) => status === 'delivered')
     expect(seen.attempts).toEqual([2])
@@ -58,22 +58,25 @@ describe('what a worker that died was sending', () => {
     ['whose address was suppressed since', suppressAda],
     ['whose domain was deleted since', deleteDomain],
     ['whose domain has failed since', (engine: MailEngine) => setStatus(engine, 'failed')],
-  ])('%s is not sent again, and its history says that the recipient may have it', async (_which, meanwhile) => {
-    const { server, engine, id } = await foundAfter(meanwhile)
-    expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
-    expect(await engine.timelineOf(id)).toEqual([
-      {
-        position: 0,
-        type: 'failed',
-        detail: expect.stringMatching(/before the email was sent again\. .*may have it\.$/),
-      },
-    ])
-    expect(await engine.eventsOf(id)).toEqual(['email.failed'])
-    expect(server.messages).toEqual([])
-    expect(engine.resent).toBe(0)
-  })
+  ])(
+    'an email of a dead worker %s is not sent again, and its history says that the recipient may have it',
+    async (_which, meanwhile) => {
+      const { server, engine, id } = await foundAfter(meanwhile)
+      expect(await engine.statusOf(id, isDone)).toMatchObject({ status: 'failed' })
+      expect(await engine.timelineOf(id)).toEqual([
+        {
+          position: 0,
+          type: 'failed',
+          detail: expect.stringMatching(/before the email was sent again\. .*may have it\.$/),
+        },
+      ])
+      expect(await engine.eventsOf(id)).toEqual(['email.failed'])
+      expect(server.messages).toEqual([])
+      expect(engine.resent).toBe(0)
+    },
+  )
 
-  test('whose domain is checked anew is said to be sent again only when it is', async () => {
+  test('an email of a dead worker whose domain is checked anew is said to be sent again only when it is', async () => {
     const { engine, id } = await foundAfter((engine) => setStatus(engine, 'pending'))
     await engine.statusOf(id, ({ recipients }) => recipients[0] === 'deferred')
     expect(await engine.timelineOf(id)).toMatchObject([
@@ -97,7 +100,7 @@ describe('what was sent whole over a line that broke before its answer', () => {
     await engine.statusOf(id, ({ recipients }) => recipients[0] === 'deferred')
     return { server, engine, id }
   }
-  test('is said and counted to be sent again when it is, once for each answer that was lost', async () => {
+  test('an email whose answer was lost is said and counted to be sent again when it is, once for each lost answer', async () => {
     const { server, engine, id } = await startBreaking(1)
     expect(await typesOf(engine, id)).toEqual(['unknown'])
     expect(engine.resent).toBe(0)
@@ -111,7 +114,7 @@ describe('what was sent whole over a line that broke before its answer', () => {
     expect(engine.resent).toBe(1)
   })
 
-  test('and whose address is suppressed before that is not, and the recipient is said to may have it', async () => {
+  test('an email whose answer was lost is not sent again to an address suppressed since, who is said to may have it', async () => {
     const { engine, id } = await startBreaking(1)
     await suppressAda(engine)
     await engine.advance(301)

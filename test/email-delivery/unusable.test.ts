@@ -136,7 +136,7 @@ describe('a relay that cannot be used', () => {
   })
 
   test.each(['421 4.3.2 Not now', '554 5.7.1 Go away'])(
-    'because it greets with %s is no attempt either',
+    'a relay that greets with %s costs no recipient an attempt',
     async (reply) => {
       const { engine, startServer, untilUnusable } = await startEngine('relay')
       const server = await startServer()
@@ -251,7 +251,7 @@ describe('a domain whose servers cannot be used', () => {
     }
   })
 
-  test('because the resolver of the service refuses connections gets what waited, which is no attempt either', async () => {
+  test('a resolver that refuses connections costs no recipient an attempt, and what waited goes out once it answers', async () => {
     const { engine, startServer, stopResolver, restartResolver, untilUnusable } = await startEngine('direct')
     const server = await startServer()
     await stopResolver()

@@ -59,7 +59,7 @@ const statuses = async () =>
   (await service.database.db.selectFrom('deliveries').select('status').execute()).map(({ status }) => status)
 
 describe('while the database is away', () => {
-  test('what is in flight goes on, and is settled when it is back', async () => {
+  test('what is in flight goes on while the database is away, and is settled when it is back', async () => {
     const release = await deliver(3, 3)
     await proxy.cut()
     release()
@@ -68,7 +68,7 @@ describe('while the database is away', () => {
     expect(receiver.requests).toHaveLength(3)
   })
 
-  test('the service stops in time all the same, although endpoints hang, and leaves nothing open', async () => {
+  test('the service stops in time while the database is away and endpoints hang, and leaves nothing open', async () => {
     for (const path of ['/2', '/3', '/4']) await addWebhook(path)
     // Two for each URL wait in the queue.
     await deliver(initialLimit + 2, 4 * initialLimit)
@@ -76,7 +76,7 @@ describe('while the database is away', () => {
     await service.app.stop()
   })
 
-  test('its process ends also when the database is there but does not answer', async () => {
+  test('the process ends though the database does not answer', async () => {
     await using process = await startService({
       DATABASE_URL: proxied.href,
       ENCRYPTION_KEY: encryptionKey.toString('base64'),

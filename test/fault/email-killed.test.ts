@@ -101,7 +101,7 @@ function holdAtPoints(first: number): { reached: Promise<void>; release(): void 
 
 const times = rounds({ short: 1, long: 10 })
 
-test(`nor at any point of the conversation, ${times} times at each`, within(times), async () => {
+test(`a kill at any point of the conversation loses no recipient, ${times} times at each`, within(times), async () => {
   for (let time = 1; time <= times; time++) {
     const whole = stage.server.messages.length
     // No connection that was kept: each email opens one.
@@ -120,7 +120,7 @@ test(`nor at any point of the conversation, ${times} times at each`, within(time
   }
 })
 
-test(`nor in the middle of a large message, ${times} times`, within(times), async () => {
+test(`a kill in the middle of a large message loses no recipient, ${times} times`, within(times), async () => {
   for (let time = 1; time <= times; time++) {
     const whole = stage.server.messages.length
     stage.server.at('content', () => {
@@ -138,7 +138,7 @@ test(`nor in the middle of a large message, ${times} times`, within(times), asyn
   }
 })
 
-test(`nor between the answer and its being written down, ${times} times`, within(times), async () => {
+test(`a kill before the answer is written down loses no recipient, ${times} times`, within(times), async () => {
   for (let time = 1; time <= times; time++) {
     const whole = stage.server.messages.length
     await using holder = await startHolder(stage.connectionString)
@@ -168,7 +168,7 @@ async function makeScheduledDue(holder: Holder): Promise<void> {
   `.execute(stage.db)
 }
 
-test(`and what was claimed but not begun is sent once, ${times} times`, within(times), async () => {
+test(`a kill between claim and beginning has an email sent once, ${times} times`, within(times), async () => {
   for (let time = 1; time <= times; time++) {
     const whole = stage.server.messages.length
     await using holder = await startHolder(stage.connectionString)

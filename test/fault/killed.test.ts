@@ -77,7 +77,7 @@ describe('nothing is lost when the service is killed', () => {
 
   const times = rounds({ short: 1, long: 10 })
 
-  test(`between the claim and the POST, ${times} times`, within(times), async () => {
+  test(`a kill between the claim and the POST loses nothing, ${times} times`, within(times), async () => {
     const before = stage.recorder.arrivals.length
     for (let time = 1; time <= times; time++) {
       // What is claimed cannot be read, so that nothing is sent.
@@ -94,7 +94,7 @@ describe('nothing is lost when the service is killed', () => {
     expect(await stage.verdict()).toEqual([])
   })
 
-  test(`between the POST and the settle, ${times} times`, within(times), async () => {
+  test(`a kill between the POST and the settle loses nothing, ${times} times`, within(times), async () => {
     for (let time = 1; time <= times; time++) {
       const taken = stage.recorder.arrivals.filter((arrival) => arrival.taken).length
       await using holder = await startHolder(stage.connectionString)

@@ -152,7 +152,7 @@ describe('no valid key', () => {
     ['a key cut off', [['authorization', `Bearer ${good.slice(0, -1)}`]], 'key is malformed'],
     ['a key of another service', [['authorization', `Bearer sk_live_${good.slice(-43)}`]], 'key is malformed'],
   ] satisfies [string, [string, string][], string][])(
-    '%s: 401 without a look into the database',
+    'a request with no valid key is answered 401 without a look into the database: %s',
     async (_, headers, said) => {
       await using world = await start()
       const { status, body } = await world.api.send('GET', '/read', { headers })
@@ -163,7 +163,7 @@ describe('no valid key', () => {
     },
   )
 
-  test('an unknown, a deleted and a revoked one: 401 that says which', async () => {
+  test('a request with an unknown, a deleted or a revoked key is answered 401, which says which', async () => {
     await using world = await start()
     const deleted = await createKey()
     await database.db.deleteFrom('api_keys').where('id', '=', deleted.id).execute()

@@ -36,13 +36,13 @@ describe('what is no request', () => {
     ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
     ['a length and chunks', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n'],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  ])('(%s) is refused in the shape of the contract', async (_, bytes) => {
+  ])('bytes that are no request (%s) are refused in the shape of the contract', async (_, bytes) => {
     const { url } = await serve()
 
     expect(await refused(url, bytes)).toMatchObject({ status: 400, code: 'malformed_request' })
   })
 
-  test('for its headers are too large says how large they may be', async () => {
+  test('a request with too large headers is told how large they may be', async () => {
     const { url } = await serve()
 
     const answer = await refused(url, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(17_000)}\r\n\r\n`)
@@ -51,7 +51,7 @@ describe('what is no request', () => {
     expect(answer.message).toContain('16384 bytes')
   })
 
-  test('for it wants a tunnel is refused', async () => {
+  test('a request for a tunnel is refused', async () => {
     const { url } = await serve()
 
     const answer = await refused(url, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
@@ -67,7 +67,7 @@ describe('what is no request', () => {
       { headersTimeoutMs: 50, requestTimeoutMs: 60 },
       'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12',
     ],
-  ])('for its %s does not arrive in time is refused', async (_, timeouts, bytes) => {
+  ])('a request whose %s does not arrive in time is refused', async (_, timeouts, bytes) => {
     const limits = { ...timeouts, timeoutCheckMs: 20 }
     const { url } = await serve((req, res) => void req.resume().on('end', () => res.end()), { limits })
 
@@ -119,7 +119,7 @@ test('an expectation nobody knows is let pass', async () => {
 })
 
 describe('an address that cannot be had', () => {
-  test('since another program has it is told to the operator', async () => {
+  test('an address that another program has is told to the operator', async () => {
     const { address } = await serve()
 
     const second = listen({ app: hello, host: '127.0.0.1', port: address.port, logger })
@@ -128,12 +128,15 @@ describe('an address that cannot be had', () => {
     await expect(second).rejects.toThrow(`port ${address.port} on 127.0.0.1 is in use`)
   })
 
-  test.each(['192.0.2.1', 'no-such-host.invalid'])('since %s is none of this machine is told too', async (host) => {
-    const attempt = listen({ app: hello, host, port: 0, logger })
+  test.each(['192.0.2.1', 'no-such-host.invalid'])(
+    'an address that is none of this machine is told to the operator: %s',
+    async (host) => {
+      const attempt = listen({ app: hello, host, port: 0, logger })
 
-    await expect(attempt).rejects.toThrow(OperatorError)
-    await expect(attempt).rejects.toThrow(/set HOST to one/)
-  })
+      await expect(attempt).rejects.toThrow(OperatorError)
+      await expect(attempt).rejects.toThrow(/set HOST to one/)
+    },
+  )
 })
 
 test.each(['0.0.0.0', ...(hasIpv6() ? ['::1'] : [])])('the URL of %s is one that works here', async (host) => {

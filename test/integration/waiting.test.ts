@@ -67,7 +67,7 @@ async function reasonsOf(service: TestService, id: string): Promise<unknown[]> {
 }
 
 describe('a pending delivery waits for', () => {
-  test('its time, after a failed attempt', async () => {
+  test('a pending delivery waits for its time, after a failed attempt', async () => {
     const service = await start()
     const receiver = await endpoint()
     receiver.respond(answer(500))
@@ -82,7 +82,7 @@ describe('a pending delivery waits for', () => {
     expect(queuedAt).not.toBe(nextAttemptAt)
   })
 
-  test('the limit of its endpoint, beside requests that hang', async () => {
+  test('a pending delivery waits for the limit of its endpoint, beside requests that hang', async () => {
     const service = await start()
     const receiver = await endpoint()
     receiver.respond(silence)
@@ -101,7 +101,7 @@ describe('a pending delivery waits for', () => {
     for (const { claimedAt, queuedAt } of claimed) expectOrder(queuedAt, claimedAt)
   })
 
-  test('the share of its account, which hanging requests of its other webhooks hold', async () => {
+  test('a pending delivery waits for the share of its account, which hanging requests of its other webhooks hold', async () => {
     const service = await start({ delivery: { places: 5, endpointMax: 16 } })
     const receiver = await endpoint()
     receiver.respond(silence)
@@ -115,7 +115,7 @@ describe('a pending delivery waits for', () => {
     expect(fine.requests).toHaveLength(0)
   })
 
-  test('its claim, while no worker runs', async () => {
+  test('a pending delivery waits for its claim while no worker runs', async () => {
     const service = await start()
     const receiver = await endpoint()
     receiver.respond(answer(500))
@@ -130,7 +130,7 @@ describe('a pending delivery waits for', () => {
     expect(queuedAt).toBe(nextAttemptAt)
   })
 
-  test('its claim, where what processes said is lost or old', async () => {
+  test('a pending delivery waits for its claim where what processes said is lost or old', async () => {
     const service = await start({ shutdownTimeoutSeconds: 0 })
     const receiver = await endpoint()
     receiver.respond(silence)
@@ -161,7 +161,7 @@ describe('a pending delivery waits for', () => {
 })
 
 describe('a delivery was due, then claimed, then attempted', () => {
-  test('in hand', async () => {
+  test('a delivery in hand was due, then claimed, then attempted', async () => {
     const service = await start()
     const receiver = await endpoint()
     const id = await addWebhook(service, receiver.url)
@@ -170,7 +170,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
     expectOrder(one.createdAt, one.queuedAt, one.claimedAt, one.attempts[0]?.startedAt)
   })
 
-  test('in hand, of an endpoint that takes longer than what is in hand is kept', async () => {
+  test('a delivery of a slow endpoint, longer in hand than is kept, was due, then claimed, then attempted', async () => {
     const service = await start()
     const receiver = await endpoint()
     const held: (() => void)[] = []
@@ -185,7 +185,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
     expect(one.queuedAt).toBe(pending.queuedAt)
   })
 
-  test('through the queue', async () => {
+  test('a delivery through the queue was due, then claimed, then attempted', async () => {
     const service = await start()
     const receiver = await endpoint()
     const held: (() => void)[] = []
@@ -209,7 +209,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
     }
   })
 
-  test('again after a retry, after a resend, and after a new run', async () => {
+  test('a delivery was due, then claimed, then attempted, again after a retry, a resend and a new run', async () => {
     const service = await start()
     const receiver = await endpoint()
     receiver.respondOnce(answer(500))
@@ -241,7 +241,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
     expectOrder(third.claimedAt, fourth.queuedAt, fourth.claimedAt, fourth.attempts[3]?.startedAt)
   })
 
-  test('when it is a test', async () => {
+  test('a test delivery was due, then claimed, then attempted', async () => {
     const service = await start()
     const receiver = await endpoint()
     const id = await addWebhook(service, receiver.url)
@@ -252,7 +252,7 @@ describe('a delivery was due, then claimed, then attempted', () => {
 })
 
 describe('neither time is known', () => {
-  test('of a delivery of the version before', async () => {
+  test('a delivery of the version before has neither time', async () => {
     const service = await start()
     const receiver = await endpoint()
     const id = await addWebhook(service, receiver.url)
@@ -262,7 +262,7 @@ describe('neither time is known', () => {
     await only(service, id, { queuedAt: null, claimedAt: null, waitingFor: null })
   })
 
-  test('of a delivery that was canceled while it was in flight', async () => {
+  test('a delivery that was canceled in flight has neither time', async () => {
     const service = await start()
     const receiver = await endpoint()
     const held: (() => void)[] = []

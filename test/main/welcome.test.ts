@@ -18,7 +18,7 @@ test.each([
   expect([leaving, ...more]).toEqual([told, ''])
 })
 
-test('a process that only works says so too', () => {
+test('a process that only works says so', () => {
   const mail = { transport: 'relay', relay, hostname: 'mail.example.com' } as const
   expect(welcomeWorker(url, { mail, webhooks: closed })).toBe(
     'Postern works, and answers http://127.0.0.1:3000/readyz and http://127.0.0.1:3000/metrics\nEmail leaves over the relay relay.example:587\n',

@@ -26,7 +26,7 @@ describe('a large message', () => {
     expect([...there.headers.keys()]).toEqual([...here.headers.keys()])
   })
 
-  test('with many small files that share memory is composed too, and leaves them as they are', async () => {
+  test('a large message with many small files that share memory is composed, and leaves them as they are', async () => {
     const files = Array.from({ length: 100 }, (_, index) => Buffer.from(`file ${index}`.repeat(500)))
     const message = await mailComposer.compose(partsOf({ content: { attachments: files.map(file) } }), null)
     const { attachments } = await parsed(message)

@@ -160,7 +160,7 @@ describe('two addresses are the same', () => {
     ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
     ['ada@BÜCHER.example', 'ADA@Xn--Bcher-Kva.Example'],
     ['j\u00f6rg@example.com', 'jo\u0308rg@example.com'],
-  ])('%s and %s', (one, other) => {
+  ])('%s and %s are the same address', (one, other) => {
     expect(addressKey(one)).toBe(addressKey(other))
   })
 
@@ -169,7 +169,7 @@ describe('two addresses are the same', () => {
     ['ada@example.com', 'ada+news@example.com'],
     ['ada@example.com', 'ada@example.org'],
     ['jörg@example.com', 'jorg@example.com'],
-  ])('but not %s and %s', (one, other) => {
+  ])('%s and %s are not the same address', (one, other) => {
     expect(addressKey(one)).not.toBe(addressKey(other))
   })
 })

@@ -13,7 +13,7 @@ function createTestLimiter() {
   return { limiter, advance }
 }
 
-test('an address has so many connections open at a time', () => {
+test('an address may have a number of connections open at a time', () => {
   const { limiter } = createTestLimiter()
   expect([limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1'), limiter.enter('192.0.2.1')]).toEqual([
     true,
@@ -25,7 +25,7 @@ test('an address has so many connections open at a time', () => {
   expect(limiter.enter('192.0.2.1')).toBe(true)
 })
 
-test('and opens so many in a minute', () => {
+test('an address may open a number of connections in a minute', () => {
   const { limiter, advance } = createTestLimiter()
   const visit = () => {
     const isIn = limiter.enter('192.0.2.1')

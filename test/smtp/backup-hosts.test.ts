@@ -150,24 +150,24 @@ describe('a mail server that fails in the midst of it', () => {
     ['mail', { next: 'drop' }],
     ['rcpt', { next: 'reset' }],
     ['data', { reply: '421 4.3.2 Not now', next: 'drop' }],
-  ])('at %s leaves the message to the next one', async (stage, reaction) => {
+  ])('a mail server that fails at %s leaves the message to the next one', async (stage, reaction) => {
     first.at(stage, reaction)
     expect(await send(1)).toMatchObject([{ kind: 'accepted', host: 'second.test' }])
   })
 
-  test('and may have the message gets it again, later', async () => {
+  test('a mail server that failed and may have the message gets it again, later', async () => {
     first.at('message', { next: 'drop' })
     expect(await send(1)).toMatchObject([{ kind: 'deferred', unknown: true, host: 'first.test' }])
     expect(second.connections).toBe(0)
   })
 
-  test('is the one that is told of, where the next one cannot be talked to', async () => {
+  test('a mail server that failed is the one that is told of, where the next one cannot be talked to', async () => {
     first.at('mail', { next: 'drop' })
     second.at('connect', { reply: '554 5.7.1 Go away', next: 'drop' })
     expect(await send(1)).toMatchObject([{ kind: 'deferred', host: 'first.test' }])
   })
 
-  test('by a refusal for now is asked again itself', async () => {
+  test('a mail server that refuses for now is asked again itself', async () => {
     first.at('rcpt', '451 4.7.1 Greylisted')
     expect(await send(1)).toMatchObject([{ kind: 'deferred', host: 'first.test' }])
     expect(second.connections).toBe(0)

@@ -110,7 +110,7 @@ describe('a server that says nothing', () => {
     ['rcpt', 120, false],
     ['data', 120, false],
     ['message', 600, true],
-  ])('at %s is waited for %d seconds', async (stage, seconds, unknown) => {
+  ])('a server that says nothing at %s is waited for %d seconds', async (stage, seconds, unknown) => {
     await using server = await startScriptedSmtp()
     const timer = createTestTimer()
     server.at(stage, { next: 'silence' })
@@ -126,7 +126,7 @@ describe('a server that says nothing', () => {
     ])
   })
 
-  test('and takes no byte of the message is waited for three minutes', async () => {
+  test('a server that takes no byte of the message is waited for three minutes', async () => {
     await using server = await startScriptedSmtp()
     const timer = createTestTimer()
     server.at('content', () => new Promise(() => undefined))
@@ -157,7 +157,7 @@ describe('a server that is never quick and never too slow', () => {
     return sendOnce(relayTo(server, { startTimer: timer.startTimer }), sent)
   }
 
-  test('is left after twenty minutes', async () => {
+  test('a server that is never quick and never too slow is left after twenty minutes', async () => {
     await using server = await startScriptedSmtp({ extensions: [] })
 
     const reason = 'The mail server did not take the message within 20 minutes.'
@@ -167,13 +167,13 @@ describe('a server that is never quick and never too slow', () => {
     expect(server.messages).toEqual([])
   })
 
-  test('has more time for more bytes', async () => {
+  test('a server has more time for more bytes', async () => {
     await using server = await startScriptedSmtp({ extensions: [] })
 
     expect(await sendSlowly(server, { ...small, message: large })).toMatchObject(many.map(() => ({ kind: 'accepted' })))
   })
 
-  test('has its time for the answer once it has the message', async () => {
+  test('a slow server has its time for the answer once it has the message', async () => {
     await using server = await startScriptedSmtp({ extensions: [] })
 
     expect(await sendSlowly(server, conversation({ to: many.slice(0, 9) }))).toMatchObject(
@@ -181,7 +181,7 @@ describe('a server that is never quick and never too slow', () => {
     )
   })
 
-  test('is given no other transaction then', async () => {
+  test('a slow server is given no other transaction afterwards', async () => {
     await using server = await startScriptedSmtp({ extensions: [] })
     const timer = createTestTimer()
     let isFirst = true

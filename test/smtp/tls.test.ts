@@ -14,7 +14,7 @@ function relay(server: ScriptedSmtp, changes: Partial<RelayConfig>) {
 
 describe('where TLS is offered and not demanded', () => {
   test.each<CertificateName>(['valid', 'expired', 'other-name', 'self-signed'])(
-    'it is used, whatever the certificate: %s',
+    'TLS that is offered is used, whatever the certificate: %s',
     async (tls) => {
       await using server = await startScriptedSmtp({ tls })
 
@@ -74,7 +74,7 @@ describe('where TLS is offered and not demanded', () => {
 })
 
 describe('where TLS is demanded', () => {
-  test('it is used with a valid certificate', async () => {
+  test('TLS that is demanded is used with a valid certificate', async () => {
     await using server = await startScriptedSmtp({ tls: 'valid' })
 
     expect(await sendOnce(relay(server, { tls: 'verified' }))).toMatchObject([{ kind: 'accepted' }])
@@ -118,7 +118,7 @@ describe('where TLS is demanded', () => {
     expect(server.messages).toEqual([])
   })
 
-  test('it is there from the first byte with smtps', async () => {
+  test('TLS is there from the first byte with smtps', async () => {
     await using server = await startScriptedSmtp({ implicitTls: 'valid' })
 
     expect(await sendOnce(relay(server, { tls: 'implicit' }))).toMatchObject([{ kind: 'accepted' }])
@@ -159,7 +159,7 @@ describe('a relay that wants to know who sends', () => {
     expect(told).toEqual(['\0me@sender.test\0pässword'])
   })
 
-  test('and refuses the password keeps the message waiting, and nothing it says is passed on', async () => {
+  test('a relay that refuses the password keeps the message waiting, and nothing it says is passed on', async () => {
     await using server = await startScriptedSmtp({ tls: 'valid', extensions: ['AUTH PLAIN'] })
     server.at('auth', ({ argument }) => `535 5.7.8 Bad credentials: ${argument.replaceAll('\0', ' ')}`)
 

@@ -75,7 +75,7 @@ describe('a message', () => {
       'has more parts than anybody reads',
       `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\na\r\n'.repeat(2_000)}`,
     ],
-  ])('that %s is shown too', async (_, content) => {
+  ])('a message that %s is shown', async (_, content) => {
     const id = await insertCapturedMessage(database, { accountId: ours, content })
     const message = await captured.get(database.db, live(ours), id)
     expect(message).toMatchObject({ id, from: null, subject: null })

@@ -130,7 +130,7 @@ describe('the embedded database', () => {
 })
 
 describe('after the process that owned it was killed', () => {
-  test('the server that is still running is taken over, and stopped in the end', async () => {
+  test('a server whose owner was killed is taken over, and stopped in the end', async () => {
     const owner = await startOwner(dataDir)
     await query(owner.connectionString, `INSERT INTO kept VALUES ('killed')`)
     const pid = await serverPid(dataDir)
@@ -159,7 +159,7 @@ describe('after the process that owned it was killed', () => {
     await database.stop()
   })
 
-  test('and the server with it, it comes up with everything committed', async () => {
+  test('a server that was killed with its owner comes up with everything committed', async () => {
     const owner = await startOwner(dataDir)
     await query(owner.connectionString, `INSERT INTO kept VALUES ('crashed')`)
     owner.child.kill('SIGKILL')
@@ -171,7 +171,7 @@ describe('after the process that owned it was killed', () => {
     expect(found).toEqual([['crashed']])
   })
 
-  test('and its number given to another process, the stale file is no obstacle', async () => {
+  test('a server starts though another process has the number in its stale postmaster.pid', async () => {
     // A process PostgreSQL would take for a server of its own: alive, and of the same user.
     const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
     const other = spawn('sleep', ['60'], user)
@@ -182,7 +182,7 @@ describe('after the process that owned it was killed', () => {
     expect(await query(database.connectionString, 'SELECT 1')).toEqual([[1]])
   })
 
-  test('while it made the files, they are made anew', async () => {
+  test('the files of a database are made anew where their owner was killed while it made them', async () => {
     const fresh = join(parent, 'half done')
     await mkdir(join(fresh, 'postgres.new', 'data', 'base'), { recursive: true })
     await writeFile(join(fresh, 'postgres.new', 'data', 'PG_VERSION'), '18\n')

@@ -21,7 +21,7 @@ const tooManyInterimAnswers = {
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
 
 describe('an exchange fails', () => {
-  test('when the connection is refused', async () => {
+  test('an exchange fails when the connection is refused', async () => {
     const outcome = await post(testExchange(), `http://127.0.0.1:${await closedPort()}/`)
     expect(outcome).toMatchObject({
       kind: 'failed',
@@ -198,7 +198,7 @@ describe('an exchange fails', () => {
 })
 
 describe('an exchange has 30 seconds', () => {
-  test('and an answer after 29 is one', async () => {
+  test('an answer after 29 of 30 seconds counts', async () => {
     await using receiver = await startReceiver()
     const timer = createTestTimer()
     const asked = Promise.withResolvers<() => void>()
@@ -211,7 +211,7 @@ describe('an exchange has 30 seconds', () => {
     expect(timer.waiting).toBe(0)
   })
 
-  test('and an answer after 31 comes too late', async () => {
+  test('an answer after 31 seconds comes too late', async () => {
     await using receiver = await startReceiver()
     const timer = createTestTimer()
     receiver.respond(silence)
@@ -227,7 +227,7 @@ describe('an exchange has 30 seconds', () => {
     await receiver.disconnected(1)
   })
 
-  test('for the whole answer, though a byte comes every second', async () => {
+  test('an exchange ends after 30 seconds though a byte of the answer comes every second', async () => {
     await using receiver = await startReceiver()
     const timer = createTestTimer()
     let dripped = 0
@@ -252,7 +252,7 @@ describe('an exchange has 30 seconds', () => {
     await receiver.disconnected(1)
   })
 
-  test('for the name too', async () => {
+  test('an exchange ends after 30 seconds while its host name is resolved', async () => {
     const timer = createTestTimer()
     const asked = Promise.withResolvers<string>()
     const exchange = testExchange({
@@ -272,7 +272,7 @@ describe('an exchange has 30 seconds', () => {
     })
   })
 
-  test('for the TLS handshake too, whose connection is dropped', async () => {
+  test('an exchange ends after 30 seconds in the TLS handshake, and drops the connection', async () => {
     const timer = createTestTimer()
     const accepted = Promise.withResolvers<void>()
     const dropped = Promise.withResolvers<void>()
@@ -295,7 +295,7 @@ describe('an exchange has 30 seconds', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
-  test('by a clock of its own when none is handed in', async () => {
+  test('an exchange measures its 30 seconds by a clock of its own when none is handed in', async () => {
     await using receiver = await startReceiver()
     receiver.respond(silence)
     const outcome = await post(testExchange({ timeoutMs: 100 }), receiver.url)

@@ -213,7 +213,7 @@ describe('an interim answer is passed over (RFC 9110 §15.2)', () => {
     ['102 Processing', `HTTP/1.1 102 Processing\r\n\r\n${final}`],
     ['100 behind 103', `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${continued}${final}`],
     ['32 of them', `${continued.repeat(32)}${final}`],
-  ])('%s, whole and byte by byte', async (_name, bytes) => {
+  ])('an interim answer is passed over, whole and byte by byte: %s', async (_name, bytes) => {
     for (const pieceLength of [bytes.length, 1, 7]) {
       await using receiver = await startReceiver()
       receiver.respond(({ socket }) => {
@@ -235,13 +235,13 @@ describe('an interim answer is passed over (RFC 9110 §15.2)', () => {
     }
   })
 
-  test('but not in a body', async () => {
+  test('bytes like an interim answer are kept in a body', async () => {
     await using receiver = await startReceiver()
     receiver.respond(answer(200, { body: `${continued}and more` }))
     expect(await post(testExchange(), receiver.url)).toMatchObject({ status: 200, body: `${continued}and more` })
   })
 
-  test('over TLS too', async () => {
+  test('an interim answer is passed over in TLS', async () => {
     await using receiver = await startReceiver({ tls: certificate('valid') })
     receiver.respond(({ socket }) => socket.write(`${continued}${final}`))
     const exchange = testExchange({ ca: testAuthority() })

@@ -67,7 +67,7 @@ test('a key is opened once for as long as it is kept', () => {
   expect(opened()).toBe(2)
 })
 
-test('it keeps ten thousand at most, and the others are opened again', () => {
+test('a keyring keeps ten thousand keys at most, and opens the others again', () => {
   const { opened, keyring } = countingKeyring()
   const sealed = Array.from({ length: 10_001 }, () => row(secret))
   for (const one of sealed) keyring.keysOf(one, now)
