@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { connect, type Db } from '../../../server/database/connection.ts'
+import { describeSessions } from '../../support/locks.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 /** What the sessions of the tests are called, so that a fault can pass over them. */
 const testName = 'fault test'
@@ -20,8 +23,14 @@ export async function cutSessions(db: Db, name: string | null = null): Promise<n
   return rows.length
 }
 
-/** Resolves once no session of the service runs a statement, but for those that wait for a lock. */
+const pollMs = 5
+
+/**
+ * Resolves once no session of the service runs a statement, but for those that wait for a lock. Rejects after
+ * `patienceMs`, with what the sessions do.
+ */
 export async function untilSessionsRest(db: Db): Promise<void> {
+  const deadline = performance.now() + patienceMs
   for (;;) {
     const { rows } = await sql`
       SELECT FROM pg_stat_activity
@@ -29,6 +38,8 @@ export async function untilSessionsRest(db: Db): Promise<void> {
         AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Lock'
     `.execute(db)
     if (rows.length === 0) return
+    if (performance.now() > deadline) throw new Error(`sessions never rest: ${(await describeSessions(db)).join('; ')}`)
+    await delay(pollMs)
   }
 }
 
