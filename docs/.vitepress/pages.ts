@@ -96,6 +96,7 @@ export const sections: readonly Section[] = [
     title: 'Decisions',
     pages: {
       'docs/decisions/own-smtp-client.md': 'what a library would have cost, and what was measured',
+      'docs/decisions/mime-readers.md': 'what mailparser would read of bounces, and what was measured',
       'docs/decisions/dkim.md': 'RSA and Ed25519 on each message',
       'docs/decisions/endpoint-connections.md': 'undici makes the requests; which connection each gets is ours',
       'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',

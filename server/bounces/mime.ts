@@ -2,7 +2,7 @@ import { type Header, headerOf, splitHeaders } from './headers.ts'
 
 /*
  * A MIME parser for messages that may be broken in any way. It never throws, and reads a bounded part of a message:
- * the content of a notification is at its beginning.
+ * the content of a notification is at its beginning. docs/decisions/mime-readers.md says why this is not mailparser.
  *
  * Source: RFC 5322 §2, RFC 2045, RFC 2046 §5.1.
  */
