@@ -1,7 +1,10 @@
 import { addToCount } from '../lib/count-map.ts'
 import type { Transport } from '../smtp/transport.ts'
 
-/** Permits for conversations, held from planning until the transport counts the conversation itself. */
+/**
+ * Permits for conversations, held from planning until the transport counts the conversation itself. Not a semaphore:
+ * nobody waits for them, and how many there are is up to the transport at each moment.
+ */
 export type DestinationPermits = {
   /** Returns the number of permits left in total. */
   room(): number

@@ -1,12 +1,12 @@
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import type { Composer } from '../message/compose.ts'
 import type { DkimSigner } from '../message/dkim.ts'
 import type { CopyRef, MailTokens } from '../message/mail-tokens.ts'
 import type { Outcome, Transport } from '../smtp/transport.ts'
 import { factsOfObstacles, obstructedOf, type Planned } from './conversation-plan.ts'
 import { createHandOverOrder, type Turn } from './destination-order.ts'
-import { createLargeEmailAdmission } from './large-email-admission.ts'
 import { type Content, loadContent, sizeOfContent } from './load-content.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import type { EmailDomain } from './send-refusal.ts'
@@ -57,10 +57,11 @@ const copies = 4
 export function createEmailSender(means: EmailSenderMeans): EmailSender {
   const { db, clock, transport, composer, signers, tokens, concurrency, connectionsPerHost, onError } = means
   const half = (connections: number) => Math.max(1, Math.floor(connections / 2))
-  const large = createLargeEmailAdmission({
-    bytes: largeBytes,
-    emails: half(concurrency),
-    perDestination: half(connectionsPerHost),
+  /** By destination. Leaves connections for small emails. */
+  const large = createKeyedSemaphore({
+    permits: largeBytes,
+    holders: half(concurrency),
+    holdersPerKey: half(connectionsPerHost),
     // Together with the admitted emails, this is below the number that the worker may hold and still claim.
     waiting: concurrency,
   })
@@ -73,7 +74,7 @@ export function createEmailSender(means: EmailSenderMeans): EmailSender {
     const bytes = copies * (await sizeOfContent(db, email.id))
     // Releases the permit, so that another email can use it while this one waits.
     planned.leave()
-    const leave = await large.enter({ destination, bytes }, signal)
+    const leave = await large.acquire({ key: destination, permits: bytes }, signal)
     if (leave === null) return released(planned)
     try {
       // The domain may have changed during a long wait.

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import { DomainError } from '../shared/errors.ts'
 
 /*
@@ -25,61 +26,39 @@ export type LargeResponses = {
 
 type LargeRequest = { accountId: string; res: ServerResponse }
 
-type QueuedResponse = { accountId: string; start: () => void }
-
 export function createLargeAnswers({
   atOnce = 4,
   patienceMs = 10_000,
   readWithinMs = 120_000,
 }: LargeAnswersOptions = {}): LargeResponses {
-  /** Accounts with a turn under way. */
-  const accounts = new Set<string>()
-  const waiting = new Set<QueuedResponse>()
+  const turns = createKeyedSemaphore({ permits: atOnce, holdersPerKey: 1 })
 
-  /** Starts waiting requests in FIFO order, skipping accounts that already have a turn. */
-  function startNext(): void {
-    for (const next of waiting) {
-      if (accounts.size >= atOnce) return
-      if (!accounts.has(next.accountId)) next.start()
+  /** Waits for a turn of the account. Returns null when that takes too long, or the response is closed first. */
+  async function turnOf({ accountId, res }: LargeRequest): Promise<(() => void) | null> {
+    const givingUp = new AbortController()
+    const giveUp = () => givingUp.abort()
+    const patience = setTimeout(giveUp, patienceMs)
+    res.once('close', giveUp)
+    try {
+      return await turns.acquire({ key: accountId }, givingUp.signal)
+    } finally {
+      clearTimeout(patience)
+      res.off('close', giveUp)
     }
   }
 
-  /** Holds the turn until the response is closed and `ended` resolves. */
-  async function take({ accountId, res }: LargeRequest, ended: Promise<void>): Promise<void> {
-    accounts.add(accountId)
+  /** Resolves when the response is closed, which it is after `readWithinMs` at the latest. */
+  async function closing(res: ServerResponse): Promise<void> {
+    if (res.closed) return
     const cutOff = setTimeout(() => res.destroy(), readWithinMs)
     await new Promise((resolve) => res.once('close', resolve))
     clearTimeout(cutOff)
-    await ended
-    accounts.delete(accountId)
-    startNext()
   }
 
-  function enter(request: LargeRequest, ended: Promise<void>): Promise<void> {
-    const { accountId, res } = request
-    if (res.closed) return Promise.reject(tooMany)
-    return new Promise((resolve, reject) => {
-      const entry = { accountId, start }
-      const patience = setTimeout(giveUp, patienceMs)
-      res.once('close', giveUp)
-      waiting.add(entry)
-      startNext()
-
-      function stopWaiting(): void {
-        clearTimeout(patience)
-        res.off('close', giveUp)
-        waiting.delete(entry)
-      }
-      function start(): void {
-        stopWaiting()
-        void take(request, ended)
-        resolve()
-      }
-      function giveUp(): void {
-        stopWaiting()
-        reject(tooMany)
-      }
-    })
+  async function enter(request: LargeRequest, ended: Promise<void>): Promise<void> {
+    const leave = request.res.closed ? null : await turnOf(request)
+    if (leave === null) throw tooMany
+    void Promise.all([closing(request.res), ended]).then(leave)
   }
 
   return {

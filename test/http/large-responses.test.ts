@@ -92,6 +92,7 @@ test('who waits too long is told to try again, and who does not read is cut off'
     const order: string[] = []
     const first = ask(answers, { accountId: 'a' }, order)
     ask(answers, { accountId: 'b' }, order)
+    await turn()
     vi.advanceTimersByTime(9_999)
     await turn()
     expect(order).toEqual(['a'])
