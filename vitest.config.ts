@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { compileCache } from './test/support/compile-cache.ts'
 import { ExercisedReporter } from './test/support/exercised-reporter.ts'
+import { LongTestsFirst } from './test/support/long-tests-first.ts'
 import { patienceMs } from './test/support/patience.ts'
 import { TallyReporter } from './test/support/tally-reporter.ts'
 
@@ -16,8 +17,9 @@ export default defineConfig({
     // Each file has a process, so that a fault in one cannot hide in another.
     pool: 'forks',
     env: compileCache,
+    sequence: { sequencer: LongTestsFirst },
     // They wait for sockets and timers more than for a processor.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     testTimeout: 2 * patienceMs,
     expect: { poll: { timeout: patienceMs } },
     hookTimeout: 60_000,
