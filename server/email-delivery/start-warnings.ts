@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { faultOfLinks } from './link-faults.ts'
+import { faultOfLinksIn, type LinkSettings } from './link-faults.ts'
 
 export type WarningOptions = {
   transport: 'relay' | 'direct' | 'capture'
@@ -11,21 +11,7 @@ export type WarningOptions = {
   linksFault: string | null
 }
 
-type Settings = {
-  http: { publicUrl: string | null }
-  roles: { api: boolean; worker: boolean }
-  mail: { transport: WarningOptions['transport']; inbound: object | null }
-}
-
-/**
- * Returns why links in emails would lead nowhere with these settings; null: they lead to this service. PUBLIC_URL is
- * not needed for captured email if the same process sends it and serves its links.
- */
-export function faultOfLinksIn({ http, roles, mail }: Settings): string | null {
-  if (mail.transport !== 'capture') return faultOfLinks(http.publicUrl)
-  if (http.publicUrl !== null || (roles.api && roles.worker)) return null
-  return 'PUBLIC_URL is not set, and with ROLES the API and the workers are processes of their own'
-}
+type Settings = LinkSettings & { mail: { inbound: object | null } }
 
 /** Logs warnings about the email settings at the start. */
 export function warnAtStart(settings: Settings, logger: Pick<Logger, 'warn'>): void {

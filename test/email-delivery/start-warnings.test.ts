@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { faultOfLinksIn, type WarningOptions, warningsOf } from '../../server/email-delivery/start-warnings.ts'
+import { faultOfLinksIn } from '../../server/email-delivery/link-faults.ts'
+import { type WarningOptions, warningsOf } from '../../server/email-delivery/start-warnings.ts'
 import { startTestService } from '../support/service.ts'
 
 const whole: WarningOptions = {
@@ -40,7 +41,7 @@ test.each([
   ['direct', 'http://mail.example.com', both, 'which is not https'],
   ['direct', 'https://mail.example.com', { api: false, worker: true }, null],
 ] as const)('where links lead: %s, PUBLIC_URL %s, %o', (transport, publicUrl, roles, fault) => {
-  const found = faultOfLinksIn({ http: { publicUrl }, roles, mail: { transport, inbound: null } })
+  const found = faultOfLinksIn({ http: { publicUrl }, roles, mail: { transport } })
   if (fault === null) expect(found).toBeNull()
   else expect(found).toContain(fault)
 })
