@@ -16,58 +16,59 @@ export type Deadlines<Item> = {
 type Entry<Item> = { item: Item; at: number; order: number }
 
 export function createDeadlines<Item>(): Deadlines<Item> {
+  /** The children of the entry at `n` are at `2n + 1` and `2n + 2`, and neither is before it. */
   const heap: Entry<Item>[] = []
-
   let added = 0
 
-  function isBefore(a: number, b: number): boolean {
-    const [first, second] = [heap[a], heap[b]]
-    if (first === undefined || second === undefined) return first !== undefined
-    return first.at < second.at || (first.at === second.at && first.order < second.order)
-  }
-
-  function swap(a: number, b: number): void {
-    const [first, second] = [heap[a], heap[b]]
-    if (first === undefined || second === undefined) return
-    heap[a] = second
-    heap[b] = first
-  }
-
-  function rise(from: number): void {
-    for (let index = from; index > 0; ) {
-      const parent = (index - 1) >> 1
-      if (!isBefore(index, parent)) return
-      swap(parent, index)
-      index = parent
+  /** Puts an entry at `index`, or above it: entries that it is before move down. */
+  function rise(entry: Entry<Item>, index: number): void {
+    let free = index
+    while (free > 0) {
+      const above = (free - 1) >> 1
+      const parent = heap[above]
+      if (parent === undefined || !isBefore(entry, parent)) break
+      heap[free] = parent
+      free = above
     }
+    heap[free] = entry
   }
 
-  function sink(): void {
-    for (let index = 0; ; ) {
-      const [left, right] = [2 * index + 1, 2 * index + 2]
-      const least = isBefore(right, left) ? right : left
-      if (!isBefore(least, index)) return
-      swap(least, index)
-      index = least
+  /** Puts an entry at the top, or below it: entries that are before it move up. */
+  function sink(entry: Entry<Item>): void {
+    let free = 0
+    for (;;) {
+      let below = 2 * free + 1
+      let child = heap[below]
+      const right = heap[below + 1]
+      if (child !== undefined && right !== undefined && isBefore(right, child)) {
+        child = right
+        below += 1
+      }
+      if (child === undefined || !isBefore(child, entry)) break
+      heap[free] = child
+      free = below
     }
+    heap[free] = entry
   }
 
   return {
     get size() {
       return heap.length
     },
-    add(item, time) {
-      heap.push({ item, at: time, order: added++ })
-      rise(heap.length - 1)
+    add(item, at) {
+      rise({ item, at, order: added++ }, heap.length)
     },
     earliest: () => heap[0]?.at,
     takeDue(now) {
-      const [first] = heap
+      const first = heap[0]
       if (first === undefined || first.at > now) return undefined
-      swap(0, heap.length - 1)
-      heap.pop()
-      sink()
+      const last = heap.pop()
+      if (last !== undefined && last !== first) sink(last)
       return first.item
     },
   }
+}
+
+function isBefore(a: Entry<unknown>, b: Entry<unknown>): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
 }

@@ -83,6 +83,10 @@ type Flow = {
   usedAt: number
 }
 
+function isAtHost(state: Flow['state']): state is HostState {
+  return state === 'answered' || state === 'unanswered' || state === 'unasked'
+}
+
 /** A request with the fields that only the scheduler sees. */
 type HeldRequest = Omit<Request, 'state'> & { of: Flow; number: number; state: RequestState }
 
@@ -104,10 +108,10 @@ export function createScheduler(settings: SchedulerSettings): Scheduler {
     const { state: before } = flow
     const state = stateOf(flow)
     if (state !== before) {
-      account.ready.remove(flow)
-      for (const waiting of Object.values(host.waiting)) waiting.remove(flow)
+      if (before === 'ready') account.ready.remove(flow)
+      else if (isAtHost(before)) host.waiting[before].remove(flow)
       if (state === 'ready') account.ready.add(flow)
-      else if (state !== 'no_work' && state !== 'at_limit') host.waiting[state].add(flow)
+      else if (isAtHost(state)) host.waiting[state].add(flow)
       flow.state = state
       // The flow may have been admitted for a free request of its host that it does not use.
       if (before === 'ready') admitNext(host)
