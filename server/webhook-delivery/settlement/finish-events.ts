@@ -29,11 +29,10 @@ export async function finishEvents(
   lease: string,
   events: readonly FinishedEvent[],
 ): Promise<Set<string>> {
-  const settlements = events.flatMap(settlementsOf)
-  if (settlements.some(({ verdict }) => verdict.kind !== 'succeeded')) {
+  if (events.some(hasFailure)) {
     return inTransaction(db, async (trx) => {
       // Webhooks are locked first: see lock-order.ts.
-      const states = await lockAffected(trx, settlements, webhooksOfUnended(events))
+      const states = await lockAffected(trx, events.flatMap(settlementsOf), webhooksOfUnended(events))
       const { written } = await write({ handle: trx, queue }, lease, events)
       await recordHealth(trx, queue, healthChanges(writtenOf(events, written), states))
       return written
@@ -42,7 +41,7 @@ export async function finishEvents(
   const { written, wereFailing } = await write({ handle: db, queue }, lease, events)
   if (wereFailing) {
     await inTransaction(db, async (trx) => {
-      const states = await lockAffected(trx, settlements)
+      const states = await lockAffected(trx, events.flatMap(settlementsOf))
       await recordHealth(trx, queue, healthChanges(writtenOf(events, written), states))
     })
   }
@@ -53,6 +52,10 @@ export async function finishEvents(
 function webhooksOfUnended(events: readonly FinishedEvent[]): string[] {
   const unended = events.flatMap(({ deliveries }) => deliveries.filter(({ end }) => typeof end === 'string'))
   return [...new Set(unended.map(({ delivery }) => delivery.webhookId))]
+}
+
+function hasFailure({ deliveries }: FinishedEvent): boolean {
+  return deliveries.some(({ end }) => typeof end !== 'string' && end.verdict.kind !== 'succeeded')
 }
 
 function settlementsOf({ deliveries }: FinishedEvent): Settlement[] {
@@ -71,10 +74,11 @@ const statusAfter = {
 } as const satisfies Record<Verdict['kind'], string>
 
 /** Returns the values of one row of the statement. Without an attempt, those of the attempt are null. */
-function toRow({ delivery, end }: FinishedDelivery) {
+function toRow(event: LeasedEvent, { delivery, end }: FinishedDelivery) {
   const attempted = typeof end === 'string' ? null : end
   const verdict = attempted?.verdict
   return {
+    event,
     delivery,
     isClaimed: end === 'claimed',
     status: verdict === undefined ? 'pending' : statusAfter[verdict.kind],
@@ -90,11 +94,11 @@ async function write(
   lease: string,
   events: readonly FinishedEvent[],
 ): Promise<{ written: Set<string>; wereFailing: boolean }> {
-  const rows = events.flatMap(({ event, deliveries }) => deliveries.map((one) => ({ ...toRow(one), event })))
+  const rows = events.flatMap(({ event, deliveries }) => deliveries.map((one) => toRow(event, one)))
   const webhookIds = [...new Set(rows.map(({ delivery }) => delivery.webhookId))]
   const pending = rows.filter(({ status }) => status === 'pending')
   const pendingFor = [...new Set(pending.map(({ delivery }) => delivery.webhookId))]
-  const statement = sql<{ written: string[]; were_failing: boolean }>`
+  const statement = sql<{ written: string[] | null; were_failing: boolean }>`
     WITH gone AS (
       DELETE FROM outbox_rows
       WHERE event_id = ANY(${plainArray(events.map(({ event }) => event.id))}::text[]) AND lease = ${lease}::uuid
@@ -110,7 +114,7 @@ async function write(
       END AS due_at, p.now
       FROM (SELECT ${queueNow} AS now OFFSET 0) p, unnest(
         ${plainArray(rows.map(({ delivery }) => delivery.id))}::text[],
-        ${plainArray(rows.map(({ delivery }) => uuidOf(delivery.id)))}::uuid[],
+        ${plainArray(rows.map(({ delivery, status }) => (status === 'pending' ? uuidOf(delivery.id) : null)))}::uuid[],
         ${plainArray(rows.map(({ delivery }) => delivery.accountId))}::text[],
         ${plainArray(rows.map(({ delivery }) => delivery.webhookId))}::text[],
         ${plainArray(rows.map(({ delivery }) => delivery.webhook.flow))}::int[],
@@ -150,10 +154,13 @@ async function write(
     ), jobs AS (
       ${queue.flows.insertion(sql`SELECT job_id AS id, flow, due_at, is_claimed FROM input WHERE due_at IS NOT NULL`)}
     )
-    SELECT ARRAY(SELECT event_id FROM gone) AS written, EXISTS (
+    -- Null, as nearly always: all of them.
+    SELECT CASE WHEN (SELECT count(*) FROM gone) < ${events.length} THEN ARRAY(SELECT event_id FROM gone) END AS written,
+    EXISTS (
       SELECT FROM webhooks WHERE id = ANY(${webhookIds}::text[]) AND failing_since IS NOT NULL
     ) AS were_failing
   `
   const [row] = await executePrepared(handle, { name: 'finish_events' }, statement)
-  return { written: new Set(row?.written), wereFailing: row?.were_failing === true }
+  const written = row?.written ?? events.map(({ event }) => event.id)
+  return { written: new Set(written), wereFailing: row?.were_failing === true }
 }

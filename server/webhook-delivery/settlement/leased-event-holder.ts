@@ -122,30 +122,29 @@ export function startLeasedEvents(options: LeasedEventsOptions): LeasedEvents {
   }
 
   async function finish(batch: readonly Open[]): Promise<void> {
-    const written = batch.map((one) => ({ one, ends: one.parts.map(({ end }) => end ?? ('claimed' as const)) }))
-    const ours = await finishEvents(
-      options,
-      lease,
-      written.map(({ one, ends }) => ({
-        event: one.event,
-        deliveries: one.parts.map(({ held }, index) => ({ delivery: held.delivery, end: ends[index] ?? 'claimed' })),
-      })),
-    )
+    // Attempts that end while the statement runs change the parts, but not these.
+    const finished = batch.map(({ event, parts }) => ({
+      event,
+      deliveries: parts.map(({ held, end }) => ({ delivery: held.delivery, end: end ?? ('claimed' as const) })),
+    }))
+    const ours = await finishEvents(options, lease, finished)
     const settled: HeldDelivery[] = []
     const queued: HeldDelivery[] = []
-    for (const { one, ends } of written) {
+    for (const [at, one] of batch.entries()) {
       open.delete(one.event.id)
       for (const [index, { held, end }] of one.parts.entries()) {
         parts.delete(held)
-        held.claimed = { deliveryId: held.delivery.id, claim: { id: uuidOf(held.delivery.id), retryCount: 0 } }
         // If the event is no longer leased to this process, an earlier try may have written it and its response was
         // lost. Results that came since then must still be settled. If no try has written it, settling finds no
         // delivery and does nothing.
-        const isWritten = ours.has(one.event.id) && ends[index] === end
-        if (end === null) continue
-        if (end === 'queued' && isWritten) queued.push(held)
-        else if (end !== 'queued' && isWritten) settled.push(held)
-        else onLate(held, end)
+        const isWritten = ours.has(one.event.id) && finished[at]?.deliveries[index]?.end === end
+        if (isWritten && end !== null && end !== 'queued') {
+          settled.push(held)
+          continue
+        }
+        held.claimed = { deliveryId: held.delivery.id, claim: { id: uuidOf(held.delivery.id), retryCount: 0 } }
+        if (isWritten && end === 'queued') queued.push(held)
+        else if (end !== null) onLate(held, end)
       }
     }
     if (queued.length > 0) onQueued(queued)
