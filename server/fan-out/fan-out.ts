@@ -7,10 +7,10 @@ import type { Clock } from '../lib/clock.ts'
 import { leaseSeconds } from '../outbox/append.ts'
 import { type Queue, queueNow } from '../queue/queue.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
-import { flowName, type Reservation } from '../webhook-delivery/scheduling/intake.ts'
+import type { Reservation } from '../webhook-delivery/scheduling/intake.ts'
 import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts'
-import { toLeasedEvent } from './matching.ts'
+import { receiversOf, toLeasedEvent } from './matching.ts'
 import { findTargets } from './targets.ts'
 
 /** Maximum number of events read in one transaction. */
@@ -90,10 +90,12 @@ export async function fanOutBatch({ db, queue, clock, taking }: FanOutMeans): Pr
         renewed.push(row.event_id)
         continue
       }
-      const event = toLeasedEvent(toEvent(row), targets, now)
-      const names = event.deliveries.map((delivery) => flowName(delivery.accountId, delivery.webhook))
+      const waitingEvent = toEvent(row)
+      const receivers = receiversOf(waitingEvent, targets)
+      const names = receivers.map((target) => target.flowName)
       const destination = row.body === null ? 'queue' : (taking?.intake.destinationOf(names) ?? 'queue')
       if (destination === 'later') continue
+      const event = toLeasedEvent(waitingEvent, receivers, now)
       deliveries += names.length
       if (destination === 'hand' && names.length > 0) {
         leased.push(event)

@@ -6,7 +6,7 @@ import { nextSequence } from '../lib/sequence.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 import type { LoneEvents, OutboxEvent } from '../outbox/append.ts'
 import type { Leasing } from '../webhook-delivery/worker.ts'
-import { toLeasedEvent } from './matching.ts'
+import { receiversOf, toLeasedEvent } from './matching.ts'
 import { selectTargets, type TargetRow, toTargets } from './targets.ts'
 import { recordFanOut } from './trace.ts'
 
@@ -54,7 +54,7 @@ export function createLoneEvents({ clock, leasing, tracer = noTracer }: LoneEven
         const targets = toTargets(rows, readAt)
         const now = clock.now()
         for (const event of events) recordFanOut(tracer, event, { startedAt, endedAt: now })
-        leasing.take(events.map((event) => toLeasedEvent(event, targets, now)))
+        leasing.take(events.map((event) => toLeasedEvent(event, receiversOf(event, targets), now)))
       },
     })
     await trx.executeQuery(query)

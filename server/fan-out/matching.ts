@@ -5,15 +5,15 @@ import type { LeasedEvent } from '../webhook-delivery/settlement/leased-event.ts
 import { receives } from '../webhook-delivery/subscription.ts'
 import type { Target } from './targets.ts'
 
-/** Returns an event with a new delivery for each webhook that receives it. */
-export function toLeasedEvent(
-  event: OutboxEvent,
-  targets: ReadonlyMap<string, readonly Target[]>,
-  createdAt: Date,
-): LeasedEvent {
+/** Returns the webhooks that receive an event. `targets`: webhooks by account. */
+export function receiversOf(event: OutboxEvent, targets: ReadonlyMap<string, readonly Target[]>): Target[] {
+  return (targets.get(event.accountId) ?? []).filter((target) => receives(target, event))
+}
+
+/** Returns an event with a new delivery for each of its receivers. */
+export function toLeasedEvent(event: OutboxEvent, receivers: readonly Target[], createdAt: Date): LeasedEvent {
   const { id, accountId, mode, type, body, traceparent } = event
-  const receiving = (targets.get(accountId) ?? []).filter((target) => receives(target, event))
-  const deliveries = receiving.map(
+  const deliveries = receivers.map(
     (target): DueDelivery => ({
       id: newId('delivery', createdAt),
       accountId,

@@ -5,6 +5,8 @@ import { executePrepared } from '../database/prepared.ts'
 import { nextSequence } from '../lib/sequence.ts'
 import { sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
 import type { DueDelivery } from '../webhook-delivery/load-deliveries.ts'
+import { flowName } from '../webhook-delivery/scheduling/intake.ts'
+import type { FlowName } from '../webhook-delivery/scheduling/scheduler-types.ts'
 
 /** A webhook that may receive events, with everything that an attempt needs. */
 export type Target = {
@@ -13,6 +15,7 @@ export type Target = {
   mode: Mode
   events: readonly string[]
   webhook: DueDelivery['webhook']
+  flowName: FlowName
 }
 
 export type TargetRow = Pick<DueDelivery['webhook'], 'url' | 'version' | 'flow' | 'host'> &
@@ -42,6 +45,7 @@ export function toTargets(rows: readonly TargetRow[], readAt: number): Map<strin
     mode,
     events,
     webhook: { ...webhook, readAt },
+    flowName: flowName(accountId, webhook),
   }))
   return Map.groupBy(targets, ({ accountId }) => accountId)
 }
