@@ -41,8 +41,9 @@ const rooms = {
   webhooks: `${features} secrets webhook-delivery deliveries`,
 
   http: `${base} secrets observability database tracking stored-messages api-keys suppressions subscribers audiences
-    domains emails events deliveries webhooks`,
-  background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages`,
+    domains emails events deliveries webhooks audit-log`,
+  background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
+    audit-log`,
   config: `${base} network observability database secrets smtp`,
 }
 

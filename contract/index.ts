@@ -1,5 +1,7 @@
 import { initContract } from '@ts-rest/core'
+import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
+import { auditLog } from './audit-log.ts'
 import { capturedMessages } from './captured-messages.ts'
 import { contacts } from './contacts.ts'
 import { deliveries } from './deliveries.ts'
@@ -25,6 +27,8 @@ export const contract = initContract().router(
     suppressions,
     capturedMessages,
     inboundMessages,
+    apiKeys,
+    auditLog,
   },
   // A route answers only what it declares: the type checker sees to it.
   { strictStatusCodes: true },

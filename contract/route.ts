@@ -18,6 +18,11 @@ export type RouteMetadata = {
    * keys).
    */
   idempotency: 'none' | 'with-work' | 'after-work'
+  /**
+   * Who gets the kept answer again. `caller`: only the key or user that sent the first request, where the answer holds
+   * a secret that another one must not get by repeating the request.
+   */
+  keptFor: 'account' | 'caller'
   /** Whether the body may hold files, so that it may be larger than those of other routes. */
   takesAttachments: boolean
   /** Fields whose strings may be longer than 65,535 characters, as no other's may, and how long. Characters. */
@@ -40,6 +45,8 @@ export const tags = {
   Suppressions: 'Addresses that are not written to.',
   'Captured messages': 'What was kept instead of being sent.',
   'Inbound messages': 'What came back and was not understood.',
+  'API keys': 'Keys of this API.',
+  'Audit log': 'Who changed what.',
 } as const
 
 export type Tag = keyof typeof tags
@@ -70,6 +77,8 @@ type Options<E extends ErrorCode> = {
   permission: Permission
   liveKeyOnly?: boolean
   idempotency?: RouteMetadata['idempotency']
+  /** Default: `account`. */
+  keptFor?: RouteMetadata['keptFor']
   /** Whether a request body is read: adds the errors of a bad one. */
   hasBody?: boolean
   /** Whether the body may hold files. Default: no. */
@@ -103,6 +112,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     permission: options.permission,
     liveKeyOnly: options.liveKeyOnly ?? false,
     idempotency,
+    keptFor: options.keptFor ?? 'account',
     takesAttachments: options.takesAttachments ?? false,
     longFields: options.longFields ?? {},
     errors,

@@ -29,6 +29,7 @@ const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscr
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
+const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const contactListOperations = ['addContact', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
@@ -62,6 +63,7 @@ const sources: readonly Source[] = [
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },
+  { from: 'createApiKey', parameters: { id: own }, to: apiKeyOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },
   // Not to `deleteSubscriber`: it takes the contact away, which the links of the contact cannot tell.
   { from: 'addContact', parameters: { id: contact.subscriberId }, to: ['getSubscriber', 'updateSubscriber'] },

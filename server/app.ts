@@ -1,6 +1,7 @@
 import { publishedDocument } from '../openapi/published.ts'
 import { createAccountService } from './accounts/service.ts'
 import { createKeyCache } from './api-keys/cache.ts'
+import { startLastUses } from './api-keys/last-used.ts'
 import { createApiKeyService, type FirstAccount, keysChannel } from './api-keys/service.ts'
 import { startBackground } from './background/start.ts'
 import { silenceLimitMs } from './background/workers.ts'
@@ -14,6 +15,7 @@ import { startMail } from './email-delivery/start.ts'
 import { warnAtStart } from './email-delivery/start-warnings.ts'
 import type { MailWorker } from './email-delivery/worker.ts'
 import { type FoundationOptions, startFoundation } from './foundation.ts'
+import { clientAddressOf } from './http/client-address.ts'
 import { deleteExpired } from './http/retention.ts'
 import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
@@ -118,11 +120,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const faultOfLinks = faultOfLinksIn(config)
   const traceparent = () => tracer.current().traceparent
   const accounts = createAccountService({ clock })
-  const apiKeys = createApiKeyService({ clock, accounts })
+  const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
   const services = createServices({
     clock,
     outbox,
     secretBox,
+    apiKeys: { apiKeys },
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
@@ -132,13 +135,15 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const recording = { clock, logger, outbox, tokens: createMailTokens(key), onFact: mailMetrics.onFact }
 
   // HTTP: the API, and the links in emails.
+  const lastUses = startLastUses({ db, clock, logger, addressOf: clientAddressOf })
+  starting.defer(() => lastUses.stop())
   const { subscribers } = services
   const unsubscribe = (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, subscribers }, from)
   const tracking = roles.api ? startTracking({ ...recording, db, unsubscribe, pollIntervalMs }) : null
   starting.defer(() => tracking?.stop())
   const { rateLimits } = config
   const document = () => publishedDocument(publicUrl === null ? {} : { serverUrl: publicUrl })
-  const api = { services, db, clock, secretBox, apiKeys, keyCache, rateLimits, capturing: isCaptured }
+  const api = { services, db, clock, secretBox, apiKeys, keyCache, lastUses, rateLimits, capturing: isCaptured }
   const workersAlive = async () => background.workersAlive() && (mail?.idleMs() ?? 0) < silenceLimitMs
   const http = await startHttp({
     config: config.http,

@@ -1,5 +1,5 @@
-import type { Selectable } from 'kysely'
-import type { Trx } from '../database/connection.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Db, Handle, Trx } from '../database/connection.ts'
 import type { AuditLogTable } from '../database/tables/audit-log.ts'
 
 export type EntryRow = Selectable<AuditLogTable>
@@ -9,4 +9,43 @@ export async function insertEntry(trx: Trx, entry: EntryRow): Promise<void> {
     .insertInto('audit_log')
     .values({ ...entry, details: JSON.stringify(entry.details) })
     .execute()
+}
+
+export type EntryPage = {
+  /** Only entries with lower ids. */
+  below: string | undefined
+  since: Date | undefined
+  until: Date | undefined
+  /** Bounds of the ids of entries in the time range. */
+  firstId: string | undefined
+  lastId: string | undefined
+  limit: number
+}
+
+/** Returns entries of an account, newest first. */
+export async function selectEntries(handle: Handle, accountId: string, page: EntryPage): Promise<EntryRow[]> {
+  const { below, since, until, firstId, lastId, limit } = page
+  return handle
+    .selectFrom('audit_log')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .$if(below !== undefined, (query) => query.where('id', '<', below ?? ''))
+    .$if(firstId !== undefined, (query) => query.where('id', '>=', firstId ?? ''))
+    .$if(lastId !== undefined, (query) => query.where('id', '<', lastId ?? ''))
+    .$if(since !== undefined, (query) => query.where('created_at', '>=', since as Date))
+    .$if(until !== undefined, (query) => query.where('created_at', '<', until as Date))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Deletes up to `limit` entries of all accounts that are older than `until`. Returns how many there were. */
+export async function deleteEntries(db: Db, until: Date, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM audit_log WHERE (account_id, id) IN (
+      SELECT account_id, id FROM audit_log WHERE created_at < ${until}
+      ORDER BY created_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    )
+  `.execute(db)
+  return Number(numAffectedRows ?? 0n)
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { deleteOldEntries } from '../audit-log/retention.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import { deleteOldEmails } from '../email-delivery/retention.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -39,7 +40,7 @@ export type RetentionOptions = {
 
 /**
  * Returns a function that deletes rows past their retention, in small transactions and along the primary keys, so that
- * nothing else has to wait. Pending deliveries stay, and so does the event of every delivery that stays. Call the
+ * nothing else has to wait; entries of the audit log too, which have a retention of their own. Pending deliveries stay, and so does the event of every delivery that stays. Call the
  * function every few minutes. Rows more than an hour past their retention are checked at the first call, and then once
  * an hour.
  */
@@ -57,6 +58,7 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     await deleteOldMessages(db, until)
     await deleteOldStatistics(db)
     await deleteOldRecoveries(db, until)
+    await deleteOldEntries(db, new Date(now))
     if (isThorough) thoroughAt = now
     return { events, deliveries, emails }
   }

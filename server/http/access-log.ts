@@ -37,7 +37,7 @@ function fieldsOf(req: Request, res: Response, { route, status, durationMs }: Me
     status,
     durationMs: Math.round(durationMs * 10) / 10,
     accountId: caller?.accountId,
-    keyId: caller?.keyId,
+    keyId: caller?.actor.type === 'key' ? caller.actor.id : undefined,
     remoteAddress: req.ip,
   }
 }

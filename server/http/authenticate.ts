@@ -1,12 +1,16 @@
 import { isGranted } from '../../contract/permissions.ts'
 import type { RouteMetadata } from '../../contract/route.ts'
+import { isWithin } from '../api-keys/address-ranges.ts'
 import type { KeyCache } from '../api-keys/cache.ts'
 import { hasKeyShape, keyPrefix, secretLength } from '../api-keys/key-format.ts'
-import type { ApiKeyService, FoundKey } from '../api-keys/service.ts'
+import type { LastUses } from '../api-keys/last-used.ts'
+import type { ApiKeyService, AuthenticatedKey, FoundKey } from '../api-keys/service.ts'
 import type { Db } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { AuthFailures } from './auth-failures.ts'
 import { type Caller, callerOf, setCaller } from './caller.ts'
+import { clientAddressOf } from './client-address.ts'
 import type { RouteGate } from './route-handler.ts'
 
 export type AuthenticateOptions = {
@@ -14,30 +18,39 @@ export type AuthenticateOptions = {
   apiKeys: Pick<ApiKeyService, 'findBySecret'>
   cache: KeyCache
   failures: AuthFailures
+  clock: Clock
+  /** Notes when and from where keys are used. */
+  lastUses: Pick<LastUses, 'saw'>
 }
 
 /**
  * Returns the gate that authenticates the caller and stores it for `callerOf`. Gates run in this order: this one, the
  * rate limit, `requirePermission`.
  *
- * Throws `authentication_error` when the key is missing, malformed, unknown or revoked, or when there are two headers.
- * Throws `rate_limit_exceeded` instead when the client's address has failed too often. A valid key is always accepted:
+ * Throws `authentication_error` when the key is missing, malformed, unknown, revoked or expired, when it must not be used
+ * from the client's address, or when there are two headers. Throws `rate_limit_exceeded` instead when the client's address has failed too often. A valid key is always accepted:
  * many clients may share an address, for example behind a proxy, and one must not lock out the others.
  */
-export function authenticate({ db, apiKeys, cache, failures }: AuthenticateOptions): RouteGate {
-  async function find(headers: readonly string[], address: string): Promise<Caller> {
+export function authenticate(options: AuthenticateOptions): RouteGate {
+  const { db, apiKeys, cache, failures, clock, lastUses } = options
+
+  async function find(headers: readonly string[], address: string): Promise<AuthenticatedKey> {
     const secret = headers[0] === undefined ? null : bearerTokenOf(headers[0])
     const cached = secret === null || headers.length > 1 ? undefined : cache.get(secret)
-    if (cached !== undefined) return cached
-    const result = await checkKey(headers, (key) => cache.read(key, () => apiKeys.findBySecret(db, key)))
-    if (typeof result !== 'string') return result
+    const result = cached ?? (await checkKey(headers, (key) => cache.read(key, () => apiKeys.findBySecret(db, key))))
+    // Looked at in each request: a cached key too stops at its time.
+    const fault = typeof result === 'string' ? result : faultOfUse(result, { address, now: clock.now() })
+    if (typeof result !== 'string' && fault === null) return result
     refuseAfter(failures.count(address))
-    throw new DomainError('authentication_error', result)
+    throw new DomainError('authentication_error', fault ?? '')
   }
 
   return async (req, _res, next) => {
     // `req.ip` is undefined when the client has already disconnected.
-    setCaller(req, await find(req.headersDistinct.authorization ?? [], req.ip ?? ''))
+    const address = req.ip ?? ''
+    const key = await find(req.headersDistinct.authorization ?? [], address)
+    lastUses.saw(key, address)
+    setCaller(req, key)
     next()
   }
 }
@@ -71,7 +84,7 @@ export function authorize(
 async function checkKey(
   [header, ...others]: readonly string[],
   lookUp: (key: string) => Promise<FoundKey | null>,
-): Promise<Caller | string> {
+): Promise<AuthenticatedKey | string> {
   // Node would use the first header, and a proxy in front of it perhaps the last (RFC 9110 §11.6.2: one value).
   if (others.length > 0) return 'The request has more than one Authorization header: send one.'
   if (header === undefined) return 'The API key is missing: send it as "Authorization: Bearer <API key>".'
@@ -85,6 +98,18 @@ async function checkKey(
   // The holder of the key may learn that it was revoked.
   if (found.isRevoked) return 'The API key was revoked: use another key.'
   return found
+}
+
+/** Returns the reason why a key must not be used now or from this address, or null. */
+function faultOfUse(key: AuthenticatedKey, { address, now }: { address: string; now: Date }): string | null {
+  const { expiresAt } = key.limits
+  if (expiresAt !== null && expiresAt <= now) {
+    return `The API key expired at ${expiresAt.toISOString()}: use another key.`
+  }
+  if (key.allowedRanges.length === 0) return null
+  const client = clientAddressOf(address)
+  if (client !== null && isWithin(key.allowedRanges, client)) return null
+  return `The API key must not be used from this address (${client ?? 'unknown'}): use it from one it allows, or another key.`
 }
 
 /**

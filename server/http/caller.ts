@@ -1,8 +1,17 @@
 import type { IncomingMessage } from 'node:http'
-import type { AuthenticatedKey } from '../api-keys/service.ts'
+import type { KeyLimits } from '../api-keys/handing-on.ts'
+import type { Actor, Scope } from '../shared/scope.ts'
 
 /** The sender of a request: the key that authenticated it. */
-export type Caller = AuthenticatedKey
+export type Caller = Scope & {
+  readonly actor: Actor
+  /** The plan of the account. */
+  readonly plan: string
+  /** Names of permissions and of permission sets. May include names of a later version. */
+  readonly permissions: readonly string[]
+  /** What a key that the caller makes is limited to. */
+  readonly limits: KeyLimits
+}
 
 const callers = new WeakMap<IncomingMessage, Caller>()
 

@@ -7,6 +7,7 @@ import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError, invalidField } from '../shared/errors.ts'
 import { forgetRawBody, rawBodyOf } from './body.ts'
 import { type Caller, callerOf } from './caller.ts'
+import { clientAddressOf } from './client-address.ts'
 import { tellDeprecated } from './deprecated.ts'
 import { claimKey, type KeptAnswer, type KeyUse, keepAnswer, releaseKey } from './idempotency-keys.ts'
 import { createLargeAnswers } from './large-responses.ts'
@@ -90,10 +91,11 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { req, res } = input
     const caller = callerOf(req)
     const { accountId, mode } = caller
-    const scope = { accountId, mode }
+    const author = { actor: caller.actor, ipAddress: clientAddressOf(req.ip) }
+    const scope = { accountId, mode, author }
     const { idempotency } = req.tsRestRoute.metadata
     const work = (handle: Handle) =>
-      largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, handle, enterLarge }))
+      largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, caller, handle, enterLarge }))
     const once = async (key: string) => {
       const fingerprint = await fingerprintOf(req, caller)
       const use = { accountId, key: keyInMode(key, mode), fingerprint, at: clock.now() }
@@ -126,9 +128,13 @@ function keyInMode(key: string, mode: Mode): string {
   return mode === 'live' ? key : `${mode}\u001f${key}`
 }
 
-/** Returns a hash of the method, path, body and, since test keys behave differently, the mode of the API key. */
-async function fingerprintOf(req: RouteRequest, { mode }: Caller): Promise<Buffer> {
+/**
+ * Returns a hash of the method, path, body and, since test keys behave differently, the mode of the API key. Where the
+ * response is kept for the caller alone, also of the caller.
+ */
+async function fingerprintOf(req: RouteRequest, { mode, actor }: Caller): Promise<Buffer> {
   const hash = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
+  if (req.tsRestRoute.metadata.keptFor === 'caller') hash.update(`${actor.type} ${actor.id}\n`)
   await sliceYielding(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))
   forgetRawBody(req)
   return hash.digest()

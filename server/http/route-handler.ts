@@ -2,12 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import type { NextFunction, Request, Response } from 'express'
 import type { RouteMetadata } from '../../contract/route.ts'
 import type { Handle } from '../database/connection.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope } from '../shared/scope.ts'
+import type { Caller } from './caller.ts'
 
 /** The context of a request besides its validated input. */
 export type EndpointContext = {
-  /** The account and mode of the key. Every use case is limited to this scope, or to its account. */
-  scope: Scope
+  /** The account and mode of the key, and who makes a change. Every use case is limited to this scope or its account. */
+  scope: AuthoredScope
+  caller: Caller
   /**
    * The connection of the use case: the database or, for a request with an `Idempotency-Key`, the transaction that also
    * keeps its response.

@@ -1,5 +1,7 @@
+import { type AccountKeyServiceOptions, createAccountKeyService } from '../api-keys/account-keys.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
+import { createAuditLogService } from '../audit-log/service.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
@@ -12,6 +14,7 @@ import type { Services } from './routes/index.ts'
 
 /** What all services may need, and the options of single ones. */
 export type ServicesOptions = Shared & {
+  apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
@@ -21,7 +24,14 @@ export type ServicesOptions = Shared & {
 type Shared = Pick<DomainServiceOptions, 'clock' | 'outbox' | 'secretBox'>
 
 /** Creates the services that the routes of the contract call. */
-export function createServices({ deliveries, domains, emails, webhooks, ...shared }: ServicesOptions): Services {
+export function createServices({
+  apiKeys,
+  deliveries,
+  domains,
+  emails,
+  webhooks,
+  ...shared
+}: ServicesOptions): Services {
   const deliveryService = createDeliveryService({ ...shared, ...deliveries })
   const contacts = createContactService(shared)
   const suppressions = createSuppressionService(shared)
@@ -43,5 +53,7 @@ export function createServices({ deliveries, domains, emails, webhooks, ...share
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),
     domains: createDomainService({ ...shared, ...domains }),
+    apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
+    auditLog: createAuditLogService(),
   }
 }

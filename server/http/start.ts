@@ -1,4 +1,5 @@
 import type { KeyCache } from '../api-keys/cache.ts'
+import type { LastUses } from '../api-keys/last-used.ts'
 import type { ApiKeyService } from '../api-keys/service.ts'
 import { createAuthFailures } from './auth-failures.ts'
 import { authenticate, requirePermission } from './authenticate.ts'
@@ -23,6 +24,7 @@ export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing'> &
   EndpointOptions & {
     apiKeys: ApiKeyService
     keyCache: KeyCache
+    lastUses: LastUses
     /** Requests per minute of each plan. */
     rateLimits: Readonly<Record<string, number>>
   }
@@ -41,13 +43,13 @@ export function startHttp(
 }
 
 function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
-  const { services, document, capturing, db, clock, apiKeys, keyCache, rateLimits } = means
+  const { services, document, capturing, db, clock, apiKeys, keyCache, lastUses, rateLimits } = means
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   return {
     services,
     endpoint: createEndpoint(means),
     gates: [
-      authenticate({ db, apiKeys, cache: keyCache, failures }),
+      authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
       limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
       requirePermission,
     ],

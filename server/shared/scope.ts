@@ -7,14 +7,17 @@ import type { Mode } from '../../contract/mode.ts'
  */
 export type Scope = { readonly accountId: string; readonly mode: Mode }
 
+/** Who does something: a key, a user, or the operator on the command line. */
+export type Actor = {
+  readonly type: ActorType
+  /** Null: the command line. */
+  readonly id: string | null
+  readonly name: string
+}
+
 /** Who makes a change and from where, for the audit log. */
 export type Author = {
-  readonly actor: {
-    readonly type: ActorType
-    /** Null: the command line. */
-    readonly id: string | null
-    readonly name: string
-  }
+  readonly actor: Actor
   /** The address of the client. Null: there is none, or it is not known. */
   readonly ipAddress: string | null
 }
@@ -24,3 +27,6 @@ export const commandLine: Author = {
   actor: { type: 'command_line', id: null, name: 'command line' },
   ipAddress: null,
 }
+
+/** The scope of a change, with its author. */
+export type AuthoredScope = Scope & { readonly author: Author }

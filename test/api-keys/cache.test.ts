@@ -11,7 +11,17 @@ beforeEach(() => {
 })
 
 function key(keyId: string, { isRevoked = false } = {}): FoundKey {
-  return { keyId, accountId: 'acc', plan: 'free', mode: 'live', permissions: ['full_access'], isRevoked }
+  return {
+    keyId,
+    actor: { type: 'key', id: keyId, name: 'A key' },
+    accountId: 'acc',
+    plan: 'free',
+    mode: 'live',
+    permissions: ['full_access'],
+    limits: { expiresAt: null, allowedAddresses: [] },
+    allowedRanges: [],
+    isRevoked,
+  }
 }
 
 /** A read that ends when told. */

@@ -270,6 +270,7 @@ describe('on a service that is well', () => {
       testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
       createDomain: { json: { name: 'printer.local' } },
       rotateDomainKeys: { json: { dkimKeys: { rsa: { selector: 's1', privateKey: 'no key' } } } },
+      createApiKey: { json: { name: 'x', permissions: ['events:read'], expiresAt: '2020-01-01T00:00:00Z' } },
       createSuppression: { json: { address: noMailbox } },
       listSuppressions: { query: `?address=${noMailbox}` },
       listWebhooks: { query: '?metadata[__proto__]=42' },
@@ -326,9 +327,12 @@ describe('on a service with a fault', () => {
       'suppressions',
       'captured_messages',
       'inbound_messages',
+      'audit_log',
     ]) {
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
     }
+    // The table itself is needed to know the key of a request.
+    await sql`ALTER TABLE api_keys RENAME last_four TO lost`.execute(service.database.db)
   })
   afterAll(() => service.stop())
 

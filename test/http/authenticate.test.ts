@@ -43,6 +43,8 @@ async function start({ perMinute = 1_000 } = {}) {
         db: database.db,
         cache,
         failures: createAuthFailures({ clock, perMinute }),
+        clock,
+        lastUses: { saw: () => undefined },
         apiKeys: {
           findBySecret(handle, secret) {
             looks.push(secret)

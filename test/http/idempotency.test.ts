@@ -54,7 +54,14 @@ beforeEach(async () => {
 async function newCaller(): Promise<Caller> {
   const accountId = newId('account', new Date())
   await db.insertInto('accounts').values({ id: accountId, name: 'Acme', plan: 'pro' }).execute()
-  return { keyId: newId('apiKey', new Date()), accountId, plan: 'pro', mode: 'live', permissions: ['full_access'] }
+  return {
+    actor: { type: 'key', id: newId('apiKey', new Date()), name: 'A key' },
+    accountId,
+    plan: 'pro',
+    mode: 'live',
+    permissions: ['full_access'],
+    limits: { expiresAt: null, allowedAddresses: [] },
+  }
 }
 
 function post(path: string, key: string, body = '{}'): Promise<Answer> {

@@ -200,7 +200,9 @@ test.each([
 })
 
 test('every answer behind the gate tells the limit, and the refusal when to come again', async () => {
-  const caller = { keyId: 'key', accountId, plan: 'free', mode: 'live', permissions: [] } as const
+  const actor = { type: 'key', id: 'key', name: 'A key' } as const
+  const limits = { expiresAt: null, allowedAddresses: [] }
+  const caller = { actor, accountId, plan: 'free', mode: 'live', permissions: [], limits } as const
   await using api = await startApi({
     gates: [
       (req, _res, next) => {

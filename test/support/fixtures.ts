@@ -74,6 +74,11 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return address
   }
 
+  async function apiKey(): Promise<string> {
+    const body = { name: `Key ${++counter}`, permissions: ['events:read' as const] }
+    return (await client.succeed(contract.apiKeys.create, { body })).id
+  }
+
   async function event(): Promise<string> {
     await subscriber()
     const { data } = await client.succeed(contract.events.list, { query: { limit: 1 } })
@@ -117,6 +122,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         audiences: audience,
         emails: email,
         domains: domain,
+        'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
         'inbound-messages': () => insertInboundMessage(database, { accountId }),
       }

@@ -55,6 +55,8 @@ export type TestServiceOptions = {
   maxBodyBytes?: number
   maxEmailBodyBytes?: number
   authFailuresPerMinute?: number
+  /** Default: 0. */
+  trustProxy?: number
   /** Default: nothing is traced. */
   tracing?: Config['tracing']
   webhooks?: Partial<Config['webhooks']>
@@ -116,7 +118,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
       publicUrl: options.publicUrl ?? null,
       maxBodyBytes: options.maxBodyBytes ?? bodyLimit,
       maxEmailBodyBytes: options.maxEmailBodyBytes ?? bodyLimit,
-      trustProxy: 0,
+      trustProxy: options.trustProxy ?? 0,
       authFailuresPerMinute: options.authFailuresPerMinute ?? 1_000_000,
     },
     database: { kind: 'external', url, poolSize: 10 },

@@ -1,7 +1,9 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
+import type { AccountKeyService } from '../../api-keys/account-keys.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
+import type { AuditLogService } from '../../audit-log/service.ts'
 import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
@@ -11,7 +13,9 @@ import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
+import { auditLogRoutes } from './audit-log.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
@@ -34,6 +38,8 @@ export type Services = {
   suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
+  apiKeys: AccountKeyService
+  auditLog: AuditLogService
 }
 
 /** Creates the routes of the whole contract. Each route is one call of a service. */
@@ -50,5 +56,7 @@ export function createRoutes(services: Services, endpoint: Endpoint) {
     suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
+    apiKeys: apiKeyRoutes(services.apiKeys, endpoint),
+    auditLog: auditLogRoutes(services.auditLog, endpoint),
   })
 }
