@@ -34,11 +34,11 @@ const rooms = {
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
-  domains: `${features} secrets network`,
+  domains: `${features} audit-log secrets network`,
   emails: `${features} queue audiences email-delivery`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
-  webhooks: `${features} secrets webhook-delivery deliveries`,
+  webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets observability database tracking stored-messages api-keys suppressions subscribers audiences
     domains emails events deliveries webhooks audit-log`,

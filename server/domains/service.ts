@@ -9,6 +9,7 @@ import {
 } from '../../contract/domains.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import { record } from '../audit-log/record.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Outbox } from '../outbox/append.ts'
@@ -17,7 +18,7 @@ import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { type Checked, type CheckOptions, check, isTestName, obstacleTo, recordCheck } from './check-domain.ts'
 import { type OwnKeys, readOwnKeys, type SelectedKeys } from './client-keys.ts'
 import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './generate-keys.ts'
@@ -50,12 +51,12 @@ export type DomainService = {
    * name or key, and `conflict` when the account already has the name or the most domains. While email is captured, a
    * name below `.test` is verified at once. Do not call it in a transaction, because making keys takes long.
    */
-  create(handle: Handle, scope: Scope, domain: CreateDomain): Promise<Domain>
+  create(handle: Handle, scope: AuthoredScope, domain: CreateDomain): Promise<Domain>
   /** Returns domains, newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Domain>>
   get(handle: Handle, accountId: string, id: string): Promise<Domain>
   /** Deletes a domain and emits `domain.deleted`. */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /** Looks up the records now, and stores the result: see `recordCheck`. Do not call it in a transaction. */
   verify(handle: Handle, scope: Scope, id: string): Promise<Domain>
   /**
@@ -93,12 +94,22 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
     return { selector, publicKey, sealedPrivateKey: sealPrivateKey(secretBox, privateKey) }
   }
 
-  async function insert(trx: Trx, domain: NewDomain, mode: Mode): Promise<DomainWithKeys> {
+  async function audit(
+    trx: Trx,
+    { accountId, author }: AuthoredScope,
+    action: 'domain.created' | 'domain.deleted',
+    { id, name }: Pick<DomainRow, 'id' | 'name'>,
+  ): Promise<void> {
+    await record(trx, { accountId, at: clock.now(), author, action, target: { type: 'domain', id, name } })
+  }
+
+  async function insert(trx: Trx, domain: NewDomain, scope: AuthoredScope): Promise<DomainWithKeys> {
     if ((await countDomains(trx, domain.accountId)) >= maxDomains) throw tooMany()
     const row = await insertDomain(trx, domain)
     if (row === undefined) throw alreadyThere(domain.name)
     const data = { domainId: row.id, domain: row.name, status: 'pending' as const }
-    await outbox.append(trx, { accountId: row.account_id, mode }, [{ type: 'domain.created', data }])
+    await outbox.append(trx, scope, [{ type: 'domain.created', data }])
+    await audit(trx, scope, 'domain.created', row)
     return { ...row, next: null, retired: [] }
   }
 
@@ -125,7 +136,8 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   }
 
   return {
-    async create(handle, { accountId, mode }, { name: given, returnPath: below = defaultReturnPath, dkimKeys }) {
+    async create(handle, scope, { name: given, returnPath: below = defaultReturnPath, dkimKeys }) {
+      const { accountId, mode } = scope
       const { name, fault } = readDomainName(given)
       if (name === null) throw brokenRule('body.name', fault)
       const returnPath = returnPathOf(name, below)
@@ -139,7 +151,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
       const keys = await newKeys(accountId, { own, id })
       const at = clock.now()
       const domain = { ...beginning(at), id, accountId, name, returnPath, keys, at }
-      const row = await inTransaction(handle, async (trx) => settleTested(trx, await insert(trx, domain, mode), mode))
+      const row = await inTransaction(handle, async (trx) => settleTested(trx, await insert(trx, domain, scope), mode))
       return toDomain(row, options)
     },
     async list(handle, accountId, { limit, cursor }) {
@@ -155,6 +167,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
         const name = await deleteDomain(trx, scope.accountId, id)
         if (name === undefined) throw notFound('domain', id)
         await outbox.append(trx, scope, [{ type: 'domain.deleted', data: { domainId: id, domain: name } }])
+        await audit(trx, scope, 'domain.deleted', { id, name })
       })
     },
     async verify(handle, { accountId, mode }, id) {

@@ -2,8 +2,8 @@ import type { UpdateWebhook, Webhook } from '../../contract/webhooks.ts'
 
 export type WebhookChange = {
   after: Pick<Webhook, 'url' | 'events' | 'description' | 'metadata' | 'status' | 'disabledReason'>
-  /** True when anything differs. */
-  changed: boolean
+  /** The names of the fields that differ. */
+  changes: readonly string[]
   /** True when the run of failures ends: the webhook was enabled, or has another URL. */
   forgiven: boolean
 }
@@ -23,12 +23,13 @@ export function webhookChange(before: Webhook, patch: UpdateWebhook): WebhookCha
       status,
       disabledReason: switched ? reasonOf(status) : before.disabledReason,
     },
-    changed:
-      moved ||
-      switched ||
-      description !== before.description ||
-      !isSameMap(metadata, before.metadata) ||
-      !isSameList(events, before.events),
+    changes: Object.entries({
+      url: moved,
+      events: !isSameList(events, before.events),
+      description: description !== before.description,
+      metadata: !isSameMap(metadata, before.metadata),
+      status: switched,
+    }).flatMap(([name, differs]) => (differs ? [name] : [])),
     forgiven: moved || (switched && status === 'enabled'),
   }
 }

@@ -10,6 +10,7 @@ import {
   type WebhookTestResult,
   type WebhookWithSecret,
 } from '../../contract/webhooks.ts'
+import { type NewAuditEntry, record } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DeliveryService } from '../deliveries/service.ts'
@@ -19,7 +20,7 @@ import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import type { Scope } from '../shared/scope.ts'
+import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { type AddressPolicy, faultOfUrl } from '../webhook-delivery/attempt/address-guard.ts'
 import { deletedVersion, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { webhookChange } from './change.ts'
@@ -46,7 +47,7 @@ export type WebhookService = {
    * Throws `rule_violation` when the operator's settings forbid the URL, and `conflict` when the account has
    * `maxPerAccount` webhooks or more, over both modes.
    */
-  create(handle: Handle, scope: Scope, webhook: CreateWebhook): Promise<WebhookWithSecret>
+  create(handle: Handle, scope: AuthoredScope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
   list(handle: Handle, scope: Scope, query: WebhookListQuery): Promise<Page<Webhook>>
   /** Returns the webhook with its health. */
@@ -55,11 +56,11 @@ export type WebhookService = {
    * Disabling cancels pending deliveries; enabling sends nothing again. Enabling, or a new URL, ends the run of
    * failures.
    */
-  update(handle: Handle, scope: Scope, id: string, patch: UpdateWebhook): Promise<Webhook>
+  update(handle: Handle, scope: AuthoredScope, id: string, patch: UpdateWebhook): Promise<Webhook>
   /** Deletes the webhook and cancels its pending deliveries. */
-  delete(handle: Handle, scope: Scope, id: string): Promise<void>
+  delete(handle: Handle, scope: AuthoredScope, id: string): Promise<void>
   /** Replaces the secret. A rotated secret also signs `webhook-signature` for 24 hours; at most the latest four do. */
-  rotateSecret(handle: Handle, scope: Scope, id: string): Promise<WebhookWithSecret>
+  rotateSecret(handle: Handle, scope: AuthoredScope, id: string): Promise<WebhookWithSecret>
   /**
    * Sends a sample at once, even to a disabled webhook. Throws `rate_limit_exceeded` and sends nothing while
    * `maxConcurrentTests` of the account are in flight in this process.
@@ -100,6 +101,16 @@ export function createWebhookService({
     if (fault !== null) throw brokenRule('body.url', fault)
   }
 
+  type Change = Pick<NewAuditEntry, 'action' | 'details'>
+
+  async function audit(trx: Trx, scope: AuthoredScope, webhook: Webhook, { action, details }: Change): Promise<void> {
+    const { accountId, author, mode } = scope
+    // Not the URL: its path or query may hold a secret of the endpoint.
+    const name = webhook.description ?? new URL(webhook.url).host
+    const target = { type: 'webhook', id: webhook.id, name } as const
+    await record(trx, { accountId, at: clock.now(), author, action, target, details: { mode, ...details } })
+  }
+
   async function find(handle: Handle, scope: Scope, id: string): Promise<WebhookRow> {
     const row = await findWebhook(handle, scope, id)
     if (row === undefined) throw notFound('webhook', id)
@@ -109,15 +120,18 @@ export function createWebhookService({
   return {
     async create(handle, scope, { url, events, description = null, metadata = {} }) {
       refuseBadUrl(url)
+      const { accountId, mode } = scope
       const secret = newSecret()
       const sealed = secretBox.seal(secret)
       return inTransaction(handle, async (trx) => {
         // With the account locked, a concurrent call counts only after this one has inserted.
-        await lockAccount(trx, scope.accountId)
-        if (await hasWebhooks(trx, scope.accountId, maxPerAccount)) throw tooMany(maxPerAccount)
+        await lockAccount(trx, accountId)
+        if (await hasWebhooks(trx, accountId, maxPerAccount)) throw tooMany(maxPerAccount)
         const at = clock.now()
         const webhook = { id: newId('webhook', at), url, events, description, metadata, secret: sealed }
-        return { ...toWebhook(await insertWebhook(trx, { ...webhook, ...scope, at })), secret }
+        const created = toWebhook(await insertWebhook(trx, { ...webhook, accountId, mode, at }))
+        await audit(trx, scope, created, { action: 'webhook.created' })
+        return { ...created, secret }
       })
     },
     async list(handle, scope, { limit, cursor, metadata }) {
@@ -135,13 +149,14 @@ export function createWebhookService({
         const row = await lockWebhook(trx, scope, id, 'change')
         if (row === undefined) throw notFound('webhook', id)
         const before = toWebhook(row)
-        const { after, changed, forgiven } = webhookChange(before, patch)
-        if (!changed) return before
+        const { after, changes, forgiven } = webhookChange(before, patch)
+        if (changes.length === 0) return before
         // No delivery becomes pending now, except of a fan-out under way; the worker cancels that one when it claims
         // it.
         if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
         const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
         if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
+        await audit(trx, scope, before, { action: 'webhook.updated', details: { changes: changes.join(', ') } })
         return toWebhook(updated)
       })
     },
@@ -151,6 +166,7 @@ export function createWebhookService({
         if (row === undefined) throw notFound('webhook', id)
         await deliveries.cancelPending(trx, id)
         await deleteWebhook(trx, id)
+        await audit(trx, scope, toWebhook(row), { action: 'webhook.deleted' })
         tellOnCommit(trx, id, deletedVersion)
       })
     },
@@ -163,6 +179,7 @@ export function createWebhookService({
         const at = clock.now()
         const row = await updateSecrets(trx, scope, id, { secrets: rotated(before, sealed, at), at })
         tellOnCommit(trx, id, row.version)
+        await audit(trx, scope, toWebhook(row), { action: 'webhook.secret_rotated' })
         return { ...toWebhook(row), secret }
       })
     },

@@ -19,7 +19,7 @@ const failing: Webhook = { ...enabled, status: 'disabled', disabledReason: 'fail
 test('what is given as it is, or not given, is no change', () => {
   const { url, events, description, status } = enabled
   for (const patch of [{}, { url, events: [...events], description, status }]) {
-    expect(webhookChange(enabled, patch)).toMatchObject({ changed: false, forgiven: false })
+    expect(webhookChange(enabled, patch)).toMatchObject({ changes: [], forgiven: false })
   }
 })
 
@@ -30,7 +30,7 @@ test.each([
   { description: 'CRM' },
   { status: 'disabled' as const },
 ])('%o is a change', (patch) => {
-  expect(webhookChange(enabled, patch)).toMatchObject({ changed: true, after: patch })
+  expect(webhookChange(enabled, patch)).toMatchObject({ changes: Object.keys(patch), after: patch })
 })
 
 test('disabling by request is "manual"; asking for it again keeps an older reason', () => {

@@ -11,7 +11,7 @@ import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
 import { createTestTime } from '../clock.ts'
 import { createTestDatabase } from '../database.ts'
-import { live } from '../scope.ts'
+import { live, testing } from '../scope.ts'
 import { createEmittedReader } from './emitted.ts'
 
 export type EmailWorld = Awaited<ReturnType<typeof createEmailWorld>>
@@ -76,8 +76,8 @@ export async function createEmailWorld({
     account,
     stranger: await addAccount('Theirs'),
     /** In whose name live and test keys send. */
-    live: { accountId: account, mode: 'live' as const },
-    test: { accountId: account, mode: 'test' as const },
+    live: live(account),
+    test: testing(account),
     /** Verified. */
     domainId: domain.id,
     emails,
