@@ -169,6 +169,7 @@ export const apiKeys = c.router({
         tag: 'API keys',
         permission: 'api_keys:write',
         hasBody: true,
+        idempotency: 'with-work',
         errors: ['not_found'],
       },
       { 200: apiKey },

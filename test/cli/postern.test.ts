@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { keysChannel } from '../../server/api-keys/service.ts'
+import { type KeyInfo, keysChannel } from '../../server/api-keys/service.ts'
 import { connect } from '../../server/database/connection.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../server/database/embedded/start.ts'
 import { createKeyServices } from '../support/api-keys.ts'
@@ -68,12 +68,15 @@ describe('while no service runs', () => {
     const env = { DATA_DIR: join(parent, 'fresh') }
     await startOnce(env.DATA_DIR)
     const key = await posternJson(env, 'keys', 'create', '--mode', 'live', '--name', 'CRM')
-    expect(key).toEqual({
+    expect(key).toMatchObject({
       id: expect.stringMatching(/^key_/),
       key: expect.stringMatching(/^postern_live_\w+$/),
       mode: 'live',
       permissions: ['full_access'],
       name: 'CRM',
+      createdBy: { type: 'command_line', id: null },
+      expiresAt: null,
+      allowedAddresses: [],
     })
     expect(await hasServer(env.DATA_DIR)).toBe(false)
     const [account, ...others] = await posternJson(env, 'accounts', 'list')
@@ -203,13 +206,28 @@ describe('while a service runs', () => {
     expect(await posternJson(env, 'keys', 'list', '--account', account.id)).toMatchObject([{ id: key.id }])
   })
 
+  test('keys create makes a key that expires and is bound to addresses', async () => {
+    const [account] = await posternJson(env, 'accounts', 'list')
+    const args = ['--expires-at', '2099-01-31T00:00:00+01:00', '--allow', '203.0.113.0/24', '::ffff:10.0.0.1']
+    const created = await postern(env, 'keys', 'create', '--mode', 'test', '--account', account.id, ...args)
+    expect(created.stdout).toContain(
+      'It expires at 2099-01-30T23:00:00.000Z.\nIt may be used from 203.0.113.0/24, 10.0.0.1.\n',
+    )
+    const keys: KeyInfo[] = await posternJson(env, 'keys', 'list', '--account', account.id)
+    expect(keys.at(-1)).toMatchObject({
+      expiresAt: '2099-01-30T23:00:00.000Z',
+      allowedAddresses: ['203.0.113.0/24', '10.0.0.1'],
+      lastUsedAt: null,
+    })
+  })
+
   test('keys create and keys list print text for people without --json', async () => {
     const [account] = await posternJson(env, 'accounts', 'list')
     const args = ['--mode', 'live', '--name', 'For people', '--account', account.id]
     const created = await postern(env, 'keys', 'create', ...args)
     expect(created.stdout).toMatch(/^postern_live_\w+\n\nThis is "For people" \(key_\w+\), with full_access.\n/)
     const listed = await postern(env, 'keys', 'list')
-    expect(listed.stdout).toMatch(/^id +key +name +permissions +account +created +revoked\n/)
+    expect(listed.stdout).toMatch(/^id +key +name +permissions +account +created +expires +allowed from +revoked\n/)
     expect(listed.stdout).toMatch(/^key_\w+ +postern_live_…\w{4} +For people +full_access +acc_\w+ +\S+Z$/m)
   })
 

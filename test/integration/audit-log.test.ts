@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditAction } from '../../contract/audit-actions.ts'
 import { type AuditEntry, auditLogDays } from '../../contract/audit-log.ts'
+import { exampleId } from '../../contract/ids.ts'
 import { contract } from '../../contract/index.ts'
 import { deleteOldEntries } from '../../server/audit-log/retention.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -88,7 +89,7 @@ describe('has no entry', () => {
       'for what is refused',
       () => service.client.send('POST', '/v1/webhooks', { json: { ...webhook, url: 'ftp://x' } }),
     ],
-    ['for what is not there', () => service.client.send('DELETE', `/v1/webhooks/${newId('webhook', new Date())}`)],
+    ['for what is not there', () => service.client.send('DELETE', `/v1/webhooks/${exampleId('webhook')}`)],
     ['for reading', () => service.client.send('GET', '/v1/api-keys')],
   ])('%s', async (_, act) => {
     const [before] = await newest()

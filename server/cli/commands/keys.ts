@@ -1,6 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { maxAllowedAddresses } from '../../../contract/api-keys.ts'
+import { timeInput } from '../../../contract/fields.ts'
 import { type Grant, grants } from '../../../contract/permissions.ts'
 import { type AccountService, createAccountService } from '../../accounts/service.ts'
+import { type AddressRange, readRange, textOf } from '../../api-keys/address-ranges.ts'
 import type { KeyMode } from '../../api-keys/key-format.ts'
 import { createApiKeyService } from '../../api-keys/service.ts'
 import type { Db } from '../../database/connection.ts'
@@ -10,7 +13,15 @@ import { printJson, printLine, printTable } from '../output.ts'
 import { withSession } from '../session.ts'
 import { nameArgument } from './arguments.ts'
 
-type CreateOptions = { mode: KeyMode; permission: Grant[]; name: string; account?: string; json?: true }
+type CreateOptions = {
+  mode: KeyMode
+  permission: Grant[]
+  name: string
+  expiresAt?: Date
+  allow: AddressRange[]
+  account?: string
+  json?: true
+}
 type ListOptions = { account?: string; json?: true }
 
 /** Adds `keys create`, `keys list`, `keys revoke` and `keys delete`. */
@@ -31,6 +42,16 @@ export function addKeysCommands(program: Command): void {
         .default([], 'full_access'),
     )
     .addOption(new Option('--name <name>', 'what people call the key').argParser(nameArgument).default('API key'))
+    .addOption(
+      new Option('--expires-at <time>', 'from when on the key is refused, such as 2027-01-31T00:00:00Z').argParser(
+        futureArgument,
+      ),
+    )
+    .addOption(
+      new Option('--allow <address...>', 'the IP addresses and ranges it may be used from, such as 203.0.113.0/24')
+        .argParser(collectRange)
+        .default([], 'any'),
+    )
     .option('--account <id>', 'whose key it is (default: the only account, made where there is none)')
     .option('--json', 'print one JSON object')
     .action(createKey)
@@ -63,16 +84,36 @@ function collectGrant(value: string, collected: Grant[]): Grant[] {
   return [...new Set([...collected, grant])]
 }
 
-async function createKey({ mode, permission, name, account, json }: CreateOptions): Promise<void> {
+function futureArgument(value: string): Date {
+  const { data } = timeInput.safeParse(value)
+  const time = data === undefined ? null : new Date(data)
+  if (time !== null && time > systemClock.now()) return time
+  throw new InvalidArgumentError('It must be a time that lies ahead, such as 2027-01-31T00:00:00Z.')
+}
+
+function collectRange(value: string, collected: AddressRange[]): AddressRange[] {
+  const range = readRange(value)
+  if (typeof range === 'string') throw new InvalidArgumentError(`It ${range}.`)
+  if (collected.length === maxAllowedAddresses) {
+    throw new InvalidArgumentError(`There must be at most ${maxAllowedAddresses} of them.`)
+  }
+  return [...collected, range]
+}
+
+async function createKey(options: CreateOptions): Promise<void> {
+  const { mode, permission, name, account, json } = options
+  const limits = { expiresAt: options.expiresAt ?? null, allowedAddresses: [...new Set(options.allow.map(textOf))] }
   const { key, accountId } = await withSession(async ({ db }) => {
     const { accounts, service } = services()
     const accountId = account ?? (await onlyAccountId(accounts, db))
     const permissions = permission.length === 0 ? (['full_access'] as const) : permission
-    return { key: await service.create(db, { accountId, mode, permissions, name }), accountId }
+    return { key: await service.create(db, { accountId, mode, permissions, name, limits }), accountId }
   })
   if (json) return printJson(key)
   console.log(`${key.key}\n\nThis is "${key.name}" (${key.id}), with ${key.permissions.join(', ')}.`)
   console.log(`It is a key of the account ${accountId}.`)
+  if (key.expiresAt !== null) console.log(`It expires at ${key.expiresAt}.`)
+  if (key.allowedAddresses.length > 0) console.log(`It may be used from ${key.allowedAddresses.join(', ')}.`)
   console.log('Keep it: it cannot be shown again.')
 }
 
@@ -104,6 +145,8 @@ async function listKeys({ account, json }: ListOptions): Promise<void> {
       permissions: key.permissions.join(', '),
       account: key.accountId,
       created: key.createdAt,
+      expires: key.expiresAt ?? '',
+      'allowed from': key.allowedAddresses.join(', '),
       revoked: key.revokedAt ?? '',
     })),
     'There are no keys.',
