@@ -31,6 +31,7 @@ const rooms = {
   'audit-log': `${base} database`,
   accounts: `${base} database`,
   'api-keys': `${base} database accounts audit-log`,
+  users: `${base} secrets database accounts audit-log`,
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
@@ -40,7 +41,7 @@ const rooms = {
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
-  http: `${base} secrets observability database tracking stored-messages api-keys suppressions subscribers audiences
+  http: `${base} secrets observability database tracking stored-messages api-keys users suppressions subscribers audiences
     domains emails events deliveries webhooks audit-log`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log`,

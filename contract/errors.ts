@@ -14,7 +14,16 @@ export const errorTable = {
   authentication_error: {
     status: 401,
     meaning:
-      'The key is missing, malformed, unknown, revoked or deleted, lacks the permission, or is a test key where a live key is needed.',
+      'The key or session is missing, malformed, unknown, revoked, expired or deleted, lacks the permission, or is of test mode where live mode is needed; or email and password do not fit.',
+  },
+  second_factor_needed: {
+    status: 401,
+    meaning: 'The password is right, and the user has a second factor: send `code` too.',
+  },
+  forbidden_origin: {
+    status: 403,
+    meaning:
+      'A session can be used by the dashboard of this service alone: the request lacks `X-Postern-Dashboard: 1`, or comes from a page of another origin.',
   },
   not_found: { status: 404, meaning: 'Nothing is there, or it belongs to another account.' },
   method_not_allowed: {
@@ -53,6 +62,10 @@ export const errorTable = {
     status: 422,
     meaning:
       'The account has no event with the id in `after`, or does not keep it any more; go on with `since` and the time of your last event.',
+  },
+  last_owner: {
+    status: 422,
+    meaning: 'The account would be left without an owner; make somebody else an owner first.',
   },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },

@@ -18,9 +18,12 @@ export const idPrefixes = {
   email: 'email',
   event: 'evt',
   inboundMessage: 'inb',
+  invitation: 'inv',
   recovery: 'rec',
+  session: 'ses',
   subscriber: 'sub',
   suppression: 'sup',
+  user: 'usr',
   webhook: 'wh',
 } as const
 

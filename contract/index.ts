@@ -9,8 +9,12 @@ import { domains } from './domains.ts'
 import { emails } from './emails.ts'
 import { events } from './events.ts'
 import { inboundMessages } from './inbound-messages.ts'
+import { links } from './links.ts'
+import { invitations, members } from './members.ts'
+import { sessions } from './sessions.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
+import { ownUser } from './user.ts'
 import { webhooks } from './webhooks.ts'
 
 /** Everything the API can do. The typed server and the published spec are both made from this. */
@@ -29,6 +33,11 @@ export const contract = initContract().router(
     inboundMessages,
     apiKeys,
     auditLog,
+    sessions,
+    links,
+    ownUser,
+    members,
+    invitations,
   },
   // A route answers only what it declares: the type checker sees to it.
   { strictStatusCodes: true },

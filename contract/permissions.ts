@@ -31,7 +31,7 @@ export type Permission = (typeof permissions)[number]
 const administration: readonly Permission[] = ['api_keys:read', 'audit_log:read', 'members:read']
 
 /** The permissions to read what the service works with: email, people, domains, webhooks and events. */
-const readPermissions: readonly KeyPermission[] = keyPermissions.filter(
+export const readPermissions: readonly KeyPermission[] = keyPermissions.filter(
   (permission) => permission.endsWith(':read') && !administration.includes(permission),
 )
 

@@ -8,8 +8,13 @@ export type RouteMetadata = {
   operationId: string
   /** The heading it stands under in the documentation. */
   tag: Tag
-  /** What the key must be allowed to do. */
-  permission: Permission
+  /**
+   * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session. `none`:
+   * anybody.
+   */
+  caller: 'key' | 'any' | 'session' | 'none'
+  /** What the caller must be allowed to do in the account. Null: it is about no account. */
+  permission: Permission | null
   /** Whether a test key is refused. */
   liveKeyOnly: boolean
   /**
@@ -34,6 +39,8 @@ export type RouteMetadata = {
 }
 
 export const tags = {
+  Session: 'Signing in to the dashboard, and what belongs to the user who is signed in.',
+  Members: 'The users of an account, and their roles.',
   Webhooks: 'URLs that receive events.',
   Deliveries: 'Events on their way to webhooks, with every attempt.',
   Events: 'Facts, immutable: what happened, as it was pushed to webhooks.',
@@ -51,7 +58,7 @@ export const tags = {
 
 export type Tag = keyof typeof tags
 
-/** Every authenticated route can answer these. */
+/** Every route can answer these; one that anybody may call names `authentication_error` itself. */
 const errorsOfEveryRoute = [
   'validation_error',
   'authentication_error',
@@ -74,7 +81,9 @@ type WithBody = (typeof errorsOfEveryBody)[number]
 type Options<E extends ErrorCode> = {
   operationId: string
   tag: Tag
-  permission: Permission
+  /** Default: `any`. */
+  caller?: RouteMetadata['caller']
+  permission: Permission | null
   liveKeyOnly?: boolean
   idempotency?: RouteMetadata['idempotency']
   /** Default: `account`. */
@@ -99,8 +108,10 @@ type Options<E extends ErrorCode> = {
  */
 export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(options: Options<E>, success: R) {
   const idempotency = options.idempotency ?? 'none'
+  const caller = options.caller ?? 'any'
   const errors: ErrorCode[] = [
-    ...errorsOfEveryRoute,
+    ...errorsOfEveryRoute.filter((code) => caller !== 'none' || code !== 'authentication_error'),
+    ...(caller === 'session' || caller === 'none' ? (['forbidden_origin'] as const) : []),
     ...(options.hasBody ? errorsOfEveryBody : []),
     ...(idempotency === 'none' ? [] : (['idempotency_conflict'] as const)),
     ...(options.errors ?? []),
@@ -109,6 +120,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
   const metadata: RouteMetadata = {
     operationId: options.operationId,
     tag: options.tag,
+    caller,
     permission: options.permission,
     liveKeyOnly: options.liveKeyOnly ?? false,
     idempotency,
@@ -119,7 +131,10 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     deprecations: options.deprecations ?? [],
   }
   return {
-    responses: { ...failures, ...success } as ErrorResponses<Always | WithBody | 'idempotency_conflict' | E> & R,
+    responses: { ...failures, ...success } as ErrorResponses<
+      Always | WithBody | 'forbidden_origin' | 'idempotency_conflict' | E
+    > &
+      R,
     metadata,
   }
 }

@@ -8,7 +8,7 @@ import { pushedTag, webhookOf } from './events.ts'
 import { headerComponents } from './headers.ts'
 import { introduction } from './introduction.ts'
 import { operationOf } from './operation.ts'
-import { bearer, idempotencyKey, securityScheme } from './parameters.ts'
+import { bearer, dashboardHeaders, idempotencyKey, securityScheme, session, sessionScheme } from './parameters.ts'
 import { type Route, routesOf } from './routes.ts'
 import { createSchemaWriter, type SchemaWriter } from './schemas.ts'
 
@@ -66,7 +66,9 @@ export function createDocument({ contract, version, serverUrl = '/' }: DocumentO
   addErrors(builder, routes, schemas)
   for (const [name, header] of Object.entries(headerComponents)) builder.addHeader(name, header)
   builder.addParameter('IdempotencyKey', idempotencyKey)
+  for (const [name, header] of Object.entries(dashboardHeaders)) builder.addParameter(name, header)
   builder.addSecurityScheme(bearer, securityScheme)
+  builder.addSecurityScheme(session, sessionScheme)
   for (const [name, schema] of schemas.components()) builder.addSchema(name, schema)
   return builder.getSpec()
 }

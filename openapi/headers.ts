@@ -80,6 +80,8 @@ export function successHeaders(options: { idempotent: boolean; hasDeprecated: bo
 /** The headers of an answer that is an error of this status. */
 export function errorHeaders(status: number): HeadersObject {
   // The key is known, and its account counted, when only the permission is lacking.
+  // A session is known only when the request has shown to be of the dashboard.
+  if (status === 403) return { ...refs(['X-Request-Id']), ...maybeRateLimit() }
   if (status === 401) return { ...refs(['X-Request-Id', 'WWW-Authenticate']), ...maybeRateLimit() }
   if (status === 429 || status === 503) return { ...refs(['X-Request-Id', 'Retry-After']), ...maybeRateLimit() }
   if (status === 500) return { ...refs(['X-Request-Id']), ...maybeRateLimit() }

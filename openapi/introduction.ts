@@ -12,13 +12,15 @@ export const introduction = `Postern sends email and tells you what happens: eve
 
 Every request carries an API key: \`Authorization: Bearer postern_live_…\`. A test key (\`postern_test_…\`) does everything but send email. A key belongs to one account and sees nothing of another. It holds sets of permissions (${code(sets)}) or single ones (${code(single)}); each operation names the one it needs. Keep keys on servers: not in a browser, not in version control.
 
+The dashboard uses the same operations with the session of a user, a cookie. Such a request names itself with \`X-Postern-Dashboard: 1\`, its account with \`X-Postern-Account\` and its mode with \`X-Postern-Mode\` (\`test\` or \`live\`, by default \`live\`); what it may do, the role of the user says. A request with an \`Authorization\` header is judged by that alone.
+
 ## Errors
 
-Every failure has the same body: \`error.code\` for programs, \`error.message\` for people, \`error.details\` where single fields are at fault, and \`error.requestId\` to quote when you ask for help. Unknown fields and query parameters are refused, so that a typing error does not pass for success. Beyond what the operations list, any request can be answered 400 \`malformed_request\`, 404 \`not_found\` (no such path), 405 \`method_not_allowed\`, 408 \`request_timeout\` or 431 \`headers_too_large\`.
+Every failure has the same body: \`error.code\` for programs, \`error.message\` for people, \`error.details\` where single fields are at fault, and \`error.requestId\` to quote when you ask for help. Unknown fields and query parameters are refused, so that a typing error does not pass for success. Beyond what the operations list, any request can be answered 400 \`malformed_request\`, 403 \`forbidden_origin\` (a session used by a foreign page), 404 \`not_found\` (no such path, or an account that the user is no member of), 405 \`method_not_allowed\`, 408 \`request_timeout\` or 431 \`headers_too_large\`.
 
 ## Rate limits
 
-Each account may make so many requests a minute, by its plan. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix time in seconds) are on every answer to a valid key; 429 carries \`Retry-After\` in whole seconds.
+Each account may make so many requests a minute, by its plan. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (Unix time in seconds) are on every answer to a valid key or session (each user may make 1,200 requests a minute, and each client address 60 that need neither); 429 carries \`Retry-After\` in whole seconds.
 
 ## Idempotency
 

@@ -26,6 +26,7 @@ const webhookOperations = [
 ]
 const deliveryOperations = ['getDelivery', 'resendDelivery']
 const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
+const memberOperations = ['updateMember', 'removeMember']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
@@ -60,6 +61,9 @@ const sources: readonly Source[] = [
     parameters: { address: '$response.body#/address' },
     to: ['getSuppression', 'deleteSuppression'],
   },
+  { from: 'listSessions', parameters: { id: first }, to: ['endSession'] },
+  { from: 'listMembers', parameters: { userId: '$response.body#/data/0/userId' }, to: memberOperations },
+  { from: 'createInvitation', parameters: { id: own }, to: ['deleteInvitation'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },

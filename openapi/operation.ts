@@ -6,14 +6,16 @@ import type {
   RequestBodyObject,
   ResponseObject,
   ResponsesObject,
+  SecurityRequirementObject,
 } from 'openapi3-ts/oas31'
 import type { z } from 'zod'
 import type { Deprecation } from '../contract/deprecations.ts'
 import { deepParameters } from '../contract/metadata.ts'
+import type { RouteMetadata } from '../contract/route.ts'
 import { errorAnswers, errorResponseRef } from './errors.ts'
 import { successHeaders } from './headers.ts'
 import { linksOf } from './links.ts'
-import { bearer, idempotencyKeyRef } from './parameters.ts'
+import { accountRef, bearer, dashboardRef, idempotencyKeyRef, session } from './parameters.ts'
 import type { Route } from './routes.ts'
 import type { SchemaWriter } from './schemas.ts'
 
@@ -21,9 +23,26 @@ import type { SchemaWriter } from './schemas.ts'
 export type Surroundings = { schemas: SchemaWriter; operationIds: ReadonlySet<string> }
 
 function descriptionOf({ description, metadata }: Route): string {
-  const needed = `Needs the permission \`${metadata.permission}\`${metadata.liveKeyOnly ? ' and a live key' : ''}.`
   const deprecation = metadata.deprecations.find(({ parameter }) => parameter === undefined)
-  return [description, needed, ...(deprecation ? [hintOf(deprecation)] : [])].join('\n\n')
+  return [description, neededBy(metadata), ...(deprecation ? [hintOf(deprecation)] : [])].join('\n\n')
+}
+
+function neededBy({ caller, permission, liveKeyOnly }: RouteMetadata): string {
+  if (caller === 'none') return 'Needs no key.'
+  if (permission === null) return 'Needs a session of the dashboard.'
+  if (caller === 'session') return `Needs a session of the dashboard, and the permission \`${permission}\`.`
+  return `Needs the permission \`${permission}\`${liveKeyOnly ? ' and a live key' : ''}.`
+}
+
+function securityOf({ caller, permission }: RouteMetadata): SecurityRequirementObject[] {
+  if (caller === 'none') return []
+  return [{ [caller === 'session' ? session : bearer]: permission === null ? [] : [permission] }]
+}
+
+/** The headers by which a request of the dashboard names itself, and the account it works on. */
+function headersOfDashboard({ caller, permission }: RouteMetadata): ReferenceObject[] {
+  if (caller !== 'session' && caller !== 'none') return []
+  return permission === null ? [dashboardRef] : [dashboardRef, accountRef]
 }
 
 function hintOf({ use, sunsetAt }: Deprecation): string {
@@ -60,6 +79,7 @@ function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | R
   return [
     ...write('path', route.pathParams),
     ...write('query', route.query),
+    ...headersOfDashboard(route.metadata),
     ...(route.metadata.idempotency === 'none' ? [] : [idempotencyKeyRef]),
   ]
 }
@@ -117,8 +137,8 @@ export function operationOf(route: Route, around: Surroundings): OperationObject
     summary: route.summary,
     description: descriptionOf(route),
     ...(deprecations.some(({ parameter }) => parameter === undefined) && { deprecated: true }),
-    security: [{ [bearer]: [permission] }],
-    'x-required-permission': permission,
+    security: securityOf(route.metadata),
+    ...(permission !== null && { 'x-required-permission': permission }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: responsesOf(route, around),

@@ -1,6 +1,7 @@
 import type { ParameterObject, SecuritySchemeObject } from 'openapi3-ts/oas31'
+import { exampleId } from '../contract/ids.ts'
 
-/** The name of the security scheme of every operation. */
+/** The name of the security scheme of operations that take a key. */
 export const bearer = 'bearer'
 
 export const securityScheme: SecuritySchemeObject = {
@@ -9,6 +10,39 @@ export const securityScheme: SecuritySchemeObject = {
   description:
     'An API key, `postern_test_…` or `postern_live_…`. The names in the security of an operation are the permissions its key needs.',
 }
+
+/** The name of the security scheme of operations that need a session of the dashboard. */
+export const session = 'session'
+
+export const sessionScheme: SecuritySchemeObject = {
+  type: 'apiKey',
+  in: 'cookie',
+  name: 'postern_session',
+  description:
+    'A session of the dashboard. Over TLS the cookie is called `__Host-postern_session`. It is never read beside an `Authorization` header.',
+}
+
+/** Headers of requests of the dashboard, by the names of their components. */
+export const dashboardHeaders = {
+  Dashboard: {
+    name: 'X-Postern-Dashboard',
+    in: 'header',
+    required: true,
+    description:
+      'Shows that a page of this service sent the request: a form or a page of another origin cannot add it. Requests that change something must also have the `Origin` of the service.',
+    schema: { type: 'string', enum: ['1'] },
+  },
+  Account: {
+    name: 'X-Postern-Account',
+    in: 'header',
+    required: true,
+    description: 'The account that the request is about. The user must be a member of it.',
+    schema: { type: 'string', examples: [exampleId('account')] },
+  },
+} as const satisfies Record<string, ParameterObject>
+
+export const dashboardRef = { $ref: '#/components/parameters/Dashboard' }
+export const accountRef = { $ref: '#/components/parameters/Account' }
 
 export const idempotencyKey = {
   name: 'Idempotency-Key',

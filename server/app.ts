@@ -7,6 +7,7 @@ import { startBackground } from './background/start.ts'
 import { silenceLimitMs } from './background/workers.ts'
 import { startInboundListener } from './bounces/start.ts'
 import type { Config } from './config/config.ts'
+import { inTransaction } from './database/connection.ts'
 import { runDueChecks } from './domains/check-domain.ts'
 import type { MakeDkimKeys } from './domains/generate-keys.ts'
 import { faultOfLinksIn } from './email-delivery/link-faults.ts'
@@ -25,6 +26,7 @@ import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
 import { startTracking } from './tracking/start.ts'
+import { deleteEndedSessions } from './users/sessions.ts'
 import { createExchange } from './webhook-delivery/attempt/exchange.ts'
 import { createKeyring } from './webhook-delivery/attempt/keyring.ts'
 import { createDeliveryMetrics } from './webhook-delivery/metrics.ts'
@@ -38,10 +40,12 @@ export type App = AsyncDisposable & {
   /** The port that takes notifications about email by SMTP. Null: none. */
   inboundPort: number | null
   /**
-   * Creates an account with its keys if there is none. Call it once everything runs, since the keys are shown only
-   * then. Null: there is an account already, or this process has no API.
+   * Creates an account with its keys and the link for its first user if there is none. Call it once everything runs,
+   * since these are shown only then. Null: there is an account already, or this process has no API.
    */
-  ensureFirstAccount(): Promise<FirstAccount | null>
+  ensureFirstAccount(): Promise<(FirstAccount & { userLink: string }) | null>
+  /** Resolves to true when somebody can sign in to the dashboard. */
+  hasUsers(): Promise<boolean>
   /** Rejects with an OperatorError when the service cannot continue: its embedded database has ended. */
   failed: Promise<never>
   /**
@@ -111,7 +115,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       wakeMail: () => mail?.wake(),
       on: { [keysChannel]: keyCache.tellNotified },
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
-      deleteExpiredOfHttp: () => deleteExpired({ db: workerDb, clock }),
+      deleteExpiredOfHttp: () =>
+        Promise.all([deleteExpired, deleteEndedSessions].map((run) => run({ db: workerDb, clock }))),
     }),
   )
   const { outbox } = background
@@ -129,6 +134,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
+    users: { serviceUrl: () => publicUrl ?? http.url },
     webhooks: { addressPolicy: policy, maxPerAccount: policy.maxPerAccount, webhookChanges },
   })
   const mailMetrics = createMailMetrics(registry)
@@ -193,7 +199,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   return {
     url: http.url,
     inboundPort: inbound?.port ?? null,
-    ensureFirstAccount: async () => (roles.api ? apiKeys.ensureFirstAccount(db, { plan: firstPlan }) : null),
+    ensureFirstAccount: () =>
+      inTransaction(db, async (trx) => {
+        const first = roles.api ? await apiKeys.ensureFirstAccount(trx, { plan: firstPlan }) : null
+        return first && { ...first, userLink: await services.users.operator.inviteFirst(trx, first.account.id) }
+      }),
+    hasUsers: () => services.users.operator.hasUsers(db),
     failed: database.failed,
     stop,
     [Symbol.asyncDispose]: stop,

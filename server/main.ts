@@ -7,11 +7,14 @@ import { watchProcessFaults } from './observability/process-faults.ts'
 import { OperatorError } from './shared/errors.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
-/** Prints the keys of the first account to the terminal, since they must never be in a log. */
+/** Prints the keys and the link of the first account to the terminal, since they must never be in a log. */
 async function greet(app: App, config: Config): Promise<void> {
-  const first = await app.ensureFirstAccount()
-  const keys = first === null ? null : { test: first.testKey.key, live: first.liveKey.key }
-  process.stdout.write(config.roles.api ? welcome(app.url, keys, config) : welcomeWorker(app.url, config))
+  const made = await app.ensureFirstAccount()
+  const first = made && { test: made.testKey.key, live: made.liveKey.key, userLink: made.userLink }
+  const nobodySignsIn = first === null && config.roles.api && !(await app.hasUsers())
+  process.stdout.write(
+    config.roles.api ? welcome(app.url, { first, nobodySignsIn }, config) : welcomeWorker(app.url, config),
+  )
 }
 
 /** Runs the service until it is told to stop, or has to. Returns the exit code. */

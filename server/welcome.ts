@@ -1,7 +1,15 @@
 import { isPublicHostName } from './network/host-name.ts'
 
-/** The keys of the first account. */
-export type FirstKeys = { test: string; live: string }
+/** The keys of the first account, and the link that makes its first user. */
+export type FirstSecrets = { test: string; live: string; userLink: string }
+
+/** Who can use the service. */
+export type Access = {
+  /** Null: this is not the first start. */
+  first: FirstSecrets | null
+  /** True when the dashboard has no users, and this is not the first start. */
+  nobodySignsIn: boolean
+}
 
 /** The settings that the terminal shows. */
 export type Setup = { mail: WayOut; webhooks: { allowPrivateNetworks: boolean } }
@@ -15,16 +23,17 @@ export type WayOut = {
 }
 
 /**
- * Returns the text for the terminal when the service is up. On the first start it begins with the keys, which are shown
- * only then, and a command to try one. It always contains the address, how email leaves and what prevents that, and
+ * Returns the text for the terminal when the service is up. On the first start it begins with the link for the first
+ * user and the keys, which are shown only then, and a command to try one. It always contains the address, how email leaves and what prevents that, and
  * whether webhooks may reach private networks.
  *
  * @param url The URL of the service, without a slash at the end.
  */
-export function welcome(url: string, keys: FirstKeys | null, { mail, webhooks }: Setup): string {
-  const first = keys === null ? '' : `${firstStart(url, keys)}\n`
+export function welcome(url: string, { first: secrets, nobodySignsIn }: Access, { mail, webhooks }: Setup): string {
+  const first = secrets === null ? '' : `${firstStart(url, secrets)}\n`
+  const users = nobodySignsIn ? noUsers : ''
   const listening = `Postern listens on ${url}, with its documentation at ${url}/docs\n`
-  return `${first}${listening}${tellOf(mail, `shown at ${url}/captured`)}\n${tellOfWebhooks(webhooks)}`
+  return `${first}${listening}${users}${tellOf(mail, `shown at ${url}/captured`)}\n${tellOfWebhooks(webhooks)}`
 }
 
 /** Returns the text for a process without an API. */
@@ -46,9 +55,16 @@ function tellOf({ transport, relay, hostname }: WayOut, shown: string): string {
   return `${leaving}\nThe service calls itself ${JSON.stringify(hostname)}, which has no dot: no sending domain can be verified, since its records lead to that name, and bounces are lost; set MAIL_HOSTNAME to a name the DNS has, such as mail.example.com`
 }
 
-function firstStart(url: string, { test, live }: FirstKeys): string {
+const noUsers =
+  'Nobody can sign in to the dashboard yet; make a link with: npm run --silent postern -- users invite <your address>\n'
+
+function firstStart(url: string, { test, live, userLink }: FirstSecrets): string {
   return `
-This is the first start. An account was made for you, with two keys; they are shown only now:
+This is the first start. An account was made for you. Open this link to sign in to its dashboard; it works once, for 7 days:
+
+  ${userLink}
+
+It has two keys; they are shown only now:
 
   test key  ${test}
   live key  ${live}

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { addAccountsCommands } from './commands/accounts.ts'
 import { addKeysCommands } from './commands/keys.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
+import { addUsersCommands } from './commands/users.ts'
 
 /** Builds the command line. Its parser prints errors and throws CommanderError instead of ending the process. */
 export function buildProgram(): Command {
@@ -15,6 +16,7 @@ export function buildProgram(): Command {
     .exitOverride()
   addKeysCommands(program)
   addAccountsCommands(program)
+  addUsersCommands(program)
   addMigrateCommand(program)
   return program
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { z } from 'zod'
 import { isPublicHostName } from '../network/host-name.ts'
-import { isLoopbackHost, isPublicUrl } from '../network/local-host.ts'
+import { isLoopbackHost, isPublicUrl, leadsToOwnMachine } from '../network/local-host.ts'
 import type { TracingConfig } from '../observability/tracing/settings.ts'
 import { OperatorError } from '../shared/errors.ts'
 import { type SettingValues, settingsSchema, settingsTable } from './settings.ts'
@@ -189,6 +189,15 @@ export function readCommandConfig(env: Env = process.env): CommandConfig {
   const needed = { DATABASE_URL: true, DATA_DIR: true, DATABASE_POOL_SIZE: true, RATE_LIMITS: true } as const
   const values = parse(settingsSchema.pick(needed), env, [])
   return { database: databaseOf(values), rateLimits: values.RATE_LIMITS }
+}
+
+/**
+ * Reads the URL of the service for clients, without a trailing slash, for commands that print links: PUBLIC_URL, or the
+ * address that a service with these settings listens on. Throws as `readConfig` does.
+ */
+export function readServiceUrl(env: Env = process.env): string {
+  const { PUBLIC_URL, HOST, PORT } = parse(settingsSchema.pick({ PUBLIC_URL: true, HOST: true, PORT: true }), env, [])
+  return PUBLIC_URL ?? `http://${leadsToOwnMachine(HOST) ? 'localhost' : HOST}:${PORT}`
 }
 
 function databaseOf(values: Pick<SettingValues, 'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE'>): DatabaseConfig {

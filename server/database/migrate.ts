@@ -18,6 +18,7 @@ import * as webhookVersions from './migrations/0010-webhook-versions.ts'
 import * as deliveryFlows from './migrations/0011-delivery-flows.ts'
 import * as outboxLeases from './migrations/0012-outbox-leases.ts'
 import * as waiting from './migrations/0013-waiting.ts'
+import * as users from './migrations/0014-users.ts'
 import * as auditLog from './migrations/0015-audit-log.ts'
 
 /** Migrations by name. They are applied in order of name. */
@@ -38,6 +39,7 @@ export const migrations: Migrations = {
   '0011-delivery-flows': deliveryFlows,
   '0012-outbox-leases': outboxLeases,
   '0013-waiting': waiting,
+  '0014-users': users,
   '0015-audit-log': auditLog,
 }
 

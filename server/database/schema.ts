@@ -22,6 +22,13 @@ import type {
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
+import type {
+  MembershipsTable,
+  RecoveryCodesTable,
+  UserLinksTable,
+  UserSessionsTable,
+  UsersTable,
+} from './tables/users.ts'
 import type { DeliveryFlowsTable, FlowStatesTable, WebhookOutcomesTable, WebhooksTable } from './tables/webhooks.ts'
 
 /** All tables of the service, for Kysely. The tables of the queue are in the schema `pgboss`. */
@@ -29,6 +36,11 @@ export type Database = {
   accounts: AccountsTable
   api_keys: ApiKeysTable
   audit_log: AuditLogTable
+  users: UsersTable
+  recovery_codes: RecoveryCodesTable
+  memberships: MembershipsTable
+  user_sessions: UserSessionsTable
+  user_links: UserLinksTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

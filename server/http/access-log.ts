@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
-import { knownCallerOf } from './caller.ts'
+import { knownCallerOf, signedInOf } from './caller.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
 
@@ -37,9 +37,15 @@ function fieldsOf(req: Request, res: Response, { route, status, durationMs }: Me
     status,
     durationMs: Math.round(durationMs * 10) / 10,
     accountId: caller?.accountId,
-    keyId: caller?.actor.type === 'key' ? caller.actor.id : undefined,
+    ...(caller?.actor.type === 'key' && { keyId: caller.actor.id }),
+    ...userOf(req),
     remoteAddress: req.ip,
   }
+}
+
+function userOf(req: Request): { userId?: string } {
+  const signedIn = signedInOf(req)
+  return signedIn === undefined ? {} : { userId: signedIn.userId }
 }
 
 /** Returns the path of the route in the contract, or `unmatched`, so that the number of different values is bounded. */

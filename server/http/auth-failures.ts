@@ -1,9 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../lib/clock.ts'
-
-const windowMs = 60_000
-const maxClients = 100_000
+import { createWindowLimits } from './window-limits.ts'
 
 /** Counts the failed authentications of each client address in fixed windows of one minute, in this process. */
 export type AuthFailures = {
@@ -13,43 +11,22 @@ export type AuthFailures = {
 
 /** @param perMinute Failures allowed to one address in a minute. */
 export function createAuthFailures({ clock, perMinute }: { clock: Clock; perMinute: number }): AuthFailures {
-  let window = 0
-  let failures = new Map<string, number>()
-
-  function untilNextWindow(): number {
-    const now = clock.now().getTime()
-    const current = Math.floor(now / windowMs)
-    if (current !== window) {
-      window = current
-      failures = new Map()
-    }
-    return (current + 1) * windowMs - now
-  }
-
+  const limits = createWindowLimits({ clock, perMinute })
   return {
     count(address) {
-      const wait = untilNextWindow()
-      const client = clientOf(address)
-      const before = failures.get(client) ?? 0
-      failures.delete(client)
-      failures.set(client, before + 1)
-      // Clients whose last failure is the oldest are dropped first.
-      for (const oldest of failures.keys()) {
-        if (failures.size <= maxClients) break
-        failures.delete(oldest)
-      }
-      return before >= perMinute ? wait : 0
+      const { allowed, resetAt } = limits.take(clientOf(address))
+      return allowed ? 0 : resetAt - clock.now().getTime()
     },
   }
 }
 
 /**
- * Returns the key that an address is counted under. For IPv6 its first 64 bits, since one client usually has all
+ * Returns the name that an address is counted under. For IPv6 its first 64 bits, since one client usually has all
  * addresses of a /64.
  *
  * Source: RFC 4291 §2.5.1 (64-bit interface identifiers), §2.5.5.2 (mapped IPv4).
  */
-function clientOf(address: string): string {
+export function clientOf(address: string): string {
   if (isIPv4(address)) return address
   // The client has already disconnected, or a proxy sent an invalid address.
   if (!isIPv6(address)) return 'unknown'

@@ -25,7 +25,7 @@ export type AuthenticateOptions = {
 
 /**
  * Returns the gate that authenticates the caller and stores it for `callerOf`. Gates run in this order: this one, the
- * rate limit, `requirePermission`.
+ * rate limit, `requirePermission`. Routes that take sessions too have `identify` before it.
  *
  * Throws `authentication_error` when the key is missing, malformed, unknown, revoked or expired, when it must not be used
  * from the client's address, or when there are two headers. Throws `rate_limit_exceeded` instead when the client's address has failed too often. A valid key is always accepted:
@@ -55,27 +55,33 @@ export function authenticate(options: AuthenticateOptions): RouteGate {
   }
 }
 
-/** Refuses requests that the key has no permission for. Must run after `authenticate`. */
+/** Refuses requests that the caller has no permission for. Routes about no account need none. */
 export const requirePermission: RouteGate = (req, _res, next) => {
-  authorize(callerOf(req), req.tsRestRoute.metadata)
+  const { metadata } = req.tsRestRoute
+  if (metadata.permission !== null) authorize(callerOf(req), metadata)
   next()
 }
 
-/** Throws `authentication_error` when the route needs a live key or a permission that the key does not have. */
+/** Throws `authentication_error` when the route needs live mode or a permission that the caller does not have. */
 export function authorize(
-  key: Pick<Caller, 'mode' | 'permissions'>,
+  { mode, permissions, actor }: Pick<Caller, 'mode' | 'permissions'> & { actor?: Pick<Caller['actor'], 'type'> },
   { permission, liveKeyOnly }: Pick<RouteMetadata, 'permission' | 'liveKeyOnly'>,
 ): void {
-  if (liveKeyOnly && key.mode !== 'live') {
+  const isUser = actor?.type === 'user'
+  if (liveKeyOnly && mode !== 'live') {
     throw new DomainError(
       'authentication_error',
-      `This operation needs a live key, and the request carries a test key: use one that begins with "${keyPrefix('live')}".`,
+      isUser
+        ? 'This operation needs live mode: switch from test to live.'
+        : `This operation needs a live key, and the request carries a test key: use one that begins with "${keyPrefix('live')}".`,
     )
   }
-  if (!isGranted(key.permissions, permission)) {
+  if (permission !== null && !isGranted(permissions, permission)) {
     throw new DomainError(
       'authentication_error',
-      `The API key lacks the permission "${permission}": use a key that has it, or create one.`,
+      isUser
+        ? `Your role lacks the permission "${permission}": ask an owner or admin of the account.`
+        : `The API key lacks the permission "${permission}": use a key that has it, or create one.`,
     )
   }
 }
@@ -121,7 +127,8 @@ function bearerTokenOf(header: string): string | null {
   return /^Bearer +([\w.~+/-]+=*) *$/i.exec(header)?.[1] ?? null
 }
 
-function refuseAfter(waitMs: number): void {
+/** Throws `rate_limit_exceeded` when an address that failed to authenticate must wait. */
+export function refuseAfter(waitMs: number): void {
   if (waitMs === 0) return
   throw new DomainError(
     'rate_limit_exceeded',

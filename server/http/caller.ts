@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { KeyLimits } from '../api-keys/handing-on.ts'
 import type { Actor, Scope } from '../shared/scope.ts'
+import type { SignedIn } from '../users/sessions.ts'
 
-/** The sender of a request: the key that authenticated it. */
+/** The sender of a request about an account: a key, or a user of the dashboard. */
 export type Caller = Scope & {
   readonly actor: Actor
   /** The plan of the account. */
@@ -14,6 +15,7 @@ export type Caller = Scope & {
 }
 
 const callers = new WeakMap<IncomingMessage, Caller>()
+const signedIns = new WeakMap<IncomingMessage, SignedIn>()
 
 export function setCaller(req: IncomingMessage, caller: Caller): void {
   callers.set(req, caller)
@@ -26,7 +28,16 @@ export function callerOf(req: IncomingMessage): Caller {
   return caller
 }
 
-/** Returns the caller, or undefined for a request that is not authenticated. For logs. */
+/** Returns the caller, or undefined for a request that is not authenticated or about no account. For logs. */
 export function knownCallerOf(req: IncomingMessage): Caller | undefined {
   return callers.get(req)
+}
+
+export function setSignedIn(req: IncomingMessage, signedIn: SignedIn): void {
+  signedIns.set(req, signedIn)
+}
+
+/** Returns the user of a request with a session, or undefined for one with a key or with neither. */
+export function signedInOf(req: IncomingMessage): SignedIn | undefined {
+  return signedIns.get(req)
 }

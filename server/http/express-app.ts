@@ -20,6 +20,7 @@ import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import type { Endpoint, RouteGate } from './route-handler.ts'
 import { createRoutes, type Services } from './routes/index.ts'
+import type { SessionEndpoints } from './session-endpoint.ts'
 import { streamLongTexts } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
@@ -29,6 +30,8 @@ export type ApiOptions = {
   services: Services
   /** Wraps each route: finds the caller, and keeps the responses to requests with an `Idempotency-Key`. */
   endpoint: Endpoint
+  /** Wraps the routes that are about no account. */
+  sessionEndpoints: SessionEndpoints
   /** Run in this order before the body is read: authentication, rate limit, permission. */
   gates: readonly RouteGate[]
   /** The OpenAPI document to publish. */
@@ -88,10 +91,10 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Adds the routes of the contract and the pages. Returns the paths of the pages. */
 function serveApi(app: Express, options: ApiOptions): string[] {
-  const { services, endpoint, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
+  const { services, endpoint, sessionEndpoints, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
   // Before the routes with parameters: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
   for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
-  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint), app, {
+  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint, sessionEndpoints), app, {
     logInitialization: false,
     globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes, largeBodies(maxEmailBodyBytes))],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),

@@ -138,13 +138,8 @@ export function leaseSize({ waiting, leased, left }: Pick<Share, 'waiting' | 'le
  * limit. Must run after `authenticate`.
  */
 export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clock }): RouteGate {
-  function admit({ allowed, limit, remaining, resetAt }: RateLimitVerdict, res: Response): void {
-    res.setHeader('X-RateLimit-Limit', limit)
-    res.setHeader('X-RateLimit-Remaining', remaining)
-    res.setHeader('X-RateLimit-Reset', resetAt / 1000)
-    if (allowed) return
-    const retryAfterSeconds = Math.max(1, Math.ceil((resetAt - clock.now().getTime()) / 1000))
-    throw new DomainError('rate_limit_exceeded', refusal(limit, retryAfterSeconds), { retryAfterSeconds })
+  function admit(verdict: RateLimitVerdict, res: Response): void {
+    tellLimit(res, verdict, { clock, spent: spentBy(verdict) })
   }
 
   return (req, res, next) => {
@@ -161,7 +156,27 @@ export function limitRate({ limiter, clock }: { limiter: RateLimiter; clock: Clo
   }
 }
 
-function refusal(limit: number, retryAfterSeconds: number): string {
-  const spent = `The account has sent the ${limit} requests that its plan allows in ${windowMs / 1000} seconds.`
-  return `${spent} Try again in ${retryAfterSeconds} ${retryAfterSeconds === 1 ? 'second' : 'seconds'}.`
+function spentBy({ limit }: RateLimitVerdict): string {
+  return `The account has sent the ${limit} requests that its plan allows in ${windowMs / 1000} seconds.`
+}
+
+/**
+ * Adds the `X-RateLimit-*` headers to a response. Throws `rate_limit_exceeded` when the request is beyond the limit.
+ *
+ * @param spent The start of the message: who has sent too much.
+ */
+export function tellLimit(
+  res: Response,
+  { allowed, limit, remaining, resetAt }: RateLimitVerdict,
+  { clock, spent }: { clock: Clock; spent: string },
+): void {
+  res.setHeader('X-RateLimit-Limit', limit)
+  res.setHeader('X-RateLimit-Remaining', remaining)
+  res.setHeader('X-RateLimit-Reset', resetAt / 1000)
+  if (allowed) return
+  const retryAfterSeconds = Math.max(1, Math.ceil((resetAt - clock.now().getTime()) / 1000))
+  const unit = retryAfterSeconds === 1 ? 'second' : 'seconds'
+  throw new DomainError('rate_limit_exceeded', `${spent} Try again in ${retryAfterSeconds} ${unit}.`, {
+    retryAfterSeconds,
+  })
 }

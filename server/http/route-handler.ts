@@ -21,7 +21,9 @@ export type EndpointContext = {
 
 /** The part of a request that all routes share. Not the whole `Request`, because the type of the query differs. */
 export type RouteRequest = IncomingMessage &
-  Pick<Request, 'body' | 'get' | 'ip' | 'method' | 'originalUrl'> & { tsRestRoute: { metadata: RouteMetadata } }
+  Pick<Request, 'body' | 'get' | 'ip' | 'method' | 'originalUrl' | 'protocol'> & {
+    tsRestRoute: { metadata: RouteMetadata }
+  }
 
 /** Admits a request to its route, or throws the reason why not. Runs before every route and before the body is read. */
 export type RouteGate = (req: RouteRequest, res: Response, next: NextFunction) => void | Promise<void>

@@ -9,6 +9,7 @@ import { createEventService } from '../events/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
+import { createUserServices, type UserServicesOptions } from '../users/service.ts'
 import { createWebhookService, type WebhookServiceOptions } from '../webhooks/service.ts'
 import type { Services } from './routes/index.ts'
 
@@ -18,6 +19,7 @@ export type ServicesOptions = Shared & {
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  users: Omit<UserServicesOptions, keyof Shared>
   webhooks: Omit<WebhookServiceOptions, keyof Shared | 'deliveries'>
 }
 
@@ -29,6 +31,7 @@ export function createServices({
   deliveries,
   domains,
   emails,
+  users,
   webhooks,
   ...shared
 }: ServicesOptions): Services {
@@ -55,5 +58,6 @@ export function createServices({
     domains: createDomainService({ ...shared, ...domains }),
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
+    users: createUserServices({ ...shared, ...users }),
   }
 }

@@ -6,14 +6,21 @@ import { authenticate, requirePermission } from './authenticate.ts'
 import { type ApiOptions, createHttpApp, type HttpAppOptions } from './express-app.ts'
 import type { EndpointOptions } from './idempotency.ts'
 import { createEndpoint } from './idempotency.ts'
+import { identify, selectAccount } from './identify.ts'
+import { limitCallers } from './limit-callers.ts'
+import { createOwnPagesCheck } from './own-pages.ts'
 import { createRateLimiter, limitRate } from './rate-limit.ts'
 import { type HttpServer, listen } from './server.ts'
+import { createSessionCookie } from './session-cookie.ts'
+import { createSessionEndpoints } from './session-endpoint.ts'
 
 /** The settings of the HTTP interface. */
 export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> & {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
+  /** URL of the service for clients, without a trailing slash. Null: the address it listens on. */
+  readonly publicUrl: string | null
   /** Number of proxies in front of the service whose `X-Forwarded-*` headers are trusted. */
   readonly trustProxy: number
   /** Failed authentications allowed to one client address in a minute. */
@@ -44,13 +51,26 @@ export function startHttp(
 
 function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
   const { services, document, capturing, db, clock, apiKeys, keyCache, lastUses, rateLimits } = means
+  const cookie = createSessionCookie(config.publicUrl)
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   return {
     services,
     endpoint: createEndpoint(means),
+    sessionEndpoints: createSessionEndpoints({ db, cookie }),
     gates: [
-      authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
-      limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
+      identify({
+        db,
+        byKey: authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
+        sessions: services.users.sessions,
+        cookie,
+        assertOwnPage: createOwnPagesCheck(config.publicUrl),
+        failures,
+      }),
+      limitCallers({
+        byKey: limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
+        clock,
+      }),
+      selectAccount,
       requirePermission,
     ],
     capturing,

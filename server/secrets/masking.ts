@@ -2,6 +2,8 @@
 const secrets: readonly [pattern: RegExp, replacement: string][] = [
   [/\b(postern_(?:test|live)_)[\w-]+/g, '$1***'],
   [/\b(whsec_)[\w+/=-]+/g, '$1***'],
+  // Of a link that works once, and of a session.
+  [/\b(token=|postern_session=)[\w-]+/g, '$1***'],
   [/\b(Bearer|Basic)( +|%20)[^\s"\\,]+/gi, '$1$2***'],
   // The password in a URL, such as that of the database.
   [/(:\/\/[^\s:/?#@"\\]*:)[^\s/?#@"\\]+(?=@)/g, '$1***'],

@@ -44,6 +44,11 @@ describe('the command line', () => {
       'accounts',
       'accounts create',
       'accounts list',
+      'users',
+      'users invite',
+      'users list',
+      'users reset-password',
+      'users operator',
       'migrate',
     ])
   })

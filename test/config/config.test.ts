@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
-import { readCommandConfig, readConfig, warningsOfRetiredSettings } from '../../server/config/config.ts'
+import { readCommandConfig, readConfig, readServiceUrl, warningsOfRetiredSettings } from '../../server/config/config.ts'
 import { settingsTable } from '../../server/config/settings.ts'
 import { OperatorError } from '../../server/shared/errors.ts'
 
@@ -119,6 +119,15 @@ describe('a database of the operator', () => {
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
     })
   })
+})
+
+test.each([
+  [{}, 'http://localhost:3000'],
+  [{ HOST: '0.0.0.0', PORT: '8080' }, 'http://localhost:8080'],
+  [{ HOST: '192.0.2.7' }, 'http://192.0.2.7:3000'],
+  [{ HOST: '0.0.0.0', PUBLIC_URL: 'https://mail.example.com' }, 'https://mail.example.com'],
+])('with %j the links of a command begin with %s', (given, url) => {
+  expect(readServiceUrl(given)).toBe(url)
 })
 
 describe('what is given', () => {

@@ -5,7 +5,7 @@ import { contract } from '../../contract/index.ts'
 import { type Answer, createTestClient, type SendOptions, type TestClient } from '../support/client.ts'
 import { createTestTime } from '../support/clock.ts'
 import { createFixtures, deadUrl, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'
-import { type Operation, operationById, operations } from '../support/published-spec.ts'
+import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 

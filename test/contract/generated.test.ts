@@ -4,7 +4,7 @@ import { createDkimKeyMaker } from '../../server/domains/generate-keys.ts'
 import { invalidBody, invalidQueryValues, valid } from '../support/arbitrary.ts'
 import { queryOf, type SendOptions, type TestClient } from '../support/client.ts'
 import { createFixtures, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'
-import { type Operation, operations } from '../support/published-spec.ts'
+import { type Operation, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /*

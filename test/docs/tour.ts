@@ -32,6 +32,7 @@ function commandsOf(content: string): Step[] {
 
 /** What is another in every run. Those that name something must name the same wherever they stand. */
 const naming = [
+  /(?<=#token=)[\w-]{43}/,
   /postern_(?:test|live)_\w{43}/,
   /whsec_[A-Za-z0-9+/]{43}=/,
   /127\.0\.0\.1:\d+/,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { permissionSets } from '../../contract/permissions.ts'
 import { createKeyServices } from '../support/api-keys.ts'
 import { createTestTime } from '../support/clock.ts'
-import { operations } from '../support/published-spec.ts'
+import { keyOperations } from '../support/published-spec.ts'
 import { startTestService, type TestKeys, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -91,7 +91,7 @@ describe('opens the account:', () => {
   })
 })
 
-test.each(operations.map((operation) => [operation.id, operation] as const))(
+test.each(keyOperations.map((operation) => [operation.id, operation] as const))(
   '%s can be called with its own permission, and with read access only where that has it',
   async (_, { method, template, permission }) => {
     const path = template.replaceAll(/\{(\w+)\}/g, 'x')

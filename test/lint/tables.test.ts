@@ -14,11 +14,17 @@ const owners: Record<string, Owner> = {
     room: 'accounts',
     also: {
       'api-keys': 'the plan of an account is read with the key of a request',
+      users: 'name and plan of an account are read with the session of a request',
       suppressions: 'an address is suppressed only while its account exists',
       'stored-messages': 'a message of another program belongs to the first account',
     },
   },
   api_keys: { room: 'api-keys' },
+  users: { room: 'users' },
+  recovery_codes: { room: 'users' },
+  memberships: { room: 'users' },
+  user_sessions: { room: 'users' },
+  user_links: { room: 'users' },
   audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',

@@ -24,6 +24,10 @@ const routes = routesOf(contract).map((route) => {
   return { route, name: `${route.method} ${path}`, operation: operation as OperationObject }
 })
 
+function isOfDashboard({ caller }: RouteMetadata): boolean {
+  return caller === 'session' || caller === 'none'
+}
+
 function metadataOf(route: AppRoute): RouteMetadata {
   return route.metadata as RouteMetadata
 }
@@ -98,10 +102,12 @@ describe.each(routes)('$name', ({ route, operation }) => {
 
   test('has a summary, a description, a tag and the permission it needs', () => {
     expect(operation.summary).toBeTruthy()
-    expect(operation.description).toContain(`\`${metadata.permission}\``)
+    expect(operation.description).toContain(metadata.permission === null ? 'Needs' : `\`${metadata.permission}\``)
     expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0])
-    expect(operation.security).toEqual([{ bearer: [metadata.permission] }])
-    expect(permissions).toContain(operation['x-required-permission'])
+    const needed = metadata.permission === null ? [] : [metadata.permission]
+    const scheme = metadata.caller === 'session' ? 'session' : 'bearer'
+    expect(operation.security).toEqual(metadata.caller === 'none' ? [] : [{ [scheme]: needed }])
+    if (needed.length > 0) expect(permissions).toContain(operation['x-required-permission'])
   })
 
   test('describes every error it can answer, with an example', () => {
@@ -128,7 +134,11 @@ describe.each(routes)('$name', ({ route, operation }) => {
     const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
     expect(parametersOf(operation, 'path').map((parameter) => parameter.name)).toEqual(inPath)
     const headers = parametersOf(operation, 'header').map((parameter) => parameter.name)
-    expect(headers).toEqual(metadata.idempotency === 'none' ? [] : ['Idempotency-Key'])
+    expect(headers).toEqual([
+      ...(isOfDashboard(metadata) ? ['X-Postern-Dashboard'] : []),
+      ...(metadata.caller === 'session' && metadata.permission !== null ? ['X-Postern-Account'] : []),
+      ...(metadata.idempotency === 'none' ? [] : ['Idempotency-Key']),
+    ])
   })
 
   test('has a body where one belongs', () => {

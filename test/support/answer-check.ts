@@ -37,8 +37,21 @@ export function checkAnswer(exchange: Exchange): Verdict {
   const operation = there.find(({ method }) => method === exchange.method) ?? null
   if (operation === null) return { operation, faults: faultsOutside(exchange, path, there) }
   const declared = operation.answers.get(exchange.status)
-  if (declared === undefined) return { operation, faults: [`the status is not declared for ${operation.id}`] }
+  if (declared === undefined) {
+    if (isOfSession(exchange, operation)) return { operation: null, faults: faultsOfErrorBody(exchange) }
+    return { operation, faults: [`the status is not declared for ${operation.id}`] }
+  }
   return { operation, faults: [...faultsOfHeaders(exchange, declared), ...faultsOfBody(exchange, declared)] }
+}
+
+/**
+ * Whether the introduction declares an answer, for all operations that take keys too: a session that another page uses,
+ * or an account that its user is no member of.
+ */
+function isOfSession({ status, body }: Exchange, { caller }: Operation): boolean {
+  const { code, message } = Object(JSON.parse(body || '{}').error)
+  if (caller !== 'key') return false
+  return (status === 403 && code === 'forbidden_origin') || (status === 404 && /you are no member of it/.test(message))
 }
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })

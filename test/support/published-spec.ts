@@ -31,7 +31,10 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{name}` for each path parameter. */
   template: string
-  permission: string
+  /** Who may call it: a key, a session of the dashboard, or anybody. */
+  caller: 'key' | 'session' | 'none'
+  /** Null: it is about no account. */
+  permission: string | null
   parameters: Record<'path' | 'query' | 'header', readonly Parameter[]>
   /** The names of those that are marked so. */
   deprecatedParameters: readonly string[]
@@ -68,6 +71,9 @@ export const operations: readonly Operation[] = Object.entries(publishedSpec.pat
     return operation === undefined ? [] : [operationOf({ template, method, operation })]
   }),
 )
+
+/** Those that take an API key. */
+export const keyOperations: readonly Operation[] = operations.filter(({ caller }) => caller === 'key')
 
 /** The operation with this id. Throws when the spec has none. */
 export function operationById(id: string): Operation {
@@ -107,7 +113,8 @@ function operationOf({ template, method, operation }: Found): Operation {
     id: operation.operationId ?? `${method} ${template}`,
     method,
     template,
-    permission: String(operation['x-required-permission']),
+    caller: callerOf(operation),
+    permission: operation['x-required-permission'] ?? null,
     parameters: { path: parametersIn('path'), query: parametersIn('query'), header: parametersIn('header') },
     deprecatedParameters: all.filter(({ deprecated }) => deprecated).map(({ name }) => name),
     body: body ? { required: body.required ?? false, schema: jsonSchemaOf(body.content) ?? {} } : null,
@@ -118,6 +125,12 @@ function operationOf({ template, method, operation }: Found): Operation {
       ]),
     ),
   }
+}
+
+function callerOf({ security = [] }: OperationObject): Operation['caller'] {
+  const [scheme] = security.flatMap((one) => Object.keys(one))
+  if (scheme === undefined) return 'none'
+  return scheme === 'session' ? 'session' : 'key'
 }
 
 function answerOf({ headers = {}, content = {} }: ResponseObject): DeclaredAnswer {

@@ -31,6 +31,8 @@ export type TestService = AsyncDisposable & {
   url: string
   app: App
   database: TestDatabase
+  /** Time as the service reads it. */
+  clock: Clock
   accountId: string
   keys: TestKeys
   /** Calls it with the live key. */
@@ -106,7 +108,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     if (errors.length > 0 && !expectErrors) throw new Error(`the service logged errors:\n${errors.join('')}`)
   }
 
-  return { url: app.url, app, database, accountId, keys, client, logged, stop, [Symbol.asyncDispose]: stop }
+  const clock = time?.clock ?? systemClock
+  return { url: app.url, app, database, clock, accountId, keys, client, logged, stop, [Symbol.asyncDispose]: stop }
 }
 
 /** The settings a test service runs with. */

@@ -122,7 +122,8 @@ function services() {
   return { accounts, service: createApiKeyService({ clock: systemClock, accounts }) }
 }
 
-async function onlyAccountId(accounts: AccountService, db: Db): Promise<string> {
+/** Returns the id of the only account, which is made where there is none. Throws OperatorError when there are several. */
+export async function onlyAccountId(accounts: AccountService, db: Db): Promise<string> {
   const [first, ...others] = await accounts.list(db)
   if (others.length > 0)
     throw new OperatorError('there are several accounts; name one of "accounts list" with --account')

@@ -11,8 +11,10 @@ import type { EventService } from '../../events/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
+import type { UserServices } from '../../users/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { Endpoint } from '../route-handler.ts'
+import type { SessionEndpoints } from '../session-endpoint.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
@@ -21,6 +23,8 @@ import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
 import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
+import { invitationRoutes, memberRoutes } from './members.ts'
+import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { suppressionRoutes } from './suppressions.ts'
@@ -40,11 +44,18 @@ export type Services = {
   inboundMessages: InboundMessageService
   apiKeys: AccountKeyService
   auditLog: AuditLogService
+  users: UserServices
 }
 
 /** Creates the routes of the whole contract. Each route is one call of a service. */
-export function createRoutes(services: Services, endpoint: Endpoint) {
+export function createRoutes(services: Services, endpoint: Endpoint, sessionEndpoints: SessionEndpoints) {
+  const { users } = services
   return initServer().router(contract, {
+    sessions: sessionRoutes(users, sessionEndpoints),
+    links: linkRoutes(users, sessionEndpoints),
+    ownUser: ownUserRoutes(users, sessionEndpoints),
+    members: memberRoutes(users.members, endpoint),
+    invitations: invitationRoutes(users.members, endpoint),
     webhooks: webhookRoutes(services.webhooks, endpoint),
     deliveries: deliveryRoutes(services.deliveries, endpoint),
     events: eventRoutes(services.events, endpoint),

@@ -1,0 +1,50 @@
+import type { Db } from '../database/connection.ts'
+import type { Client, SignedIn } from '../users/sessions.ts'
+import { clientOf } from './auth-failures.ts'
+import { signedInOf } from './caller.ts'
+import { clientAddressOf } from './client-address.ts'
+import type { RouteInput, RouteRequest } from './route-handler.ts'
+import type { SessionCookie } from './session-cookie.ts'
+
+/** The context of a request that is about no account. */
+export type OpenContext = {
+  db: Db
+  /** Where the request comes from. */
+  client: Client
+  /** Has the browser keep the token of a session. Null: has it forget the session. */
+  setToken(token: string | null): void
+}
+
+type Wrapper<Context> = <Input extends RouteInput, Answer extends { status: number; body: unknown }>(
+  handler: (input: Input, context: Context) => Promise<Answer>,
+) => (input: Input) => Promise<Answer>
+
+/** Turn use cases of routes that are about no account into route handlers. */
+export type SessionEndpoints = {
+  /** For routes that anybody may call. */
+  open: Wrapper<OpenContext>
+  /** For routes that need a session. */
+  signedIn: Wrapper<OpenContext & { signedIn: SignedIn }>
+}
+
+export function createSessionEndpoints({ db, cookie }: { db: Db; cookie: SessionCookie }): SessionEndpoints {
+  const contextOf = ({ req, res }: RouteInput): OpenContext => ({
+    db,
+    client: clientOfRequest(req),
+    setToken: (token) => void res.setHeader('Set-Cookie', cookie.write(req, token)),
+  })
+
+  return {
+    open: (handler) => (input) => handler(input, contextOf(input)),
+    signedIn: (handler) => (input) => {
+      const signedIn = signedInOf(input.req)
+      if (signedIn === undefined) throw new Error('the request has no session')
+      return handler(input, { ...contextOf(input), signedIn })
+    },
+  }
+}
+
+function clientOfRequest(req: RouteRequest): Client {
+  const ipAddress = clientAddressOf(req.ip) ?? ''
+  return { ipAddress, network: clientOf(ipAddress), userAgent: req.get('user-agent') ?? '' }
+}

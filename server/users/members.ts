@@ -1,0 +1,183 @@
+import type { CreatedInvitation, CreateInvitation, Invitation, Member } from '../../contract/members.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { Role } from '../../contract/roles.ts'
+import { record } from '../audit-log/record.ts'
+import { lockAccount } from '../database/account-lock.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { DomainError } from '../shared/errors.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import type { Author } from '../shared/scope.ts'
+import {
+  deleteInvitation,
+  deleteInvitationsBy,
+  deleteInvitationsOf,
+  type LinkRow,
+  selectInvitations,
+} from './link-queries.ts'
+import { linkUrl, makeLink } from './links.ts'
+import {
+  deleteMember,
+  findMember,
+  findMemberByEmail,
+  hasOtherOwner,
+  type MemberRow,
+  selectMembers,
+  updateRole,
+} from './member-queries.ts'
+import { mayAssign } from './roles.ts'
+
+/** Where a change of members comes from: the account, and who makes it. */
+export type MemberScope = { accountId: string; author: Author }
+
+/** The members of accounts and the invitations to them. Throws DomainErrors. */
+export type MemberService = {
+  list(handle: Handle, accountId: string, page: PageQuery): Promise<Page<Member>>
+  /**
+   * Gives a member another role. Throws `not_found`, `authentication_error` when the author may not, and `last_owner`.
+   */
+  update(handle: Handle, scope: MemberScope, change: { userId: string; role: Role }): Promise<Member>
+  /** Removes a member. Throws as `update` does. */
+  remove(handle: Handle, scope: MemberScope, userId: string): Promise<void>
+  listInvitations(handle: Handle, accountId: string, page: PageQuery): Promise<Page<Invitation>>
+  /**
+   * Makes an invitation, which replaces an earlier one of the same address. Throws `authentication_error` when the
+   * author may not give the role, `conflict` for a member, and `not_found` when there is no such account.
+   */
+  invite(handle: Handle, scope: MemberScope, given: CreateInvitation): Promise<CreatedInvitation>
+  /** Takes an invitation back. Throws `not_found`, and `authentication_error` when the author may not give its role. */
+  deleteInvitation(handle: Handle, scope: MemberScope, id: string): Promise<void>
+}
+
+/** @param serviceUrl Returns the URL of the service that links begin with, without a slash at the end. */
+export function createMemberService({ clock, serviceUrl }: { clock: Clock; serviceUrl: () => string }): MemberService {
+  /**
+   * Runs `work` while no other change of the members of the account runs, with the present role of the author: it may
+   * have been another one when the request came. The operator on the command line acts as an owner.
+   */
+  function changing<T>(handle: Handle, { accountId, author }: MemberScope, work: Changing<T>): Promise<T> {
+    return inTransaction(handle, async (trx) => {
+      await lockAccount(trx, accountId)
+      const { type, id } = author.actor
+      const member = type === 'user' && id !== null ? await findMember(trx, { accountId, userId: id }) : undefined
+      const own = type === 'command_line' ? 'owner' : member?.role
+      if (own === undefined)
+        throw new DomainError('authentication_error', 'You are no member of this account any more.')
+      return work(trx, own)
+    })
+  }
+
+  async function memberToChange(trx: Trx, { accountId }: MemberScope, userId: string): Promise<MemberRow> {
+    const member = await findMember(trx, { accountId, userId })
+    if (member === undefined) throw new DomainError('not_found', `There is no member with the id "${userId}".`)
+    return member
+  }
+
+  return {
+    async list(handle, accountId, { limit, cursor }) {
+      const rows = await selectMembers(handle, accountId, { limit, after: decodeCursor('user', cursor) })
+      return pageOfRows(rows, { limit, idOf: ({ user_id }) => user_id, toItem: toMember })
+    },
+    async update(handle, scope, { userId, role }) {
+      const { accountId, author } = scope
+      return changing(handle, scope, async (trx, own) => {
+        const before = await memberToChange(trx, scope, userId)
+        assertMay(own, { from: before.role, to: role })
+        if (before.role === role) return toMember(before)
+        if (before.role === 'owner' && !(await hasOtherOwner(trx, { accountId, userId }))) throw lastOwner()
+        await updateRole(trx, { accountId, userId, role })
+        await deleteInvitationsBy(trx, { accountId, userId })
+        const target = { type: 'user', id: userId, name: before.name } as const
+        const details = { from: before.role, to: role }
+        await record(trx, { accountId, at: clock.now(), author, action: 'member.role_changed', target, details })
+        return toMember({ ...before, role })
+      })
+    },
+    async remove(handle, scope, userId) {
+      const { accountId, author } = scope
+      await changing(handle, scope, async (trx, own) => {
+        const before = await memberToChange(trx, scope, userId)
+        assertMay(own, { from: before.role, to: null })
+        if (before.role === 'owner' && !(await hasOtherOwner(trx, { accountId, userId }))) throw lastOwner()
+        await deleteMember(trx, { accountId, userId })
+        // Otherwise somebody who is removed comes back by a link of their own.
+        await deleteInvitationsBy(trx, { accountId, userId })
+        await deleteInvitationsOf(trx, { accountId, email: before.email })
+        const target = { type: 'user', id: userId, name: before.name } as const
+        const details = { role: before.role }
+        await record(trx, { accountId, at: clock.now(), author, action: 'member.removed', target, details })
+      })
+    },
+    async listInvitations(handle, accountId, { limit, cursor }) {
+      const after = decodeCursor('invitation', cursor)
+      const rows = await selectInvitations(handle, accountId, { limit, after, now: clock.now() })
+      return pageOfRows(rows, { limit, idOf: ({ id }) => id, toItem: toInvitation })
+    },
+    async invite(handle, scope, { email: given, role }) {
+      const { accountId, author } = scope
+      const email = given.toLowerCase()
+      return changing(handle, scope, async (trx, own) => {
+        assertMay(own, { from: null, to: role })
+        if ((await findMemberByEmail(trx, { accountId, email })) !== undefined) {
+          throw new DomainError('conflict', `"${email}" is a member of this account already.`)
+        }
+        await deleteInvitationsOf(trx, { accountId, email })
+        const at = clock.now()
+        const createdBy = author.actor.type === 'user' ? author.actor.id : null
+        const { id, token, expiresAt } = await makeLink(trx, {
+          kind: 'invitation',
+          accountId,
+          email,
+          role,
+          createdBy,
+          at,
+        })
+        const target = { type: 'invitation', id, name: email } as const
+        await record(trx, { accountId, at, author, action: 'member.invited', target, details: { role } })
+        const times = { expiresAt: expiresAt.toISOString(), createdAt: at.toISOString() }
+        return { id, email, role, ...times, link: linkUrl(serviceUrl(), token) }
+      })
+    },
+    async deleteInvitation(handle, scope, id) {
+      const { accountId, author } = scope
+      await changing(handle, scope, async (trx, own) => {
+        const gone = await deleteInvitation(trx, { accountId, id })
+        if (gone === undefined) throw new DomainError('not_found', `There is no invitation with the id "${id}".`)
+        assertMay(own, { from: null, to: gone.role })
+        const target = { type: 'invitation', id, name: gone.email } as const
+        await record(trx, { accountId, at: clock.now(), author, action: 'invitation.deleted', target })
+      })
+    },
+  }
+}
+
+type Changing<T> = (trx: Trx, own: Role) => Promise<T>
+
+function assertMay(own: Role, change: { from: Role | null; to: Role | null }): void {
+  if (mayAssign(own, change)) return
+  throw new DomainError(
+    'authentication_error',
+    `Your role "${own}" does not allow this: only an owner makes, changes and removes owners.`,
+  )
+}
+
+function lastOwner(): DomainError {
+  return new DomainError('last_owner', 'This is the last owner of the account: make somebody else an owner first.')
+}
+
+function toMember(row: MemberRow): Member {
+  return {
+    userId: row.user_id,
+    name: row.name,
+    email: row.email,
+    role: row.role,
+    hasTotp: row.totp_confirmed_at !== null,
+    lastSignedInAt: row.last_signed_in_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+  }
+}
+
+function toInvitation({ id, email, role, expires_at, created_at }: LinkRow): Invitation {
+  if (email === null || role === null) throw new Error('an invitation lacks its address or role')
+  return { id, email, role, expiresAt: expires_at.toISOString(), createdAt: created_at.toISOString() }
+}

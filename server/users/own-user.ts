@@ -1,0 +1,127 @@
+import type { NewTotp, RecoveryCodes, UpdateUser, User } from '../../contract/user.ts'
+import { type Db, inTransaction } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { SecretBox } from '../secrets/secret-box.ts'
+import { DomainError } from '../shared/errors.ts'
+import { deleteResetLinks } from './link-queries.ts'
+import { assertNewPassword, type Passwords } from './passwords.ts'
+import { lockUser, replaceRecoveryCodes, updateUser } from './queries.ts'
+import { recordInAccounts } from './records.ts'
+import { deleteSessions, replaceToken } from './session-queries.ts'
+import { authorOf, type Client, type SignedIn, toUser } from './sessions.ts'
+import type { SignInService } from './sign-in.ts'
+import { hashOfToken, newToken } from './tokens.ts'
+import { hashOfRecoveryCode, matchingStep, newRecoveryCodes, newTotpSecret, totpUri } from './totp.ts'
+
+const issuer = 'Postern'
+
+/** What a user changes about themselves. Throws DomainErrors. */
+export type OwnUserService = {
+  /**
+   * Changes name or password. A new password ends all other sessions and gives this one a new token; without one,
+   * `token` is null. Throws `authentication_error` for a wrong password and `rule_violation` for a bad new one.
+   */
+  update(db: Db, signedIn: SignedIn, change: { given: UpdateUser; client: Client }): Promise<Changed>
+  /** Makes the secret of a second factor, to be confirmed. Throws `authentication_error`, and `conflict` if one is in use. */
+  createTotp(db: Db, signedIn: SignedIn, given: { password: string; client: Client }): Promise<NewTotp>
+  /** Puts the secret into use. Throws `authentication_error` for a wrong code, `conflict` when there is no such secret. */
+  confirmTotp(db: Db, signedIn: SignedIn, given: { code: string; client: Client }): Promise<RecoveryCodes>
+  /** Removes the second factor, if there is one. Throws `authentication_error` for a wrong password. */
+  removeTotp(db: Db, signedIn: SignedIn, given: { password: string; client: Client }): Promise<void>
+}
+
+type Changed = { user: User; token: string | null }
+
+export type OwnUserOptions = { clock: Clock; secretBox: SecretBox; passwords: Passwords; signIn: SignInService }
+
+export function createOwnUserService({ clock, secretBox, passwords, signIn }: OwnUserOptions): OwnUserService {
+  /** Returns the hash of the new password, and that of the checked current one. */
+  async function checkedPassword(
+    db: Db,
+    { userId }: SignedIn,
+    { password, client }: { password: NonNullable<UpdateUser['password']>; client: Client },
+  ): Promise<{ hash: string; previous: string }> {
+    const user = await signIn.confirmPassword(db, { userId, password: password.current }, client)
+    assertNewPassword(password.new, { email: user.email, path: 'body.password.new' })
+    return { hash: await passwords.hash(password.new), previous: user.password_hash }
+  }
+
+  return {
+    async update(db, signedIn, { given, client }) {
+      const { userId, sessionId } = signedIn
+      const { name, password } = given
+      const changed = password === undefined ? null : await checkedPassword(db, signedIn, { password, client })
+      return inTransaction(db, async (trx) => {
+        const before = await lockUser(trx, userId)
+        if (changed === null) {
+          return { user: toUser(name === undefined ? before : await updateUser(trx, userId, { name })), token: null }
+        }
+        if (before.password_hash !== changed.previous) {
+          throw new DomainError('authentication_error', 'The password was changed just now: sign in with the new one.')
+        }
+        const user = await updateUser(trx, userId, { name: name ?? before.name, password_hash: changed.hash })
+        await deleteSessions(trx, { userId, except: sessionId })
+        await deleteResetLinks(trx, userId)
+        const token = newToken()
+        await replaceToken(trx, sessionId, hashOfToken(token))
+        const author = authorOf(user, client)
+        await recordInAccounts(trx, { at: clock.now(), author, action: 'password.changed', user })
+        return { user: toUser(user), token }
+      })
+    },
+    async createTotp(db, { userId }, { password, client }) {
+      await signIn.confirmPassword(db, { userId, password }, client)
+      const secret = newTotpSecret()
+      return inTransaction(db, async (trx) => {
+        const user = await lockUser(trx, userId)
+        if (user.totp_confirmed_at !== null) {
+          throw new DomainError('conflict', 'You have a second factor already: remove it first.')
+        }
+        await updateUser(trx, userId, { totp_secret: secretBox.seal(secret), totp_last_step: null, totp_failures: 0 })
+        return { secret, uri: totpUri({ secret, email: user.email, issuer }) }
+      })
+    },
+    async confirmTotp(db, { userId }, { code, client }) {
+      return inTransaction(db, async (trx) => {
+        const user = await lockUser(trx, userId)
+        if (user.totp_secret === null || user.totp_confirmed_at !== null) {
+          throw new DomainError('conflict', 'There is no second factor to confirm: begin with POST /v1/user/totp.')
+        }
+        const at = clock.now()
+        const step = matchingStep(secretBox.open(user.totp_secret), { code, at, lastStep: null })
+        if (step === null) {
+          throw new DomainError(
+            'authentication_error',
+            'The code is not right: look at the clock of the device, and send the present one.',
+          )
+        }
+        const recoveryCodes = newRecoveryCodes()
+        const hashes = recoveryCodes.map((one) => hashOfRecoveryCode(one) ?? Buffer.alloc(0))
+        await replaceRecoveryCodes(trx, userId, hashes)
+        await updateUser(trx, userId, { totp_confirmed_at: at, totp_last_step: step })
+        await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'totp.enabled', user })
+        return { recoveryCodes }
+      })
+    },
+    async removeTotp(db, { userId }, { password, client }) {
+      await signIn.confirmPassword(db, { userId, password }, client)
+      await inTransaction(db, async (trx) => {
+        const before = await lockUser(trx, userId)
+        const user = await updateUser(trx, userId, noTotp)
+        await replaceRecoveryCodes(trx, userId, [])
+        if (before.totp_confirmed_at === null) return
+        const author = authorOf(user, client)
+        await recordInAccounts(trx, { at: clock.now(), author, action: 'totp.disabled', user })
+      })
+    },
+  }
+}
+
+/** A user without a second factor. */
+export const noTotp = {
+  totp_secret: null,
+  totp_confirmed_at: null,
+  totp_last_step: null,
+  totp_failures: 0,
+  totp_failed_at: null,
+} as const

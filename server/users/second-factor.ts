@@ -1,0 +1,45 @@
+import type { Trx } from '../database/connection.ts'
+import type { SecretBox } from '../secrets/secret-box.ts'
+import { DomainError } from '../shared/errors.ts'
+import { lockUser, takeRecoveryCode, type UserRow, updateUser } from './queries.ts'
+import { delayAfter, tooMany } from './sign-in-delays.ts'
+import { hashOfRecoveryCode, matchingStep } from './totp.ts'
+
+/**
+ * Checks the second factor of a user whose password is right. Returns null when it is right, else the error. A wrong
+ * code is counted in `trx`, so commit it in either case.
+ *
+ * Wrong codes are counted for the user, from all clients together: whoever tries them knows the password already, and
+ * a million codes are soon guessed. A recovery code is always accepted, since it cannot be guessed.
+ */
+export async function checkSecondFactor(
+  trx: Trx,
+  { userId, code, at, secretBox }: { userId: string; code: string | undefined; at: Date; secretBox: SecretBox },
+): Promise<DomainError | null> {
+  // The lock lets a code be used once, also by two requests at the same time.
+  const user = await lockUser(trx, userId)
+  if (user.totp_secret === null || user.totp_confirmed_at === null) return null
+  if (code === undefined) {
+    return new DomainError('second_factor_needed', 'The password is right: send the code of the authenticator app too.')
+  }
+  const recoveryHash = hashOfRecoveryCode(code)
+  if (recoveryHash !== null && (await takeRecoveryCode(trx, userId, recoveryHash))) {
+    await updateUser(trx, userId, { totp_failures: 0 })
+    return null
+  }
+  const waitMs = waitOf(user, at)
+  if (waitMs > 0) return tooMany(waitMs)
+  const secret = secretBox.open(user.totp_secret)
+  const step = matchingStep(secret, { code, at, lastStep: user.totp_last_step })
+  if (step === null) {
+    await updateUser(trx, userId, { totp_failures: user.totp_failures + 1, totp_failed_at: at })
+    return new DomainError('authentication_error', 'The code is not right, or was used before: send the next one.')
+  }
+  await updateUser(trx, userId, { totp_failures: 0, totp_last_step: step })
+  return null
+}
+
+/** Milliseconds until the next code is looked at. */
+function waitOf({ totp_failures, totp_failed_at }: UserRow, at: Date): number {
+  return totp_failed_at === null ? 0 : totp_failed_at.getTime() + delayAfter(totp_failures) - at.getTime()
+}

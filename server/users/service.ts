@@ -1,0 +1,41 @@
+import type { Clock } from '../lib/clock.ts'
+import type { SecretBox } from '../secrets/secret-box.ts'
+import { createLinkService, type LinkService } from './links.ts'
+import { createMemberService, type MemberService } from './members.ts'
+import { createUserOperatorService, type UserOperatorService } from './operator.ts'
+import { createOwnUserService, type OwnUserService } from './own-user.ts'
+import { createPasswords } from './passwords.ts'
+import { createSessionService, type SessionService } from './sessions.ts'
+import { createSignInService, type SignInService } from './sign-in.ts'
+import { createSignInDelays } from './sign-in-delays.ts'
+
+/** People who sign in to the dashboard: who they are, and what they are in which account. */
+export type UserServices = {
+  sessions: SessionService
+  signIn: SignInService
+  links: LinkService
+  ownUser: OwnUserService
+  members: MemberService
+  operator: UserOperatorService
+}
+
+export type UserServicesOptions = {
+  clock: Clock
+  /** Seals the secrets of second factors. */
+  secretBox: SecretBox
+  /** Returns the URL of the service that links begin with, without a slash at the end. */
+  serviceUrl: () => string
+}
+
+export function createUserServices({ clock, secretBox, serviceUrl }: UserServicesOptions): UserServices {
+  const proving = { clock, secretBox, passwords: createPasswords() }
+  const signIn = createSignInService({ ...proving, delays: createSignInDelays({ clock }) })
+  return {
+    sessions: createSessionService({ clock }),
+    signIn,
+    links: createLinkService({ ...proving, signIn }),
+    ownUser: createOwnUserService({ ...proving, signIn }),
+    members: createMemberService({ clock, serviceUrl }),
+    operator: createUserOperatorService({ clock, serviceUrl }),
+  }
+}
