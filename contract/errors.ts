@@ -14,7 +14,7 @@ export const errorTable = {
   authentication_error: {
     status: 401,
     meaning:
-      'The key or session is missing, malformed, unknown, revoked, expired or deleted, lacks the permission, or is of test mode where live mode is needed; or email and password do not fit.',
+      'The key or session is missing, malformed, unknown, revoked, expired or deleted, must not be used from this address, lacks the permission, or is of test mode where live mode is needed; or email and password do not fit.',
   },
   second_factor_needed: {
     status: 401,

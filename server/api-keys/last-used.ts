@@ -11,6 +11,8 @@ const restMs = 60_000
 const intervalMs = 5_000
 /** Most keys written by one statement. */
 const chunkSize = 1_000
+/** No address is longer, also with a zone. Longer text, which only a proxy can send, is not kept. */
+const maxAddressLength = 64
 /** Most keys remembered. Beyond them, the use of the key that was not used for the longest time is forgotten. */
 const defaultMaxKeys = 10_000
 
@@ -86,7 +88,8 @@ export function startLastUses({ db, clock, addressOf, logger, maxKeys = defaultM
   })
 
   return {
-    saw({ accountId, keyId }, from) {
+    saw({ accountId, keyId }, address) {
+      const from = address.length > maxAddressLength ? '' : address
       const at = clock.now().getTime()
       const known = uses.get(keyId)
       if (known === undefined) uses.set(keyId, { accountId, keyId, at, from, writtenAt: 0 })

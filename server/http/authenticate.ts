@@ -28,8 +28,9 @@ export type AuthenticateOptions = {
  * rate limit, `requirePermission`. Routes that take sessions too have `identify` before it.
  *
  * Throws `authentication_error` when the key is missing, malformed, unknown, revoked or expired, when it must not be used
- * from the client's address, or when there are two headers. Throws `rate_limit_exceeded` instead when the client's address has failed too often. A valid key is always accepted:
- * many clients may share an address, for example behind a proxy, and one must not lock out the others.
+ * from the client's address, or when there are two headers. Throws `rate_limit_exceeded` instead when the client's
+ * address has failed too often. A valid key is always accepted: many clients may share an address, for example behind a
+ * proxy, and one must not lock out the others.
  */
 export function authenticate(options: AuthenticateOptions): RouteGate {
   const { db, apiKeys, cache, failures, clock, lastUses } = options
