@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { goodPassword, invite, type Person, pageHeaders, personOf, signIn, signUp, tokenIn } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -12,6 +12,8 @@ beforeAll(async () => {
   service = await startTestService({ roles: { worker: false }, time })
 })
 afterAll(() => service.stop())
+// Requests without a session are limited to so many a minute.
+beforeEach(() => time.advance(60_000))
 
 async function signInAgain(person: Person): Promise<Person> {
   return personOf(service, { email: person.email, answer: await signIn(service, { email: person.email }) })

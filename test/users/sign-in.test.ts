@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createPasswords } from '../../server/users/passwords.ts'
+import { createSignInDelays, delayAfter } from '../../server/users/sign-in-delays.ts'
+import { stepAt, totpCode } from '../../server/users/totp.ts'
+import type { Answer } from '../support/client.ts'
+import { createTestTime, type TestTime } from '../support/clock.ts'
+import { goodPassword, type Person, signIn, signUp } from '../support/people.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let time: TestTime
+
+beforeAll(async () => {
+  time = createTestTime()
+  service = await startTestService({ roles: { worker: false }, time })
+})
+afterAll(() => service.stop())
+// Requests without a session are limited to so many a minute.
+beforeEach(() => time.advance(60_000))
+
+/** What an answer tells, without the id of its request. */
+function toldBy({ status, body, headers }: Answer) {
+  const { code, message } = Object(body).error
+  const names = Object.keys(headers).toSorted()
+  return { status, code, message, names, length: headers['content-length'] }
+}
+
+describe('signing in', () => {
+  test('answers an unknown address and a wrong password in the same words, headers and length', async () => {
+    const { email } = await signUp(service)
+    const wrong = await signIn(service, { email, password: 'not the password' })
+    const unknown = await signIn(service, { email: 'nobody@example.com', password: 'not the password' })
+    expect(toldBy(unknown)).toEqual(toldBy(wrong))
+    expect(wrong).toMatchObject({ status: 401, body: { error: { code: 'authentication_error' } } })
+  })
+
+  test('takes the address in any letter case', async () => {
+    const { email } = await signUp(service)
+    expect((await signIn(service, { email: email.toUpperCase() })).status).toBe(201)
+  })
+
+  test('slows failures for an address down, and says for how long', async () => {
+    const { email } = await signUp(service)
+    const fail = () => signIn(service, { email, password: 'not the password' })
+    for (let failure = 0; failure < 5; failure += 1) expect((await fail()).status).toBe(401)
+    const refused = await fail()
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1'])
+    expect((await signIn(service, { email })).status).toBe(429)
+    await time.advance(1_000)
+    expect((await fail()).status).toBe(401)
+    expect((await fail()).headers['retry-after']).toBe('2')
+    await time.advance(2_000)
+    expect((await signIn(service, { email })).status).toBe(201)
+    expect((await fail()).status).toBe(401)
+  })
+
+  test('slows them down in the same way where there is no user', async () => {
+    const fail = () => signIn(service, { email: 'nobody-2@example.com', password: 'not the password' })
+    const statuses: number[] = []
+    for (let failure = 0; failure < 6; failure += 1) statuses.push((await fail()).status)
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
+  })
+
+  test('lets no more tries through when they come at once', async () => {
+    const { email } = await signUp(service)
+    const tries = Array.from({ length: 12 }, () => signIn(service, { email, password: 'not the password' }))
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(7)
+  })
+
+  test('is limited to 60 requests a minute of one client address', async () => {
+    await time.advance(60_000)
+    const look = () =>
+      service.client.send('POST', '/v1/links/look-up', {
+        key: null,
+        headers: { 'x-postern-dashboard': '1', origin: service.url },
+        json: { token: 'unknown' },
+      })
+    for (let request = 0; request < 60; request += 1) expect((await look()).status).toBe(404)
+    const refused = await look()
+    expect(refused.status).toBe(429)
+    expect(refused.headers).toMatchObject({ 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' })
+    await time.advance(60_000)
+    expect((await look()).status).toBe(404)
+  })
+})
+
+describe('the delays of failures', () => {
+  test('double up to 15 minutes', () => {
+    expect([4, 5, 6, 7, 8].map(delayAfter)).toEqual([0, 1_000, 2_000, 4_000, 8_000])
+    expect(delayAfter(1_000)).toBe(15 * 60_000)
+  })
+
+  test('of one client do not hold up another, so that nobody locks a user out', () => {
+    const delays = createSignInDelays({ clock: time.clock })
+    const email = 'ada@example.com'
+    for (let failure = 0; failure < 5; failure += 1) delays.begin({ email, client: '192.0.2.1' })
+    expect(() => delays.begin({ email, client: '192.0.2.1' })).toThrow(/Too many failed tries/)
+    expect(() => delays.begin({ email, client: '192.0.2.2' })).not.toThrow()
+  })
+
+  test('are forgotten an hour after the last failure', async () => {
+    const delays = createSignInDelays({ clock: time.clock })
+    const pair = { email: 'ada@example.com', client: '192.0.2.1' }
+    for (let failure = 0; failure < 5; failure += 1) delays.begin(pair)
+    await time.advance(3_600_000)
+    for (let failure = 0; failure < 5; failure += 1) expect(() => delays.begin(pair)).not.toThrow()
+  })
+})
+
+test('an unknown user costs the same hash as a known one', async () => {
+  const passwords = createPasswords()
+  const stored = await passwords.hash(goodPassword)
+  expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+  const used = async (hash: string | null) => {
+    const before = process.cpuUsage()
+    for (let round = 0; round < 5; round += 1) await passwords.verify(hash, 'not the password')
+    return process.cpuUsage(before).user
+  }
+  await used(stored)
+  const [known, unknown] = [await used(stored), await used(null)]
+  expect(unknown).toBeGreaterThan(known / 3)
+  expect(await passwords.verify(null, '')).toBe(false)
+})
+
+describe('a second factor', () => {
+  /** Gives a person a second factor. Returns its secret and the recovery codes. */
+  async function enable(person: Person) {
+    const made = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const { secret } = Object(made.body)
+    const code = totpCode(secret, stepAt(time.clock.now()))
+    const { status, body } = await person.send('POST', '/v1/user/totp/confirm', { json: { code } })
+    expect(status).toBe(200)
+    // The code of this step has been used.
+    await time.advance(30_000)
+    return { secret, recoveryCodes: Object(body).recoveryCodes as string[] }
+  }
+  const codeNow = (secret: string) => totpCode(secret, stepAt(time.clock.now()))
+  const codeOf = ({ body }: Answer) => Object(body).error?.code
+
+  test('is asked for only when the password is right', async () => {
+    const person = await signUp(service)
+    const { email } = person
+    const { secret } = await enable(person)
+    expect(codeOf(await signIn(service, { email }))).toBe('second_factor_needed')
+    expect(codeOf(await signIn(service, { email, password: 'not the password' }))).toBe('authentication_error')
+    expect(codeOf(await signIn(service, { email, password: 'not it', code: codeNow(secret) }))).toBe(
+      'authentication_error',
+    )
+    expect((await signIn(service, { email, code: codeNow(secret) })).status).toBe(201)
+  })
+
+  test('is not in use before its first code is confirmed', async () => {
+    const person = await signUp(service)
+    await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const wrong = await person.send('POST', '/v1/user/totp/confirm', { json: { code: '000000' } })
+    expect(wrong.status).toBe(401)
+    expect((await signIn(service, { email: person.email })).status).toBe(201)
+  })
+
+  test('takes a code once, also from two requests at the same time', async () => {
+    const person = await signUp(service)
+    const { secret } = await enable(person)
+    const code = codeNow(secret)
+    const answers = await Promise.all([1, 2, 3].map(() => signIn(service, { email: person.email, code })))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 401, 401])
+    expect((await signIn(service, { email: person.email, code })).status).toBe(401)
+  })
+
+  test('takes the code that confirmed it no second time', async () => {
+    const person = await signUp(service)
+    const made = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const code = codeNow(Object(made.body).secret)
+    await person.send('POST', '/v1/user/totp/confirm', { json: { code } })
+    expect((await signIn(service, { email: person.email, code })).status).toBe(401)
+  })
+
+  test('is replaced by each recovery code once', async () => {
+    const person = await signUp(service)
+    const { recoveryCodes } = await enable(person)
+    expect(recoveryCodes).toHaveLength(10)
+    const [first = '', second = ''] = recoveryCodes
+    expect((await signIn(service, { email: person.email, code: first.toUpperCase() })).status).toBe(201)
+    expect((await signIn(service, { email: person.email, code: first })).status).toBe(401)
+    expect((await signIn(service, { email: person.email, code: second })).status).toBe(201)
+  })
+
+  test('is slowed down for guesses from all clients together, and a recovery code still lets in', async () => {
+    const person = await signUp(service)
+    const { secret, recoveryCodes } = await enable(person)
+    await service.database.db
+      .updateTable('users')
+      .set({ totp_failures: 9, totp_failed_at: time.clock.now() })
+      .where('id', '=', person.userId)
+      .execute()
+    const { status, headers } = await signIn(service, { email: person.email, code: codeNow(secret) })
+    expect([status, headers['retry-after']]).toEqual([429, '16'])
+    expect((await signIn(service, { email: person.email, code: recoveryCodes[0] ?? '' })).status).toBe(201)
+  })
+
+  test('counts a wrong code although the request fails', async () => {
+    const person = await signUp(service)
+    await enable(person)
+    await signIn(service, { email: person.email, code: '000000' })
+    const { totp_failures: failures } = await service.database.db
+      .selectFrom('users')
+      .select('totp_failures')
+      .where('id', '=', person.userId)
+      .executeTakeFirstOrThrow()
+    expect(failures).toBe(1)
+  })
+
+  test('is removed with the password alone, and stored as no text that could be read', async () => {
+    const person = await signUp(service)
+    const { secret } = await enable(person)
+    const row = await service.database.db
+      .selectFrom('users')
+      .selectAll()
+      .where('id', '=', person.userId)
+      .executeTakeFirstOrThrow()
+    expect(row.totp_secret?.toString('latin1')).not.toContain(secret)
+    const wrong = await person.send('POST', '/v1/user/totp/remove', { json: { password: 'not the password' } })
+    expect(wrong.status).toBe(401)
+    const right = await person.send('POST', '/v1/user/totp/remove', { json: { password: goodPassword } })
+    expect(right.status).toBe(204)
+    expect((await signIn(service, { email: person.email })).status).toBe(201)
+  })
+})
