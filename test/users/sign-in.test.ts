@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { secretBox } from '../../server/secrets/secret-box.ts'
 import { createPasswords } from '../../server/users/passwords.ts'
+import { createSignInService } from '../../server/users/sign-in.ts'
 import { createSignInDelays, delayAfter } from '../../server/users/sign-in-delays.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { goodPassword, type Person, signIn, signUp } from '../support/people.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { encryptionKey, startTestService, type TestService } from '../support/service.ts'
 
 let service: TestService
 let time: TestTime
@@ -122,6 +124,32 @@ test('an unknown user costs the same hash as a known one', async () => {
   const [known, unknown] = [await used(stored), await used(null)]
   expect(unknown).toBeGreaterThan(known / 3)
   expect(await passwords.verify(null, '')).toBe(false)
+})
+
+test('one hash is made for an unknown address, as for a known one', async () => {
+  const { email } = await signUp(service)
+  const passwords = createPasswords()
+  const checked: string[] = []
+  const signing = createSignInService({
+    clock: time.clock,
+    secretBox: secretBox(encryptionKey),
+    delays: createSignInDelays({ clock: time.clock }),
+    passwords: {
+      ...passwords,
+      verify(stored, password) {
+        checked.push(password)
+        return passwords.verify(stored, password)
+      },
+    },
+  })
+  const client = { ipAddress: '192.0.2.1', network: '192.0.2.1', userAgent: '' }
+  for (const address of [email, 'nobody@example.com']) {
+    const given = { email: address, password: `wrong for ${address}` }
+    await expect(signing.signIn(service.database.db, given, client)).rejects.toMatchObject({
+      code: 'authentication_error',
+    })
+  }
+  expect(checked).toEqual([`wrong for ${email}`, 'wrong for nobody@example.com'])
 })
 
 describe('a second factor', () => {
