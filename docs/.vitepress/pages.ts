@@ -28,6 +28,7 @@ export const sections: readonly Section[] = [
     pages: {
       'docs/concepts/webhook-delivery.md': 'webhooks: the schedule, recovering, what is promised, fairness',
       'docs/concepts/email-delivery.md': 'servers, replies, retries, crashes, signatures',
+      'docs/concepts/people-and-roles.md': 'users of the dashboard: invitations, roles, signing in, sessions',
     },
   },
   {
@@ -99,6 +100,7 @@ export const sections: readonly Section[] = [
       'docs/decisions/mime-readers.md': 'what mailparser would read of bounces, and what was measured',
       'docs/decisions/dkim.md': 'RSA and Ed25519 on each message',
       'docs/decisions/endpoint-connections.md': 'undici makes the requests; which connection each gets is ours',
+      'docs/decisions/sign-in.md': 'passwords, sessions and second factors without a framework, and why',
       'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',
     },
   },
