@@ -46,6 +46,9 @@ const rooms = {
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log`,
   config: `${base} network observability database secrets smtp`,
+
+  // Built for browsers: it meets the service over HTTP alone.
+  dashboard: 'contract',
 }
 
 /** Who may import a package. */
@@ -54,6 +57,7 @@ const packages = {
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',
   '(smtp-server|@types/smtp-server)': 'server/smtp-listener',
+  '(react|react-dom|@mantine/[^/]+|@tanstack/[^/]+|@tabler/[^/]+)': 'server/dashboard',
 }
 
 const own = '^(contract|openapi|server|scripts|test)/'

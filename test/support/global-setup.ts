@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { connect } from '../../server/database/connection.ts'
@@ -72,9 +74,15 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
+/** Builds the dashboard that the test services serve, where its sources have changed. */
+async function buildDashboard(): Promise<void> {
+  const root = join(import.meta.dirname, '../..')
+  await promisify(execFile)(process.execPath, [join(root, 'scripts/dashboard.ts')], { cwd: root })
+}
+
 async function prepare(project: TestProject): Promise<() => Promise<void>> {
   await using ending = new AsyncDisposableStack()
-  await removeLeftoverRuns()
+  await Promise.all([removeLeftoverRuns(), buildDashboard()])
   const runDirectory = await createRunDirectory()
   ending.defer(() => rm(runDirectory, { recursive: true, force: true }))
   const server = await startServer(runDirectory)

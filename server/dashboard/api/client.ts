@@ -1,0 +1,126 @@
+import type { z } from 'zod'
+import type { ErrorBody } from '../../../contract/errors.ts'
+import type { contract } from '../../../contract/index.ts'
+import type { Mode } from '../../../contract/mode.ts'
+
+/*
+ * A client typed by the contract. Only its types are imported, so that neither the contract nor zod is in what the
+ * browser loads.
+ */
+
+type Contract = typeof contract
+type Group = { [G in keyof Contract]: Contract[G][keyof Contract[G]] }[keyof Contract]
+type Route = Extract<Group, { method: string; path: string }>
+type KeyOf<R> = R extends { method: infer M extends string; path: infer P extends string } ? `${M} ${P}` : never
+
+/** Every operation of the API, such as `GET /v1/emails/:id`. */
+export type Operation = KeyOf<Route>
+
+type Find<R, K> = R extends unknown ? (K extends KeyOf<R> ? R : never) : never
+type RouteOf<K extends Operation> = Find<Route, K>
+type SuccessOf<R> = R extends { responses: infer S } ? S[keyof S & (200 | 201 | 202)] : never
+
+/** What an operation returns. Undefined: nothing. */
+export type Result<K extends Operation> =
+  SuccessOf<RouteOf<K>> extends z.ZodType ? z.output<SuccessOf<RouteOf<K>>> : undefined
+
+type ParamsIn<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsIn<Rest>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : never
+
+type BodyOf<K extends Operation> = RouteOf<K> extends { body: infer B extends z.ZodType } ? z.input<B> : never
+type QueryOf<K extends Operation> = RouteOf<K> extends { query: infer Q extends z.ZodType } ? z.input<Q> : never
+
+type Given<Name extends string, T> = [T] extends [never]
+  ? { [N in Name]?: never }
+  : undefined extends T
+    ? { [N in Name]?: T }
+    : { [N in Name]: T }
+type ParamsOf<K extends Operation> = [ParamsIn<K>] extends [never]
+  ? { params?: never }
+  : { params: Readonly<Record<ParamsIn<K>, string>> }
+
+/** What an operation takes. */
+export type Input<K extends Operation> = ParamsOf<K> &
+  Given<'body', BodyOf<K>> & { query?: [QueryOf<K>] extends [never] ? never : Partial<QueryOf<K>> }
+
+/** What a session works on. */
+export type Scope = { accountId: string; mode: Mode }
+
+/** The API refused a request, or could not be reached. */
+export class ApiError extends Error {
+  /** 0: it could not be reached. */
+  readonly status: number
+  readonly code: ErrorBody['error']['code'] | 'unreachable'
+  readonly details: readonly { path: string; message: string }[]
+  readonly requestId: string | null
+
+  constructor({ status, code, message, details = [], requestId = null }: Fault, options?: ErrorOptions) {
+    super(message, options)
+    this.status = status
+    this.code = code
+    this.details = details
+    this.requestId = requestId
+  }
+}
+
+type Fault = Pick<ApiError, 'status' | 'code' | 'message'> & {
+  details?: ErrorBody['error']['details']
+  requestId?: string | null
+}
+
+export type Call = <K extends Operation>(operation: K, input: Input<K>) => Promise<Result<K>>
+
+/**
+ * Returns a function that calls the API in `scope`, with the cookie of the session. Null: outside of an account.
+ * It throws an ApiError when the API refuses the request or cannot be reached.
+ */
+export function createClient(scope: Scope | null): Call {
+  const headers: Record<string, string> = { 'X-Postern-Dashboard': '1' }
+  if (scope !== null) {
+    headers['X-Postern-Account'] = scope.accountId
+    headers['X-Postern-Mode'] = scope.mode
+  }
+  return async (operation, input) => {
+    const [method = '', path = ''] = operation.split(' ')
+    const { params, query, body } = input as LooseInput
+    const response = await send(urlOf(path, params, query), {
+      method,
+      headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    if (response.ok) return response.status === 204 ? undefined : await response.json()
+    throw await errorOf(response)
+  }
+}
+
+type LooseInput = { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }
+
+async function send(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init)
+  } catch (cause) {
+    const message = 'The service cannot be reached. Check that it runs and that you are online, then try again.'
+    throw new ApiError({ status: 0, code: 'unreachable', message }, { cause })
+  }
+}
+
+function urlOf(path: string, params: Record<string, string> = {}, query: Record<string, unknown> = {}): string {
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return search === '' ? filled : `${filled}?${search}`
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const { status } = response
+  try {
+    const { error }: ErrorBody = await response.json()
+    return new ApiError({ ...error, status })
+  } catch {
+    const message = `The service answered ${status} with something that is not JSON. Try again; if it stays, look at its log.`
+    return new ApiError({ status, code: 'internal_error', message })
+  }
+}

@@ -1,0 +1,97 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import type { ApiError, Input, Operation, Result } from './client.ts'
+import { callForUser, checkSession } from './query-client.ts'
+import { useScope } from './scope.tsx'
+
+type Reading = Extract<Operation, `GET ${string}`>
+
+/** The operations that return pages. */
+type Listing = { [K in Reading]: Result<K> extends { data: unknown[]; nextCursor: string | null } ? K : never }[Reading]
+
+export type RowOf<K extends Listing> = Result<K> extends { data: (infer Row)[] } ? Row : never
+
+type GetOptions<K extends Reading> = {
+  /** Milliseconds to the next request, or false for none. Default: none. */
+  pollMs?: (data: Result<K> | undefined) => number | false
+  enabled?: boolean
+}
+
+/** Reads one object. */
+export function useGet<K extends Reading>(operation: K, input: Input<K>, options: GetOptions<K> = {}) {
+  const { accountId, mode, call } = useScope()
+  const { pollMs, enabled = true } = options
+  const query = useQuery<Result<K>, ApiError>({
+    queryKey: [accountId, mode, operation, input],
+    queryFn: () => call(operation, input),
+    enabled,
+    ...(pollMs && { refetchInterval: (latest) => pollMs(latest.state.data) }),
+  })
+  useSessionCheck(query.error)
+  return query
+}
+
+/** One page after the other of a list. */
+export type List<Row> = {
+  /** Undefined: not read yet. */
+  rows: Row[] | undefined
+  error: ApiError | null
+  hasMore: boolean
+  isLoadingMore: boolean
+  loadMore: () => void
+  retry: () => void
+}
+
+const pageLimit = 50
+
+/** Reads a list page by page. */
+export function useList<K extends Listing>(operation: K, input: Input<K>): List<RowOf<K>> {
+  const { accountId, mode, call } = useScope()
+  const { query } = input as { query?: object }
+  const read = useInfiniteQuery({
+    queryKey: [accountId, mode, operation, input],
+    queryFn: ({ pageParam }) => {
+      const page = { limit: pageLimit, ...query, ...(pageParam !== null && { cursor: pageParam }) }
+      return call(operation, { ...input, query: page } as unknown as Input<K>) as Promise<PageOf<RowOf<K>>>
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+    // While a filter changes, the rows stay. Those of another account or mode must not.
+    placeholderData: (rows, query) =>
+      query?.queryKey[0] === accountId && query.queryKey[1] === mode ? rows : undefined,
+  })
+  const error = read.error as ApiError | null
+  useSessionCheck(error)
+  return {
+    rows: read.data?.pages.flatMap((page) => page.data),
+    error,
+    hasMore: read.hasNextPage,
+    isLoadingMore: read.isFetchingNextPage,
+    loadMore: () => void read.fetchNextPage(),
+    retry: () => void read.refetch(),
+  }
+}
+
+type PageOf<Row> = { data: Row[]; nextCursor: string | null }
+
+function useSessionCheck(error: ApiError | null): void {
+  useEffect(() => checkSession(error), [error])
+}
+
+/** Changes something, and reads again what the screens of this account show. */
+export function useChange<K extends Operation>(operation: K) {
+  const { accountId, call } = useScope()
+  const client = useQueryClient()
+  return useMutation<Result<K>, ApiError, Input<K>>({
+    mutationFn: (input) => call(operation, input),
+    onSuccess: () => client.invalidateQueries({ queryKey: [accountId] }),
+    onError: checkSession,
+  })
+}
+
+/** Changes something of the user, outside of an account. */
+export function useUserChange<K extends Operation>(operation: K) {
+  return useMutation<Result<K>, ApiError, Input<K>>({
+    mutationFn: (input) => callForUser(operation, input),
+  })
+}

@@ -1,0 +1,35 @@
+import { QueryClient, queryOptions } from '@tanstack/react-query'
+import { ApiError, createClient } from './client.ts'
+
+const attempts = 3
+
+/** Calls the API outside of an account: signing in, the session, its user. */
+export const callForUser = createClient(null)
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What the API refuses it refuses again.
+      retry: (failures, error) => failures < attempts - 1 && isTemporary(error),
+      staleTime: 5_000,
+    },
+  },
+})
+
+function isTemporary(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 0 || error.status >= 500)
+}
+
+/** The signed-in user and their accounts. Fails with 401 when nobody is signed in. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: () => callForUser('GET /v1/session', {}),
+  staleTime: 60_000,
+})
+
+/** Asks again who is signed in, because the API refused a request that only a session can make. */
+export function checkSession(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) {
+    void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
+  }
+}

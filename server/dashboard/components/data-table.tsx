@@ -1,0 +1,99 @@
+import { Button, Skeleton, Table } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { List } from '../api/hooks.ts'
+import { ErrorNotice } from './error-notice.tsx'
+
+export type Column<Row> = {
+  header: string
+  cell: (row: Row) => ReactNode
+  /** CSS width. Default: what is left. */
+  width?: string
+  align?: 'right'
+  /** Left out on a phone. */
+  isMinor?: boolean
+  /** The header is for screen readers only: above buttons. */
+  isHeaderHidden?: boolean
+}
+
+type Props<Row> = {
+  /** What the table shows, for screen readers. */
+  label: string
+  list: List<Row>
+  columns: readonly Column<Row>[]
+  keyOf: (row: Row) => string
+  /** Shown in place of the table when there are no rows. */
+  empty: ReactNode
+}
+
+/** The keys of the rows that stand there while a list is read. */
+const skeletons = ['1', '2', '3', '4', '5', '6']
+
+/** A table that keeps its columns while it loads, and reads further pages on request. */
+export function DataTable<Row>({ label, list, columns, keyOf, empty }: Props<Row>) {
+  const { rows, error } = list
+  if (error !== null && rows === undefined) return <ErrorNotice error={error} onRetry={list.retry} />
+  if (rows?.length === 0 && !list.hasMore) return empty
+  return (
+    <>
+      <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} />
+      {list.hasMore && (
+        <Button variant="default" mt="md" loading={list.isLoadingMore} onClick={list.loadMore}>
+          Show more
+        </Button>
+      )}
+    </>
+  )
+}
+
+type PlainProps<Row> = Pick<Props<Row>, 'label' | 'columns' | 'keyOf'> & {
+  /** Undefined: not read yet. */
+  rows: readonly Row[] | undefined
+}
+
+/** A table of all of `rows`. */
+export function PlainTable<Row>({ label, rows, columns, keyOf }: PlainProps<Row>) {
+  return (
+    <div className="table-frame">
+      <Table layout="fixed" aria-label={label} aria-busy={rows === undefined} className="data-table">
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map((column) => (
+              <Table.Th key={column.header} {...placeOf(column)}>
+                {column.isHeaderHidden ? <span className="visually-hidden">{column.header}</span> : column.header}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows === undefined
+            ? skeletons.map((key) => (
+                <TableRow key={key} columns={columns} cell={() => <Skeleton height={12} my={4} width="70%" />} />
+              ))
+            : rows.map((row) => <TableRow key={keyOf(row)} columns={columns} cell={(column) => column.cell(row)} />)}
+        </Table.Tbody>
+      </Table>
+    </div>
+  )
+}
+
+type RowProps<Row> = { columns: readonly Column<Row>[]; cell: (column: Column<Row>) => ReactNode }
+
+function TableRow<Row>({ columns, cell }: RowProps<Row>) {
+  return (
+    <Table.Tr>
+      {columns.map((column) => (
+        <Table.Td key={column.header} {...placeOf(column)}>
+          {cell(column)}
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  )
+}
+
+function placeOf<Row>({ width, align, isMinor }: Column<Row>) {
+  return {
+    ...(width !== undefined && { w: width }),
+    ...(align !== undefined && { ta: align }),
+    ...(isMinor && { className: 'minor' }),
+  }
+}

@@ -1,0 +1,15 @@
+import { Stack, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+/** What stands where there is nothing yet: why, and what to do next. */
+export function Empty({ title, children, action }: { title: string; children: ReactNode; action?: ReactNode }) {
+  return (
+    <Stack className="empty" align="center" gap="xs">
+      <Title order={2}>{title}</Title>
+      <Text c="dimmed" ta="center" maw={460} component="div">
+        {children}
+      </Text>
+      {action !== undefined && <div>{action}</div>}
+    </Stack>
+  )
+}

@@ -1,0 +1,26 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
+
+type Filters<Name extends string> = {
+  values: Partial<Record<Name, string>>
+  set: (name: Name, value: string | null) => void
+  clear: () => void
+  isSet: boolean
+}
+
+/** The filters of a list, kept in the address so that it can be shared. */
+export function useFilters<Name extends string>(names: readonly Name[]): Filters<Name> {
+  const search: Record<string, unknown> = useSearch({ strict: false })
+  const navigate = useNavigate()
+  const values: Partial<Record<Name, string>> = {}
+  for (const name of names) {
+    const value = search[name]
+    if ((typeof value === 'string' || typeof value === 'number') && value !== '') values[name] = String(value)
+  }
+  const go = (next: Record<string, unknown>) => void navigate({ to: '.', search: next, replace: true })
+  return {
+    values,
+    set: (name, value) => go({ ...values, [name]: value === null || value === '' ? undefined : value }),
+    clear: () => go({}),
+    isSet: Object.keys(values).length > 0,
+  }
+}

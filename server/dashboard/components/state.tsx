@@ -1,0 +1,51 @@
+type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'none'
+
+const tones: Readonly<Record<string, Tone>> = {
+  active: 'good',
+  complained: 'bad',
+  completed: 'good',
+  delivered: 'good',
+  enabled: 'good',
+  verified: 'good',
+  succeeded: 'good',
+  accepted: 'good',
+  sent: 'good',
+  bounced: 'bad',
+  failed: 'bad',
+  missing: 'bad',
+  mismatch: 'bad',
+  multiple: 'bad',
+  dangling: 'bad',
+  revoked: 'bad',
+  expired: 'bad',
+  deferred: 'warn',
+  server_failure: 'warn',
+  suppressed: 'warn',
+  timeout: 'warn',
+  unsubscribed: 'warn',
+  disabled: 'warn',
+  opened: 'good',
+  clicked: 'good',
+  relayed: 'good',
+  expanded: 'good',
+  pending: 'busy',
+  queued: 'busy',
+  running: 'busy',
+  scheduled: 'busy',
+  sending: 'busy',
+}
+
+/** A state as a word with a colour. A state that is not known has no colour. */
+export function State({ of }: { of: string }) {
+  return (
+    <span className="state" data-tone={tones[of] ?? 'none'}>
+      {wordOf(of)}
+    </span>
+  )
+}
+
+/** Returns a word of the API for people: `hard_bounce` as "Hard bounce". */
+export function wordOf(state: string): string {
+  const words = state.replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

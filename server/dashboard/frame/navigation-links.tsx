@@ -1,0 +1,38 @@
+import { Link } from '@tanstack/react-router'
+import { useScope } from '../api/scope.tsx'
+import { navigation } from './navigation.ts'
+
+/** @param onFollow Called when a link is followed: on a phone the navigation then closes. */
+export function NavigationLinks({ onFollow }: { onFollow: () => void }) {
+  const { can, path } = useScope()
+  const groups = navigation
+    .map(({ heading, items }) => ({
+      heading,
+      items: items.filter(({ permission }) => permission === null || can(permission)),
+    }))
+    .filter(({ items }) => items.length > 0)
+  return (
+    <nav aria-label="Screens">
+      {groups.map(({ heading, items }) => (
+        <div key={heading ?? ''} className="navigation-group">
+          {heading !== null && <p className="navigation-heading">{heading}</p>}
+          <ul>
+            {items.map(({ label, path: screen, icon: Icon }) => (
+              <li key={screen}>
+                <Link
+                  to={path(screen)}
+                  className="navigation-link"
+                  activeProps={{ 'aria-current': 'page' }}
+                  onClick={onFollow}
+                >
+                  <Icon size={17} stroke={1.6} aria-hidden />
+                  {label}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  )
+}

@@ -1,0 +1,148 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { ApiError } from './api/client.ts'
+import { queryClient, sessionQuery } from './api/query-client.ts'
+import type { Session } from './api/scope.tsx'
+import { Fault, NotFound } from './frame/fault.tsx'
+
+/** Returns the session, or leads to the form to sign in and back here afterwards. */
+async function sessionOrSignIn(href: string): Promise<Session> {
+  try {
+    return await queryClient.ensureQueryData(sessionQuery)
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === 401)) throw error
+    throw redirect({ to: '/sign-in', search: href === '/' ? {} : { next: href } })
+  }
+}
+
+const root = createRootRoute({ notFoundComponent: NotFound })
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: async () => {
+    const { accounts } = await sessionOrSignIn('/')
+    const [first] = accounts
+    if (first !== undefined) {
+      throw redirect({ to: '/$account/$mode/emails', params: { account: first.id, mode: 'live' } })
+    }
+  },
+  component: lazyRouteComponent(() => import('./frame/no-account.tsx'), 'NoAccount'),
+})
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>) => ({ next: search.next }),
+  component: lazyRouteComponent(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
+})
+
+const accept = createRoute({
+  getParentRoute: () => root,
+  path: '/accept',
+  component: lazyRouteComponent(() => import('./screens/sign-in/accept-link.tsx'), 'AcceptLink'),
+})
+
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '/$account/$mode',
+  beforeLoad: ({ location }) => sessionOrSignIn(location.href),
+  component: lazyRouteComponent(() => import('./frame/shell.tsx'), 'Shell'),
+})
+
+const start = createRoute({
+  getParentRoute: () => account,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/$account/$mode/emails', params, replace: true })
+  },
+})
+
+type Loading = ReturnType<typeof lazyRouteComponent>
+
+function screen(path: string, component: Loading) {
+  return createRoute({ getParentRoute: () => account, path, component })
+}
+
+const screens = [
+  screen(
+    'emails',
+    lazyRouteComponent(() => import('./screens/emails/email-list.tsx'), 'EmailList'),
+  ),
+  screen(
+    'emails/$id',
+    lazyRouteComponent(() => import('./screens/emails/email-detail.tsx'), 'EmailDetail'),
+  ),
+  screen(
+    'webhooks',
+    lazyRouteComponent(() => import('./screens/webhooks/webhook-list.tsx'), 'WebhookList'),
+  ),
+  screen(
+    'webhooks/$id',
+    lazyRouteComponent(() => import('./screens/webhooks/webhook-detail.tsx'), 'WebhookDetail'),
+  ),
+  screen(
+    'webhooks/$id/deliveries/$deliveryId',
+    lazyRouteComponent(() => import('./screens/webhooks/delivery-detail.tsx'), 'DeliveryDetail'),
+  ),
+  screen(
+    'domains',
+    lazyRouteComponent(() => import('./screens/domains/domain-list.tsx'), 'DomainList'),
+  ),
+  screen(
+    'domains/$id',
+    lazyRouteComponent(() => import('./screens/domains/domain-detail.tsx'), 'DomainDetail'),
+  ),
+  screen(
+    'events',
+    lazyRouteComponent(() => import('./screens/events/event-list.tsx'), 'EventList'),
+  ),
+  screen(
+    'events/$id',
+    lazyRouteComponent(() => import('./screens/events/event-detail.tsx'), 'EventDetail'),
+  ),
+  screen(
+    'subscribers',
+    lazyRouteComponent(() => import('./screens/people/subscriber-list.tsx'), 'SubscriberList'),
+  ),
+  screen(
+    'audiences',
+    lazyRouteComponent(() => import('./screens/people/audience-list.tsx'), 'AudienceList'),
+  ),
+  screen(
+    'audiences/$id',
+    lazyRouteComponent(() => import('./screens/people/audience-detail.tsx'), 'AudienceDetail'),
+  ),
+  screen(
+    'suppressions',
+    lazyRouteComponent(() => import('./screens/people/suppression-list.tsx'), 'SuppressionList'),
+  ),
+  screen(
+    'settings/api-keys',
+    lazyRouteComponent(() => import('./screens/settings/api-keys.tsx'), 'ApiKeys'),
+  ),
+  screen(
+    'settings/members',
+    lazyRouteComponent(() => import('./screens/settings/members.tsx'), 'Members'),
+  ),
+  screen(
+    'settings/sessions',
+    lazyRouteComponent(() => import('./screens/settings/sessions.tsx'), 'Sessions'),
+  ),
+  screen(
+    'settings/security',
+    lazyRouteComponent(() => import('./screens/settings/security.tsx'), 'Security'),
+  ),
+  screen(
+    'settings/audit-log',
+    lazyRouteComponent(() => import('./screens/settings/audit-log.tsx'), 'AuditLog'),
+  ),
+]
+
+export const router = createRouter({
+  routeTree: root.addChildren([home, signIn, accept, account.addChildren([start, ...screens])]),
+  basepath: '/app',
+  defaultErrorComponent: Fault,
+  defaultNotFoundComponent: NotFound,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+})

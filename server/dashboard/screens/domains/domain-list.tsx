@@ -1,0 +1,97 @@
+import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type RowOf, useChange, useList } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { State } from '../../components/state.tsx'
+import { Time } from '../../components/time.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+
+const columns: readonly Column<RowOf<'GET /v1/domains'>>[] = [
+  { header: 'Domain', cell: ({ id, name }) => <ScreenLink to={`/domains/${id}`}>{name}</ScreenLink> },
+  { header: 'State', width: '130px', cell: ({ status }) => <State of={status} /> },
+  {
+    header: 'Last checked',
+    width: '140px',
+    align: 'right',
+    isMinor: true,
+    cell: ({ lastCheckedAt }) => <Time at={lastCheckedAt} none="Not yet" />,
+  },
+  { header: 'Added', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+]
+
+/** The domains to send from. Both modes share them. */
+export function DomainList() {
+  const { can } = useScope()
+  const list = useList('GET /v1/domains', {})
+  const [isAdding, setAdding] = useState(false)
+  const add = (variant: 'filled' | 'default') =>
+    can('domains:write') && (
+      <Button variant={variant} leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAdding(true)}>
+        Add domain
+      </Button>
+    )
+  return (
+    <Screen title="Domains" subtitle="Names to send from. Both modes share them." action={add('filled')}>
+      <DataTable
+        label="Domains"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title="No domains yet" action={add('default')}>
+            Add the domain that your emails come from, and publish its records in the DNS. Live emails need it.
+          </Empty>
+        }
+      />
+      {isAdding && <AddDomain onClose={() => setAdding(false)} />}
+    </Screen>
+  )
+}
+
+function AddDomain({ onClose }: { onClose: () => void }) {
+  const { path } = useScope()
+  const navigate = useNavigate()
+  const create = useChange('POST /v1/domains')
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { name: '' },
+    send: async (body) => {
+      const { id } = await create.mutateAsync({ body })
+      onClose()
+      await navigate({ to: path(`/domains/${id}`) })
+    },
+  })
+  return (
+    <Dialog onClose={onClose} title="Add a domain">
+      <form onSubmit={submit}>
+        <Stack>
+          {error !== null && <ErrorNotice error={error} />}
+          <TextInput
+            label="Domain"
+            description="What stands after the @ of the sender."
+            placeholder="example.com"
+            required
+            data-autofocus
+            spellCheck={false}
+            {...form.getInputProps('name')}
+          />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isRunning}>
+              Add domain
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  )
+}

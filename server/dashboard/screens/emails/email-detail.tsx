@@ -1,0 +1,103 @@
+import { Button, Group } from '@mantine/core'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useChange, useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Confirm } from '../../components/confirm.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts, Section } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
+import type { EmailDetails } from './email.ts'
+import { EmailContent } from './email-content.tsx'
+import { Recipients } from './recipients.tsx'
+import { Timeline } from './timeline.tsx'
+
+const pollMs = 3_000
+
+/** One email: whether it arrived, why not, and what is in it. */
+export function EmailDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const query = useGet(
+    'GET /v1/emails/:id',
+    { params: { id } },
+    // Until nothing is left to be done.
+    { pollMs: (email) => (email !== undefined && email.completedAt === null ? pollMs : false) },
+  )
+  const { can } = useScope()
+  const { data: email } = query
+  return (
+    <Screen
+      title={email?.subject ?? 'Email'}
+      parent={{ label: 'Emails', path: '/emails' }}
+      subtitle={email && <State of={email.status} />}
+      action={email?.status === 'scheduled' && can('emails:send') && <CancelEmail id={id} />}
+    >
+      <Loaded query={query} what="email">
+        {(read) => <Details email={read} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ email }: { email: EmailDetails }) {
+  const metadata = Object.entries(email.metadata)
+  return (
+    <>
+      <Facts
+        of={[
+          ['From', email.from],
+          ['To', email.to.join(', ')],
+          ...(email.cc.length > 0 ? ([['Cc', email.cc.join(', ')]] as const) : []),
+          ...(email.bcc.length > 0 ? ([['Bcc', email.bcc.join(', ')]] as const) : []),
+          ...(email.replyTo.length > 0 ? ([['Reply to', email.replyTo.join(', ')]] as const) : []),
+          ['Accepted', <ExactTime key="at" at={email.createdAt} />],
+          ...(email.status === 'scheduled' && email.scheduledAt !== null
+            ? ([['Is sent', <Time key="at" at={email.scheduledAt} />]] as const)
+            : []),
+          ...(email.tags.length > 0 ? ([['Tags', email.tags.join(', ')]] as const) : []),
+          ...(metadata.length > 0
+            ? ([['Metadata', metadata.map(([name, value]) => `${name}: ${value}`).join(', ')]] as const)
+            : []),
+          ['ID', <Copyable key="id" label="Copy the ID" value={email.id} />],
+          ['Message-ID', <Copyable key="id" label="Copy the Message-ID" value={email.messageId} />],
+        ]}
+      />
+      <Section title="Recipients">
+        <Recipients recipients={email.recipients} />
+      </Section>
+      <Section title="Timeline">
+        <Timeline entries={email.timeline} />
+      </Section>
+      <Section title="Content">
+        <EmailContent email={email} />
+      </Section>
+    </>
+  )
+}
+
+function CancelEmail({ id }: { id: string }) {
+  const cancel = useChange('POST /v1/emails/:id/cancel')
+  const [isAsked, setAsked] = useState(false)
+  return (
+    <Group>
+      <Button variant="default" onClick={() => setAsked(true)}>
+        Cancel the email
+      </Button>
+      {isAsked && (
+        <Confirm
+          title="Cancel this email?"
+          action="Cancel the email"
+          isRunning={cancel.isPending}
+          error={cancel.error}
+          onClose={() => setAsked(false)}
+          onConfirm={() => cancel.mutate({ params: { id } }, { onSuccess: () => setAsked(false) })}
+        >
+          It is not sent to anybody. A canceled email cannot be scheduled again.
+        </Confirm>
+      )}
+    </Group>
+  )
+}

@@ -1,0 +1,47 @@
+/** The document may have styles and embedded images, and loads nothing. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+/** Elements that would run or load something. The policy and the sandbox stop them too: this keeps the console quiet. */
+const active = 'script, link, base, iframe, object, embed, meta[http-equiv]'
+
+const tag = /<[a-z](?:"[^"]*"|'[^']*'|[^'">])*>/gi
+
+/**
+ * Returns the HTML of a message as a document for a frame of this page, which inherits its Content-Security-Policy. That
+ * policy refuses style attributes, and style elements without the nonce. So the elements get the nonce, and each attribute
+ * becomes a rule that wins over all others as an attribute does. Remote images are left out.
+ */
+export function previewDocument(html: string, nonce: string): string {
+  // Before it is parsed: the policy holds for the parser too.
+  const readable = html.replace(tag, (text) =>
+    text.replace(/(\s)style(?=\s*=)/i, '$1data-style').replace(/^<style\b/i, `<style nonce="${nonce}"`),
+  )
+  const parsed = new DOMParser().parseFromString(readable, 'text/html')
+  for (const element of parsed.querySelectorAll(active)) element.remove()
+  for (const image of parsed.querySelectorAll('img')) {
+    image.removeAttribute('srcset')
+    if (!image.getAttribute('src')?.startsWith('data:')) image.removeAttribute('src')
+  }
+  const rules: string[] = []
+  for (const element of parsed.querySelectorAll('[data-style]')) {
+    const declarations = serialized(element.getAttribute('data-style') ?? '')
+    element.setAttribute('data-style', String(rules.length))
+    rules.push(`[data-style="${rules.length}"]:not(#a#a#a) { ${declarations} }`)
+  }
+  const style = parsed.createElement('style')
+  style.setAttribute('nonce', nonce)
+  style.textContent = rules.join('\n')
+  const meta = parsed.createElement('meta')
+  meta.setAttribute('http-equiv', 'Content-Security-Policy')
+  meta.setAttribute('content', policy)
+  parsed.head.prepend(meta)
+  parsed.head.append(style)
+  return `<!doctype html>${parsed.documentElement.outerHTML}`
+}
+
+/** Returns declarations as the browser reads them, so that none can end the rule that it comes into. */
+function serialized(declarations: string): string {
+  const reader = document.createElement('span')
+  reader.style.cssText = declarations
+  return reader.style.cssText
+}

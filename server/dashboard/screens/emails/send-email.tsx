@@ -1,0 +1,56 @@
+import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useNavigate } from '@tanstack/react-router'
+import { useChange } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+
+/** Sends one email, to see that it works. */
+export function SendEmail({ onClose }: { onClose: () => void }) {
+  const { session, mode, path } = useScope()
+  const navigate = useNavigate()
+  const send = useChange('POST /v1/emails')
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { from: '', to: session.user.email, subject: 'A test', text: 'It works.' },
+    send: async (body) => {
+      const { id } = await send.mutateAsync({ body })
+      notifications.show({ message: 'The email was accepted.' })
+      onClose()
+      await navigate({ to: path(`/emails/${id}`) })
+    },
+  })
+  return (
+    <Dialog onClose={onClose} title="Send an email">
+      <form onSubmit={submit}>
+        <Stack>
+          {error !== null && <ErrorNotice error={error} />}
+          <TextInput
+            label="From"
+            description={
+              mode === 'live'
+                ? 'An address at a verified domain of the account.'
+                : 'Any address: test mode sends nothing.'
+            }
+            placeholder="Shop <hello@example.com>"
+            required
+            data-autofocus
+            {...form.getInputProps('from')}
+          />
+          <TextInput label="To" required {...form.getInputProps('to')} />
+          <TextInput label="Subject" required {...form.getInputProps('subject')} />
+          <Textarea label="Text" autosize minRows={3} required {...form.getInputProps('text')} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isRunning}>
+              Send
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,26 @@
+import { State } from '../../components/state.tsx'
+import { ExactTime } from '../../components/time.tsx'
+import type { EmailDetails } from './email.ts'
+
+type Props = { entries: EmailDetails['timeline'] }
+
+/** What happened, first to last, with the words of the mail servers as they said them. */
+export function Timeline({ entries }: Props) {
+  return (
+    <ol className="timeline">
+      {entries.map(({ at, type, recipient, detail, reply, host }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: entries are only appended
+        <li key={index}>
+          <span className="dimmed">
+            <ExactTime at={at} />
+          </span>
+          <State of={type} />
+          <span className="said">
+            {[recipient, detail].filter((part) => part !== null).join(': ')}
+            {reply !== null && <span className="reply">{host === null ? reply : `${host}: ${reply}`}</span>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}

@@ -1,0 +1,53 @@
+import { useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts, Section } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { ExactTime } from '../../components/time.tsx'
+import { summaryOf } from './event-summary.ts'
+
+/** One event, as it was pushed. */
+export function EventDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const query = useGet('GET /v1/events/:id', { params: { id } })
+  const title = query.data === undefined ? 'Event' : summaryOf(query.data).type
+  return (
+    <Screen title={title} parent={{ label: 'Events', path: '/events' }}>
+      <Loaded query={query} what="event">
+        {(event) => <Details event={event} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ event }: { event: Readonly<Record<string, unknown>> }) {
+  const { id, at, about, emailId } = summaryOf(event)
+  // It is in a header of deliveries, and not in their body.
+  const { mode: _mode, ...pushed } = event
+  return (
+    <>
+      <Facts
+        of={[
+          ['When', <ExactTime key="at" at={at} />],
+          ...(about === '' ? [] : ([['About', about]] as const)),
+          ...(emailId === null
+            ? []
+            : ([
+                [
+                  'Email',
+                  <ScreenLink key="email" to={`/emails/${emailId}`}>
+                    {emailId}
+                  </ScreenLink>,
+                ],
+              ] as const)),
+          ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
+        ]}
+      />
+      <Section title="Body">
+        <pre className="block">{JSON.stringify(pushed, null, 2)}</pre>
+      </Section>
+    </>
+  )
+}

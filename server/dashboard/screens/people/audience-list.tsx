@@ -1,0 +1,82 @@
+import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type RowOf, useChange, useList } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { Time } from '../../components/time.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+
+const columns: readonly Column<RowOf<'GET /v1/audiences'>>[] = [
+  { header: 'Name', cell: ({ id, name }) => <ScreenLink to={`/audiences/${id}`}>{name}</ScreenLink> },
+  { header: 'Description', isMinor: true, cell: ({ description }) => description ?? '–' },
+  { header: 'Created', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+]
+
+/** The lists of people. Both modes share them. */
+export function AudienceList() {
+  const { can } = useScope()
+  const list = useList('GET /v1/audiences', {})
+  const [isCreating, setCreating] = useState(false)
+  const create = (variant: 'filled' | 'default') =>
+    can('audiences:write') && (
+      <Button variant={variant} leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setCreating(true)}>
+        Create audience
+      </Button>
+    )
+  return (
+    <Screen title="Audiences" subtitle="Lists of people to write to. Both modes share them." action={create('filled')}>
+      <DataTable
+        label="Audiences"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title="No audiences yet" action={create('default')}>
+            Create one for each kind of email that people can leave by itself, such as a newsletter.
+          </Empty>
+        }
+      />
+      {isCreating && <CreateAudience onClose={() => setCreating(false)} />}
+    </Screen>
+  )
+}
+
+function CreateAudience({ onClose }: { onClose: () => void }) {
+  const { path } = useScope()
+  const navigate = useNavigate()
+  const create = useChange('POST /v1/audiences')
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { name: '', description: '' },
+    send: async ({ name, description }) => {
+      const { id } = await create.mutateAsync({ body: { name, ...(description !== '' && { description }) } })
+      onClose()
+      await navigate({ to: path(`/audiences/${id}`) })
+    },
+  })
+  return (
+    <Dialog onClose={onClose} title="Create an audience">
+      <form onSubmit={submit}>
+        <Stack>
+          {error !== null && <ErrorNotice error={error} />}
+          <TextInput label="Name" required data-autofocus {...form.getInputProps('name')} />
+          <Textarea label="Description" {...form.getInputProps('description')} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={isRunning}>
+              Create audience
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  )
+}

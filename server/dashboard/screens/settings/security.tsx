@@ -1,0 +1,96 @@
+import { Alert, Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useState } from 'react'
+import { useUserChange } from '../../api/hooks.ts'
+import { queryClient, sessionQuery } from '../../api/query-client.ts'
+import { useScope } from '../../api/scope.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Section } from '../../components/facts.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { State } from '../../components/state.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+import { RemoveTotp } from './remove-totp.tsx'
+import { SetUpTotp } from './set-up-totp.tsx'
+
+/** The password and the second factor of the user. */
+export function Security() {
+  const { user } = useScope().session
+  const [asked, setAsked] = useState<'set up' | 'remove' | null>(null)
+  return (
+    <Screen title="Sign-in security" subtitle={`How ${user.email} signs in. It holds for all accounts.`}>
+      <Section title="Second factor">
+        <Group justify="space-between" maw={560}>
+          <div>
+            <State of={user.hasTotp ? 'enabled' : 'disabled'} />
+            <Text c="dimmed" mt={4}>
+              {user.hasTotp
+                ? 'Signing in asks for a code of your authenticator app.'
+                : 'A code from an app, asked for besides the password. Without it, whoever has the password is in.'}
+            </Text>
+          </div>
+          {user.hasTotp ? (
+            <Button variant="default" onClick={() => setAsked('remove')}>
+              Turn off
+            </Button>
+          ) : (
+            <Button onClick={() => setAsked('set up')}>Set up</Button>
+          )}
+        </Group>
+      </Section>
+      <Section title="Password">
+        <PasswordForm />
+      </Section>
+      {asked === 'set up' && <SetUpTotp onClose={() => setAsked(null)} />}
+      {asked === 'remove' && <RemoveTotp onClose={() => setAsked(null)} />}
+    </Screen>
+  )
+}
+
+function PasswordForm() {
+  const change = useUserChange('PATCH /v1/user')
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { current: '', next: '', again: '' },
+    fieldOf: { 'password.current': 'current', 'password.new': 'next' },
+    check: ({ next, again }) => (next === again ? {} : { again: 'Must be the same as the new password' }),
+    send: async ({ current, next }) => {
+      await change.mutateAsync({ body: { password: { current, new: next } } })
+      form.reset()
+      await queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
+      notifications.show({ message: 'The password was changed. All your other sessions have ended.' })
+    },
+  })
+  return (
+    <form onSubmit={submit}>
+      <Stack maw={420}>
+        {error !== null && <ErrorNotice error={error} />}
+        <PasswordInput
+          label="Current password"
+          autoComplete="current-password"
+          required
+          {...form.getInputProps('current')}
+        />
+        <PasswordInput
+          label="New password"
+          description="12 characters or more."
+          autoComplete="new-password"
+          required
+          {...form.getInputProps('next')}
+        />
+        <PasswordInput
+          label="New password again"
+          autoComplete="new-password"
+          required
+          {...form.getInputProps('again')}
+        />
+        <Alert variant="light" color="gray" role="note">
+          Changing it ends all your other sessions.
+        </Alert>
+        <Group>
+          <Button type="submit" variant="default" loading={isRunning}>
+            Change password
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,79 @@
+import { Button, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { ApiError } from '../../api/client.ts'
+import { callForUser } from '../../api/query-client.ts'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+import { Centered } from '../../frame/centered.tsx'
+import { safeNext } from './safe-next.ts'
+import { startSession } from './start-session.ts'
+
+export function SignIn() {
+  const { next }: { next?: unknown } = useSearch({ strict: false })
+  const navigate = useNavigate()
+  const [needsCode, setNeedsCode] = useState(false)
+  useEffect(() => {
+    document.title = 'Sign in · Postern'
+  }, [])
+
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { email: '', password: '', code: '' },
+    send: async ({ email, password, code }) => {
+      try {
+        const body = { email, password, ...(needsCode && { code: code.replaceAll(' ', '') }) }
+        startSession(await callForUser('POST /v1/session', { body }))
+      } catch (thrown) {
+        if (!(thrown instanceof ApiError && thrown.code === 'second_factor_needed')) throw thrown
+        setNeedsCode(true)
+        return
+      }
+      await navigate({ to: safeNext(next) })
+    },
+  })
+
+  return (
+    <Centered>
+      <Title order={1}>Sign in</Title>
+      <form onSubmit={submit}>
+        <Stack>
+          {error !== null && <ErrorNotice error={error} />}
+          <TextInput
+            label="Email"
+            type="email"
+            autoComplete="username"
+            required
+            autoFocus
+            readOnly={needsCode}
+            {...form.getInputProps('email')}
+          />
+          <PasswordInput
+            label="Password"
+            autoComplete="current-password"
+            required
+            readOnly={needsCode}
+            {...form.getInputProps('password')}
+          />
+          {needsCode && (
+            <TextInput
+              label="Code"
+              description="From your authenticator app, or one of your recovery codes."
+              autoComplete="one-time-code"
+              inputMode="text"
+              required
+              autoFocus
+              {...form.getInputProps('code')}
+            />
+          )}
+          <Button type="submit" loading={isRunning}>
+            {needsCode ? 'Confirm' : 'Sign in'}
+          </Button>
+          <Text fz="xs" c="dimmed">
+            Forgot the password? Whoever runs this service makes a new link:{' '}
+            <code>npm run postern -- users reset-password</code>
+          </Text>
+        </Stack>
+      </form>
+    </Centered>
+  )
+}

@@ -1,0 +1,99 @@
+import { Button, NativeSelect } from '@mantine/core'
+import { type RowOf, useGet, useList } from '../../api/hooks.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { useFilters } from '../../components/filters.ts'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { State, wordOf } from '../../components/state.tsx'
+import { Time } from '../../components/time.tsx'
+
+type Delivery = RowOf<'GET /v1/webhooks/:id/deliveries'>
+
+const statuses: Readonly<Record<Delivery['status'], true>> = {
+  pending: true,
+  succeeded: true,
+  failed: true,
+  canceled: true,
+}
+const statusOptions = [
+  { value: '', label: 'All' },
+  ...Object.keys(statuses).map((value) => ({ value, label: wordOf(value) })),
+]
+
+type Props = { webhookId: string }
+
+/** The deliveries of a webhook, newest first. */
+export function Deliveries({ webhookId }: Props) {
+  const { values, set, clear, isSet } = useFilters(['status', 'eventType'])
+  const { data: webhook } = useGet('GET /v1/webhooks/:id', { params: { id: webhookId } })
+  const list = useList('GET /v1/webhooks/:id/deliveries', {
+    params: { id: webhookId },
+    query: {
+      ...(values.status !== undefined && { status: values.status as Delivery['status'] }),
+      ...(values.eventType !== undefined && { eventType: values.eventType as Delivery['eventType'] }),
+    },
+  })
+  const columns: Column<Delivery>[] = [
+    {
+      header: 'Event',
+      cell: ({ id, eventType, sample }) => (
+        <>
+          <ScreenLink to={`/webhooks/${webhookId}/deliveries/${id}`}>{eventType}</ScreenLink>
+          {sample && <span className="dimmed"> · test</span>}
+        </>
+      ),
+    },
+    { header: 'State', width: '120px', cell: ({ status }) => <State of={status} /> },
+    { header: 'Attempts', width: '90px', align: 'right', isMinor: true, cell: ({ attemptCount }) => attemptCount },
+    {
+      header: 'Next attempt',
+      width: '130px',
+      align: 'right',
+      isMinor: true,
+      cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} isAhead />,
+    },
+    { header: 'Created', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ]
+  return (
+    <>
+      <search className="filters">
+        <NativeSelect
+          size="xs"
+          label="State"
+          data={statusOptions}
+          value={values.status ?? ''}
+          onChange={(event) => set('status', event.currentTarget.value)}
+        />
+        <NativeSelect
+          size="xs"
+          label="Event"
+          data={[{ value: '', label: 'All' }, ...(webhook?.events ?? [])]}
+          value={values.eventType ?? ''}
+          onChange={(event) => set('eventType', event.currentTarget.value)}
+        />
+      </search>
+      <DataTable
+        label="Deliveries"
+        list={list}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={
+          isSet ? (
+            <Empty
+              title="No delivery fits these filters"
+              action={
+                <Button variant="default" onClick={clear}>
+                  Clear the filters
+                </Button>
+              }
+            >
+              Choose another state or event.
+            </Empty>
+          ) : (
+            <Empty title="Nothing was sent to it yet">Send it a test, or wait for the first event.</Empty>
+          )
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,114 @@
+import { Button } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useParams } from '@tanstack/react-router'
+import type { Result } from '../../api/client.ts'
+import { useChange, useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Facts, Section } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
+
+type Delivery = Result<'GET /v1/webhooks/:id/deliveries/:deliveryId'>
+
+const waits: Readonly<Record<NonNullable<Delivery['waitingFor']>, string>> = {
+  retry_schedule: 'the time of its next attempt',
+  endpoint_limit: 'the endpoint, which has as many requests in flight as it takes',
+  account_share: 'the share of the account, which is used up at present',
+  claim: 'its turn, which comes in a moment',
+}
+
+const pollMs = 3_000
+
+/** One delivery: every attempt, what the endpoint answered, and what it waits for. */
+export function DeliveryDetail() {
+  const { id = '', deliveryId = '' } = useParams({ strict: false })
+  const { can } = useScope()
+  const query = useGet(
+    'GET /v1/webhooks/:id/deliveries/:deliveryId',
+    { params: { id, deliveryId } },
+    { pollMs: (delivery) => (delivery?.status === 'pending' ? pollMs : false) },
+  )
+  const resend = useChange('POST /v1/webhooks/:id/deliveries/:deliveryId/resend')
+  const { data: delivery } = query
+  return (
+    <Screen
+      title={delivery?.eventType ?? 'Delivery'}
+      parent={{ label: 'Webhook', path: `/webhooks/${id}` }}
+      subtitle={delivery && <State of={delivery.status} />}
+      action={
+        can('webhooks:write') && (
+          <Button
+            loading={resend.isPending}
+            onClick={() =>
+              resend.mutate(
+                { params: { id, deliveryId } },
+                { onSuccess: () => notifications.show({ message: 'It is sent again now.' }) },
+              )
+            }
+          >
+            Send again
+          </Button>
+        )
+      }
+    >
+      {resend.error !== null && <ErrorNotice error={resend.error} />}
+      <Loaded query={query} what="delivery">
+        {(read) => <Details delivery={read} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ delivery }: { delivery: Delivery }) {
+  const { waitingFor, nextAttemptAt, attempts, sample } = delivery
+  return (
+    <>
+      <Facts
+        of={[
+          ...(waitingFor === null ? [] : ([['Waits for', waits[waitingFor]]] as const)),
+          ...(nextAttemptAt === null
+            ? []
+            : ([['Next attempt', <Time key="at" at={nextAttemptAt} isAhead />]] as const)),
+          [
+            'Event',
+            sample ? (
+              'A sample, made up for a test'
+            ) : (
+              <ScreenLink key="event" to={`/events/${delivery.eventId}`}>
+                {delivery.eventId}
+              </ScreenLink>
+            ),
+          ],
+          ['Created', <ExactTime key="at" at={delivery.createdAt} />],
+          ['ID', <Copyable key="id" label="Copy the ID" value={delivery.id} />],
+        ]}
+      />
+      <Section title="Attempts">
+        {attempts.length === 0 && <p className="dimmed">None yet.</p>}
+        <ol className="timeline">
+          {attempts.toReversed().map((attempt) => (
+            <li key={attempt.number}>
+              <span className="dimmed">
+                <ExactTime at={attempt.startedAt} />
+              </span>
+              <State of={attempt.error === null ? 'succeeded' : 'failed'} />
+              <span className="said">
+                {attempt.responseStatus === null ? 'No answer' : `Answered ${attempt.responseStatus}`} after{' '}
+                <span className="number">{attempt.durationMs} ms</span>
+                {attempt.error !== null && <span className="second-line wraps">{attempt.error}</span>}
+                {attempt.responseBody !== null && attempt.responseBody !== '' && (
+                  <pre className="block">{attempt.responseBody}</pre>
+                )}
+              </span>
+            </li>
+          ))}
+        </ol>
+      </Section>
+    </>
+  )
+}

@@ -1,0 +1,85 @@
+import { Alert, Button, Group, Progress, Stack, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { useChange, useGet } from '../../api/hooks.ts'
+import { Dialog } from '../../components/dialog.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+import type { Webhook } from './webhook.ts'
+
+const dayMs = 86_400_000
+
+/** Sends again what a webhook has missed since a time, and shows how far that is. */
+export function Recover({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const start = useChange('POST /v1/webhooks/:id/recover')
+  const [recoveryId, setRecoveryId] = useState<string | null>(null)
+  const { form, error, isRunning, submit } = useApiForm({
+    initial: { since: localTime(new Date(Date.now() - dayMs)) },
+    send: async ({ since }) => {
+      const body = { since: new Date(since).toISOString() }
+      const { id } = await start.mutateAsync({ params: { id: webhook.id }, body })
+      setRecoveryId(id)
+    },
+  })
+  return (
+    <Dialog onClose={onClose} title="Send again what it missed">
+      {recoveryId !== null ? (
+        <RecoveryProgress webhookId={webhook.id} recoveryId={recoveryId} onClose={onClose} />
+      ) : (
+        <form onSubmit={submit}>
+          <Stack>
+            {error !== null && <ErrorNotice error={error} />}
+            <Text>
+              Sends the events since this time that the webhook did not get: those that failed, were canceled, or came
+              while it was disabled.
+            </Text>
+            <TextInput type="datetime-local" label="Since" required data-autofocus {...form.getInputProps('since')} />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={isRunning}>
+                Send them
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+/** Returns a time of the reader's zone as an input wants it. */
+function localTime(at: Date): string {
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+type ProgressProps = { webhookId: string; recoveryId: string; onClose: () => void }
+
+const pollMs = 1_000
+
+function RecoveryProgress({ webhookId, recoveryId, onClose }: ProgressProps) {
+  const { data, error } = useGet(
+    'GET /v1/webhooks/:id/recoveries/:recoveryId',
+    { params: { id: webhookId, recoveryId } },
+    { pollMs: (recovery) => (recovery?.status === 'running' || recovery === undefined ? pollMs : false) },
+  )
+  const { done = 0, count = 0, countIsExact = false, status = 'running' } = data ?? {}
+  return (
+    <Stack>
+      {error !== null && <ErrorNotice error={error} />}
+      {status === 'canceled' && <Alert color="yellow">It was stopped, because the webhook was disabled.</Alert>}
+      <Progress
+        value={status === 'completed' ? 100 : (100 * done) / Math.max(count, 1)}
+        aria-label="Deliveries put on their way"
+      />
+      <Text aria-live="polite">
+        {status === 'completed'
+          ? `All ${count} are on their way.`
+          : `${done} of ${countIsExact ? '' : 'at least '}${count} are on their way.`}
+      </Text>
+      <Group justify="flex-end">
+        <Button onClick={onClose}>Close</Button>
+      </Group>
+    </Stack>
+  )
+}

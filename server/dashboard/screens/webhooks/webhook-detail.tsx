@@ -1,0 +1,84 @@
+import { Alert } from '@mantine/core'
+import { useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts, Section } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { disabledReasons } from './disabled-reasons.ts'
+import type { Webhook } from './webhook.ts'
+import { WebhookActions } from './webhook-actions.tsx'
+
+const pollMs = 5_000
+
+/** One webhook: how it does, its deliveries, and what can be done with it. */
+export function WebhookDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const { can } = useScope()
+  const query = useGet('GET /v1/webhooks/:id', { params: { id } }, { pollMs: () => pollMs })
+  const { data: webhook } = query
+  return (
+    <Screen
+      title={webhook?.url ?? 'Webhook'}
+      parent={{ label: 'Webhooks', path: '/webhooks' }}
+      subtitle={webhook && <State of={webhook.status} />}
+      action={webhook && can('webhooks:write') && <WebhookActions webhook={webhook} />}
+    >
+      <Loaded query={query} what="webhook">
+        {(read) => <Details webhook={read} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ webhook }: { webhook: Webhook }) {
+  const { health, disabledReason } = webhook
+  const { attempts = 0, successRate = null, meanDurationMs = null, maxDurationMs = null } = health?.lastHour ?? {}
+  return (
+    <>
+      {disabledReason !== null && (
+        <Alert color="gray" mb="lg" role="note" title="It receives nothing">
+          It was disabled because {disabledReasons[disabledReason]}. Enable it, then send again what it has missed.
+        </Alert>
+      )}
+      <Facts
+        of={[
+          ['Last hour', attempts === 0 ? 'No attempts' : `${attempts} attempts, ${percent(successRate)} succeeded`],
+          ...(meanDurationMs === null
+            ? []
+            : ([['Answer time', `${meanDurationMs} ms on average, ${maxDurationMs} ms at most`]] as const)),
+          [
+            'Waiting',
+            health === undefined || health.pending === 0 ? (
+              'Nothing'
+            ) : (
+              <>
+                {health.pending}, the oldest since <Time at={health.oldestPendingAt} />
+              </>
+            ),
+          ],
+          [
+            'Events',
+            <span key="events" className="mono">
+              {webhook.events.join(', ')}
+            </span>,
+          ],
+          ...(webhook.description === null ? [] : ([['Description', webhook.description]] as const)),
+          ['Created', <ExactTime key="at" at={webhook.createdAt} />],
+          ['ID', <Copyable key="id" label="Copy the ID" value={webhook.id} />],
+        ]}
+      />
+      <Section title="Deliveries">
+        <Deliveries webhookId={webhook.id} />
+      </Section>
+    </>
+  )
+}
+
+function percent(share: number | null): string {
+  return share === null ? '–' : `${(share * 100).toFixed(share > 0.99 && share < 1 ? 1 : 0)} %`
+}

@@ -1,0 +1,39 @@
+import { Checkbox, Stack, Textarea, TextInput } from '@mantine/core'
+import type { UseFormReturnType } from '@mantine/form'
+import type { Result } from '../../api/client.ts'
+import { useGet } from '../../api/hooks.ts'
+
+type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][number]
+
+export type WebhookValues = { url: string; events: EventType[]; description: string }
+
+/** What there is to fill in for a webhook. */
+export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues> }) {
+  const { data: types } = useGet('GET /v1/event-types', {})
+  const groups = Map.groupBy(types?.data ?? [], ({ type }) => type.split('.')[0] ?? '')
+  return (
+    <>
+      <TextInput
+        label="URL"
+        description="Receives each event by POST."
+        placeholder="https://example.com/hooks"
+        required
+        data-autofocus
+        spellCheck={false}
+        {...form.getInputProps('url')}
+      />
+      <Checkbox.Group label="Events" required {...form.getInputProps('events')}>
+        <div className="permission-grid">
+          {[...groups].map(([group, members]) => (
+            <Stack key={group} gap={4} mt="xs">
+              {members.map(({ type, meaning }) => (
+                <Checkbox key={type} value={type} size="xs" label={type} title={meaning} className="mono" />
+              ))}
+            </Stack>
+          ))}
+        </div>
+      </Checkbox.Group>
+      <Textarea label="Description" description="For people. May be empty." {...form.getInputProps('description')} />
+    </>
+  )
+}
