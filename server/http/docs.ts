@@ -66,15 +66,16 @@ const assets = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png'] a
 const assetCaching = 'public, max-age=3600'
 
 /**
- * Serves the documentation under `/docs` and its OpenAPI document at `/openapi.json`, and redirects `/` to `/docs`.
- * Returns the paths, which have GET only.
+ * Serves the documentation under `/docs` and its OpenAPI document at `/openapi.json`. Redirects `/` to the
+ * dashboard in a browser, else to `/docs`. Returns the paths, which have GET only.
  *
  * @param document An OpenAPI document. Serialized once.
  */
 export function serveDocs(app: Express, document: object): string[] {
   const { directory, version } = swaggerUi()
   const handlers: Record<string, RequestHandler> = {
-    '/': (_req, res) => res.redirect('/docs'),
+    // Browsers ask for HTML by name, programs for anything.
+    '/': (req, res) => res.vary('Accept').redirect(req.headers.accept?.includes('text/html') ? '/app' : '/docs'),
     '/openapi.json': sendStaticText('application/json; charset=utf-8', JSON.stringify(document)),
     '/docs': sendStaticPage(pageBelow(''), contentSecurityPolicy),
     '/docs/': sendStaticPage(pageBelow('../'), contentSecurityPolicy),

@@ -10,6 +10,7 @@ import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
 import { type LargeBodies, readJsonBody } from './body.ts'
 import { serveCaptured } from './captured/serve.ts'
+import { serveDashboard } from './dashboard/serve.ts'
 import { serveDocs } from './docs.ts'
 import { answerErrors, badEscape } from './errors.ts'
 import { answerHealth, answerMetrics, answerReadiness, type Checks } from './health.ts'
@@ -100,6 +101,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) if (path.includes(':')) refuseOtherMethods(app, path, methods)
+  serveDashboard(app)
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
 }
 

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Express, RequestHandler } from 'express'
+import { DomainError } from '../../shared/errors.ts'
+import { refuseOtherMethods } from '../methods.ts'
+import { sendStaticPage } from '../static-responses.ts'
+import { type BuiltFile, type Coding, readBuiltDashboard } from './built-files.ts'
+
+const builtFolder = join(import.meta.dirname, '../../dashboard/built')
+
+/** Everything comes from this server. Style elements need the nonce of the response; nothing else is inline. */
+function contentSecurityPolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "style-src-attr 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+const notBuilt = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Postern</title>
+  </head>
+  <body>
+    <h1>The dashboard is not built</h1>
+    <p>The service runs, but the files of the dashboard are missing. In the folder of Postern, run:</p>
+    <pre>npm ci\nnpm start</pre>
+    <p>This installs the tools that build it, builds it and starts the service. The image has it built.</p>
+    <p>Until then everything can be done over <a href="/docs">the API</a> and with <code>npm run postern</code>.</p>
+  </body>
+</html>
+`
+
+const yearSeconds = 365 * 24 * 3600
+
+/**
+ * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads. If
+ * it is not built, all paths answer a page that says what to do. All have GET and HEAD only.
+ *
+ * @param folder Where it was built. Default: where `npm run dashboard` builds it.
+ */
+export function serveDashboard(app: Express, folder = builtFolder): void {
+  const built = readBuiltDashboard(folder)
+  const sendPage = built === null ? sendNotBuilt : sendPageOf(built.page)
+  app.get('/app', sendPage)
+  app.get('/app/*path', (req, res, next) => {
+    const name = req.path.slice('/app/'.length)
+    const file = built?.files.get(name)
+    if (file !== undefined) return sendFile(file)(req, res, next)
+    // A page that asks for a file of another version should fail instead of reading HTML as a script.
+    if (name.startsWith('assets/')) throw new DomainError('not_found', 'The dashboard has no such file: load it again.')
+    return sendPage(req, res, next)
+  })
+  app.get('/app/', sendPage)
+  for (const path of ['/app', '/app/', '/app/*path']) refuseOtherMethods(app, path, ['GET'])
+}
+
+const sendNotBuilt: RequestHandler = (req, res, next) => {
+  res.status(503)
+  return sendStaticPage(notBuilt, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")(
+    req,
+    res,
+    next,
+  )
+}
+
+function sendPageOf(page: string): RequestHandler {
+  return (_req, res) => {
+    const nonce = randomBytes(16).toString('base64url')
+    res.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce))
+    res.setHeader('Referrer-Policy', 'no-referrer')
+    res.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
+    res.setHeader('Content-Type', 'text/html; charset=utf-8')
+    res.send(page.replaceAll('__NONCE__', nonce))
+  }
+}
+
+function sendFile({ bodies, contentType, isHashed }: BuiltFile): RequestHandler {
+  const codings = Object.keys(bodies) as Coding[]
+  return (req, res) => {
+    const coding = acceptedOf(req.acceptsEncodings(...codings), codings)
+    res.setHeader('Content-Type', contentType)
+    res.setHeader('Cache-Control', isHashed ? `public, max-age=${yearSeconds}, immutable` : 'no-cache')
+    res.setHeader('Vary', 'Accept-Encoding')
+    if (coding !== 'identity') res.setHeader('Content-Encoding', coding)
+    res.send(bodies[coding])
+  }
+}
+
+function acceptedOf(preferred: string | false, codings: readonly Coding[]): Coding {
+  const best = codings.find((coding) => coding === preferred)
+  return best ?? 'identity'
+}
