@@ -1,3 +1,15 @@
+# The dashboard is built with packages that the service does not need.
+FROM node:24-slim AS dashboard
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No scripts: they would bring another Node and the embedded database.
+RUN npm ci --ignore-scripts
+COPY contract contract
+COPY scripts/dashboard.ts scripts/dashboard.ts
+COPY scripts/dashboard scripts/dashboard
+COPY server/dashboard server/dashboard
+RUN node scripts/dashboard.ts
+
 # The service alone: the database is another container (see compose.yaml), so the embedded one stays out.
 FROM node:24-slim
 
@@ -10,6 +22,7 @@ RUN npm ci --omit=dev --omit=optional && npm cache clean --force
 COPY contract contract
 COPY openapi openapi
 COPY server server
+COPY --from=dashboard /app/server/dashboard/built server/dashboard/built
 
 # Of the image; owns nothing in it.
 USER node
