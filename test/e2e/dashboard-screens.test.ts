@@ -1,0 +1,183 @@
+import { arch, platform } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { type Person, signUp } from '../support/people.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'each screen of the dashboard'
+  : `each screen of the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+/** Runs in a browser that takes it for HTML, and renames the page. */
+const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+/** What must neither run nor load anything in the preview of an email. */
+const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.title='owned'">${script}
+  <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) }</style>
+  <link rel="stylesheet" href="https://tracker.example/c.css"><base href="https://tracker.example/">
+  <meta http-equiv="refresh" content="0; url=https://tracker.example/d">
+  <img src="https://tracker.example/e.gif" srcset="https://tracker.example/f.gif 2x">
+  <iframe src="https://tracker.example/g"></iframe><form action="https://tracker.example/h"><button>Send</button></form>
+  <h1 style="color: rgb(4, 5, 6); x: }</style><script>document.title='owned'</script>">Hello</h1><a href="https://tracker.example/i" target="_top">Away</a></body>`
+
+describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let receiver: Receiver
+  let person: Person
+  /** Every screen with something on it, by its path below the account and the mode. */
+  let screens: string[]
+  let hostileEmail: string
+
+  beforeAll(async () => {
+    ;[service, chromium, receiver] = await Promise.all([startTestService(), startBrowser(), startReceiver()])
+    receiver.respond(answer(500, { body: script }))
+    person = await signUp(service)
+    screens = await fill()
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+    await receiver?.stop()
+  })
+
+  /** Puts script into every field that takes it. */
+  async function fill(): Promise<string[]> {
+    const { client } = service
+    const domain = await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    const pending = await client.succeed(contract.domains.create, { body: { name: 'pending.example' } })
+    const webhook = await client.succeed(contract.webhooks.create, {
+      body: { url: receiver.url, events: ['email.sent', 'email.delivered', 'subscriber.added'], description: script },
+    })
+    const send = async (html: string) => {
+      const body = {
+        from: `"${script.replaceAll('"', "'")}" <hello@shop.test>`,
+        to: ['delivered@simulator.test', 'bounced@simulator.test'],
+        subject: script,
+        html,
+        text: script,
+        tags: ['<img src=x onerror=alert()>'],
+        metadata: { '<b>': script },
+      }
+      return (await client.succeed(contract.emails.send, { body })).id
+    }
+    const emailId = await send('<p style="color: red">Hello</p>')
+    hostileEmail = await send(hostileHtml)
+    await client.succeed(contract.subscribers.create, {
+      body: { email: 'ada@example.com', firstName: script, lastName: script },
+    })
+    const audience = await client.succeed(contract.audiences.create, { body: { name: script, description: script } })
+    await client.succeed(contract.contacts.add, {
+      params: { audienceId: audience.id },
+      body: { email: 'ada@example.com' },
+    })
+    await client.succeed(contract.suppressions.create, { body: { address: 'nobody@example.com' } })
+    await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
+    await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
+    await person.send('PATCH', '/v1/user', { json: { name: script } })
+    await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
+    await receiver.received(2)
+    const { data: deliveries } = await client.succeed(contract.deliveries.list, {
+      params: { id: webhook.id },
+      query: {},
+    })
+    const { data: events } = await client.succeed(contract.events.list, { query: {} })
+    return [
+      'emails',
+      `emails/${emailId}`,
+      'domains',
+      `domains/${domain.id}`,
+      `domains/${pending.id}`,
+      'webhooks',
+      `webhooks/${webhook.id}`,
+      `webhooks/${webhook.id}/deliveries/${deliveries.at(-1)?.id}`,
+      'events',
+      `events/${events[0]?.id}`,
+      'subscribers',
+      'audiences',
+      `audiences/${audience.id}`,
+      'suppressions',
+      'settings/api-keys',
+      'settings/members',
+      'settings/audit-log',
+      'settings/security',
+      'settings/sessions',
+    ]
+  }
+
+  test.each([
+    { colorScheme: 'light', viewport: desktop },
+    { colorScheme: 'dark', viewport: phone },
+  ] as const)(
+    'in $colorScheme, $viewport.width pixels wide: axe finds nothing, no script of a field runs, nothing breaks the policy',
+    async ({ colorScheme, viewport }) => {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, {
+        person,
+        colorScheme,
+        viewport,
+      })
+      const faults: string[] = []
+      for (const screen of screens) {
+        await page.goto(`/app/${service.accountId}/live/${screen}`)
+        await shown(page)
+        faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+        expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
+        expect(await page.title()).toMatch(/ · Ours · Postern$/)
+        expect(await page.getByRole('alert').count(), screen).toBe(0)
+      }
+      expect(faults).toEqual([])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('on a phone the navigation is out of reach until it is opened, and closes behind a link', async () => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person, viewport: phone })
+    await page.goto(`/app/${service.accountId}/live/emails`)
+    await shown(page)
+    const link = page.getByRole('link', { name: 'Domains' })
+    expect(await link.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Navigation' }).click()
+    await link.click()
+    await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
+    await link.waitFor({ state: 'hidden' })
+    await context.close()
+  })
+
+  test('without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    const lists = ['emails', 'webhooks', 'suppressions', 'settings/api-keys']
+    const faults: string[] = []
+    for (const screen of lists) {
+      await page.goto(`/app/${service.accountId}/test/${screen}`)
+      await shown(page)
+      faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+    }
+    expect(faults).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('the preview of an email shows its styles, runs nothing, loads nothing and leads nowhere', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/live/emails/${hostileEmail}`)
+    const frame = page.frameLocator('iframe')
+    const colour = await frame
+      .getByRole('heading', { name: 'Hello' })
+      .evaluate("getComputedStyle(document.querySelector('h1')).color")
+    expect(colour).toBe('rgb(4, 5, 6)')
+    await frame.getByRole('link', { name: 'Away' }).click()
+    await frame.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('HTML source', { exact: true }).click()
+    expect(await page.locator('pre.block').first().innerText()).toContain('tracker.example/e.gif')
+    expect(new URL(page.url()).pathname).toContain(hostileEmail)
+    expect(await page.title()).toMatch(/ · Ours · Postern$/)
+    expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])
+    await context.close()
+  })
+})

@@ -1,0 +1,236 @@
+import { arch, platform } from 'node:os'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { systemClock } from '../../server/lib/clock.ts'
+import { linkUrl, makeLink } from '../../server/users/links.ts'
+import { stepAt, totpCode } from '../../server/users/totp.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { createTestClient } from '../support/client.ts'
+import { type DashboardPage, openDashboard, shown } from '../support/dashboard.ts'
+import { goodPassword, signUp } from '../support/people.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'the dashboard in a browser'
+  : `the dashboard in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+  const email = 'ada@example.com'
+  let service: TestService
+  let chromium: TestBrowser
+  let owner: DashboardPage
+  let page: Page
+  let root: string
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    owner = await openDashboard(chromium.browser, service)
+    page = owner.page
+    root = `/app/${service.accountId}/live`
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  async function fillSignIn(on: Page, password: string): Promise<void> {
+    await on.getByLabel('Email').fill(email)
+    await on.getByRole('textbox', { name: 'Password' }).fill(password)
+    await on.getByRole('button', { name: 'Sign in' }).click()
+  }
+
+  async function signOut(on: Page): Promise<void> {
+    await on.getByRole('button', { name: email }).click()
+    await on.getByRole('menuitem', { name: 'Sign out' }).click()
+    await on.getByRole('heading', { name: 'Sign in' }).waitFor()
+  }
+
+  describe('the first link', () => {
+    let link: string
+    beforeAll(async () => {
+      const { accountId, database } = service
+      const made = await inTransaction(database.db, (trx) =>
+        makeLink(trx, { kind: 'first_user', accountId, role: 'owner', at: systemClock.now() }),
+      )
+      link = linkUrl(service.url, made.token)
+    })
+
+    test('loses its token from the address at once', async () => {
+      await page.goto(link)
+      await page.getByRole('heading', { name: 'Welcome to Postern' }).waitFor()
+      expect(page.url()).toBe(`${service.url}/app/accept`)
+    })
+
+    test('tells at the field that a password is too short', async () => {
+      await page.getByLabel('Your name').fill('Ada Lovelace')
+      await page.getByLabel('Email').fill(email)
+      await page.getByRole('textbox', { name: 'Password' }).fill('short')
+      await page.getByRole('button', { name: 'Create your user' }).click()
+      await page.locator('.mantine-PasswordInput-error', { hasText: '12' }).waitFor()
+      expect(await page.getByRole('alert').count()).toBe(0)
+    })
+
+    test('makes an owner, who sees the emails', async () => {
+      await page.getByRole('textbox', { name: 'Password' }).fill(goodPassword)
+      await page.getByRole('button', { name: 'Create your user' }).click()
+      await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe(`${root}/emails`)
+    })
+
+    test('works no second time', async () => {
+      const { page: other, context } = await openDashboard(chromium.browser, service)
+      await other.goto(link)
+      await other.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
+      await context.close()
+    })
+  })
+
+  test('a first key, shown once, sends an email that then stands in the list', async () => {
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await page.getByRole('button', { name: 'Create API key' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('<b>Shop</b>')
+    await dialog.getByRole('button', { name: 'Create API key' }).click()
+    const key = await dialog.getByRole('button', { name: /^Copy the key/ }).innerText()
+    expect(key).toMatch(/^postern_live_/)
+    await dialog.getByRole('button', { name: 'I have copied it' }).click()
+    await page.getByRole('cell', { name: '<b>Shop</b> postern_live_' }).waitFor()
+    expect(await page.content()).not.toContain(key)
+
+    await using client = createTestClient({ url: service.url, key })
+    await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    await client.succeed(contract.emails.send, {
+      body: { from: 'hello@shop.test', to: 'delivered@simulator.test', subject: 'Welcome', text: 'Hello' },
+    })
+    await page.getByRole('link', { name: 'Emails' }).click()
+    await page.getByRole('link', { name: 'delivered@simulator.test' }).click()
+    await page.getByRole('heading', { name: 'Welcome', level: 1 }).waitFor()
+    // The screen reads it again until nothing is left to be done.
+    await page.locator('.subtitle', { hasText: 'Delivered' }).waitFor()
+  })
+
+  test('a revoked key is refused, and stays on the list', async () => {
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await page.getByRole('button', { name: 'Actions for <b>Shop</b>' }).click()
+    await page.getByRole('menuitem', { name: 'Revoke' }).click()
+    await page.getByRole('button', { name: 'Revoke the key' }).click()
+    await page
+      .getByRole('row', { name: /<b>Shop<\/b>/ })
+      .getByText('Revoked')
+      .waitFor()
+  })
+
+  test('test mode is in the address, plainly visible, and has emails of its own', async () => {
+    await page.getByRole('link', { name: 'Emails' }).click()
+    await page.getByText('Test', { exact: true }).click()
+    await page.getByRole('heading', { name: 'No emails in test mode yet' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/app/${service.accountId}/test/emails`)
+    await page.getByText('Test mode.', { exact: true }).waitFor()
+    await page.getByText('Live', { exact: true }).click()
+    await page.getByRole('link', { name: 'delivered@simulator.test' }).waitFor()
+  })
+
+  test('filters stand in the address and hold when it is opened again', async () => {
+    await page.goto(`${root}/emails?status=bounced`)
+    await page.getByRole('heading', { name: 'No email fits these filters' }).waitFor()
+    await page.getByLabel('State').selectOption('delivered')
+    await page.getByRole('link', { name: 'delivered@simulator.test' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('status')).toBe('delivered')
+  })
+
+  test('the authenticator app is set up with a QR code, and recovery codes are shown once', async () => {
+    await page.goto(`${root}/settings/security`)
+    await page.getByRole('button', { name: 'Set up' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox', { name: 'Your password' }).fill(goodPassword)
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await dialog.getByRole('img', { name: 'QR code of the secret' }).waitFor()
+    const secret = await dialog.getByRole('button', { name: /^Copy the secret/ }).innerText()
+    await dialog.getByRole('textbox', { name: 'Code' }).fill(totpCode(secret.trim(), stepAt(systemClock.now())))
+    await dialog.getByRole('button', { name: 'Turn on' }).click()
+    const codes = await dialog.locator('pre').innerText()
+    expect(codes.split('\n')).toHaveLength(10)
+    await dialog.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByText('Enabled').waitFor()
+
+    await signOut(page)
+    await page.goto(`/app/sign-in?next=${encodeURIComponent('https://evil.example/')}`)
+    await fillSignIn(page, 'not the password at all')
+    await page.getByRole('alert').waitFor()
+    await fillSignIn(page, goodPassword)
+    await page.getByRole('textbox', { name: 'Code' }).fill('000000')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByRole('textbox', { name: 'Code' }).fill(codes.split('\n')[0] ?? '')
+    await page.getByRole('button', { name: 'Confirm' }).click()
+    await page.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
+    expect(page.url()).toBe(`${service.url}${root}/emails`)
+  })
+
+  test('a session that was ended elsewhere leads to the form, and back to the screen afterwards', async () => {
+    const person = await signUp(service)
+    const { page: mine, context } = await openDashboard(chromium.browser, service, { person })
+    await mine.goto(`${root}/webhooks`)
+    await shown(mine)
+    await person.send('DELETE', '/v1/session')
+    await mine.getByRole('link', { name: 'Domains' }).click()
+    await mine.getByLabel('Email').fill(person.email)
+    await mine.getByRole('textbox', { name: 'Password' }).fill(person.password)
+    await mine.getByRole('button', { name: 'Sign in' }).click()
+    await mine.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
+    await context.close()
+  })
+
+  test('a viewer is shown no keys, no members and no buttons that change something', async () => {
+    const person = await signUp(service, { role: 'viewer' })
+    const { page: viewed, context } = await openDashboard(chromium.browser, service, { person })
+    await viewed.goto(`${root}/webhooks`)
+    await shown(viewed)
+    const links = await viewed.getByRole('navigation').getByRole('link').allInnerTexts()
+    expect(links).toEqual(expect.arrayContaining(['Emails', 'Webhooks', 'Sessions']))
+    expect(links).not.toEqual(expect.arrayContaining(['API keys']))
+    expect(links).not.toEqual(expect.arrayContaining(['Members']))
+    expect(await viewed.getByRole('button', { name: 'Add webhook' }).count()).toBe(0)
+    await viewed.goto(`${root}/settings/api-keys`)
+    await viewed.getByRole('alert').filter({ hasText: 'api_keys:read' }).waitFor()
+    await context.close()
+  })
+
+  test('everything is reached by the keyboard alone', async () => {
+    const person = await signUp(service)
+    const { page: keyed, context } = await openDashboard(chromium.browser, service)
+    await keyed.goto('/app/sign-in')
+    await keyed.getByLabel('Email').waitFor()
+    await keyed.keyboard.type(person.email)
+    await keyed.keyboard.press('Tab')
+    await keyed.keyboard.type(person.password)
+    await keyed.keyboard.press('Enter')
+    await shown(keyed)
+    await keyed.goto(`${root}/webhooks`)
+    await shown(keyed)
+    await keyed.keyboard.press('Tab')
+    await expect.poll(() => focused(keyed)).toBe('Skip to the content')
+    await keyed.keyboard.press('Enter')
+    await keyed.keyboard.press('Tab')
+    await expect.poll(() => focused(keyed)).toBe('Add webhook')
+    await keyed.keyboard.press('Enter')
+    await keyed.getByRole('dialog').waitFor()
+    await expect.poll(() => keyed.evaluate('document.activeElement.closest("[role=dialog]") !== null')).toBe(true)
+    await keyed.keyboard.press('Escape')
+    await keyed.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => focused(keyed)).toBe('Add webhook')
+    await context.close()
+  })
+
+  test('broke no rule of the Content-Security-Policy, and asked nobody else', () => {
+    expect(owner.complaints).toEqual([])
+  })
+})
+
+function focused(page: Page): Promise<unknown> {
+  return page.evaluate('document.activeElement?.textContent')
+}

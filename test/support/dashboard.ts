@@ -1,0 +1,62 @@
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Person } from './people.ts'
+import type { TestService } from './service.ts'
+
+/** A page of the dashboard that takes down what its browser complains about. */
+export type DashboardPage = { page: Page; context: BrowserContext; complaints: string[] }
+
+type Options = {
+  /** Whose session it has. Default: nobody's. */
+  person?: Person
+  colorScheme?: 'light' | 'dark'
+  /** Default: `desktop`. */
+  viewport?: { width: number; height: number }
+}
+
+export const desktop = { width: 1440, height: 900 }
+export const phone = { width: 390, height: 844 }
+
+/** Opens a page with a session of its own, or none. */
+export async function openDashboard(
+  browser: Browser,
+  service: Pick<TestService, 'url'>,
+  { person, colorScheme = 'light', viewport = desktop }: Options = {},
+): Promise<DashboardPage> {
+  const context = await browser.newContext({ colorScheme, viewport, baseURL: service.url })
+  if (person !== undefined) {
+    await context.addCookies([{ name: 'postern_session', value: person.token, url: service.url, httpOnly: true }])
+  }
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const isWanted = /status of 40[0-9]|status of 422/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isWanted) complaints.push(`${page.url()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error}`))
+  const isOurs = (url: string) => url.startsWith(`${service.url}/`) || url.startsWith('data:')
+  // Those that the Content-Security-Policy has stopped went nowhere.
+  page.on('requestfailed', (request) => {
+    const isStopped = request.failure()?.errorText === 'csp'
+    if (!isStopped && !isOurs(request.url())) complaints.push(`${page.url()}: ${request.url()} is not ours`)
+  })
+  page.on('requestfinished', (request) => {
+    if (!isOurs(request.url())) complaints.push(`${page.url()}: ${request.url()} is not ours`)
+  })
+  return { page, context, complaints }
+}
+
+/** Waits until a screen is read. */
+export async function shown(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+}
+
+/** Returns what axe finds on the page, one line each. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).exclude('iframe').analyze()
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
+  )
+}
