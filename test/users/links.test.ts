@@ -3,6 +3,7 @@ import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
+import { untilSessionsWait } from '../support/locks.ts'
 import { goodPassword, invite, pageHeaders, personOf, signIn, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -43,6 +44,24 @@ describe('the link for the first user', () => {
     expect((await person.send('GET', '/v1/session')).status).toBe(200)
     expect((await lookUp(token)).status).toBe(404)
     expect((await accept({ ...json, email: 'second@example.com' })).status).toBe(404)
+  })
+
+  test('raced by several requests makes one user', async () => {
+    const { db } = service.database
+    const token = tokenOf(await operator().inviteFirst(db, service.accountId))
+    // All have come to the link before any has used it.
+    const racing = await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('user_links').select('id').where('kind', '=', 'first_user').forUpdate().execute()
+      const answers = [1, 2, 3].map((runner) =>
+        accept({ token, name: 'Ada', email: `runner-${runner}@example.com`, password: goodPassword }),
+      )
+      await untilSessionsWait(db, 3, 'user_links')
+      return { answers }
+    })
+    const statuses = (await Promise.all(racing.answers)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([201, 404, 404])
+    const users = await db.selectFrom('users').select('id').where('email', 'like', 'runner-%').execute()
+    expect(users).toHaveLength(1)
   })
 
   test.each([

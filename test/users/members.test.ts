@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { permissions } from '../../contract/permissions.ts'
 import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
 import { mayAssign } from '../../server/users/roles.ts'
+import { untilSessionsWait } from '../support/locks.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -94,7 +95,15 @@ describe('members', () => {
       .where('user_id', 'not in', [first.userId, second.userId])
       .execute()
     const leave = (person: Person) => person.send('DELETE', `/v1/members/${person.userId}`)
-    const answers = await Promise.all([leave(first), leave(second)])
+    const { db } = service.database
+    // Neither is gone before the other has asked.
+    const leaving = await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('memberships').selectAll().where('account_id', '=', otherAccountId).forUpdate().execute()
+      const answers = [leave(first), leave(second)]
+      await untilSessionsWait(db, 2)
+      return { answers }
+    })
+    const answers = await Promise.all(leaving.answers)
     expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 422])
     const stayed = answers[0]?.status === 422 ? first : second
     expect(await setRole(stayed, stayed.userId, 'viewer')).toBe(422)

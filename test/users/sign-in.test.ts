@@ -6,6 +6,7 @@ import { createSignInDelays, delayAfter } from '../../server/users/sign-in-delay
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
+import { untilSessionsWait } from '../support/locks.ts'
 import { goodPassword, type Person, signIn, signUp } from '../support/people.ts'
 import { encryptionKey, startTestService, type TestService } from '../support/service.ts'
 
@@ -191,8 +192,16 @@ describe('a second factor', () => {
     const person = await signUp(service)
     const { secret } = await enable(person)
     const code = codeNow(secret)
-    const answers = await Promise.all([1, 2, 3].map(() => signIn(service, { email: person.email, code })))
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 401, 401])
+    const { db } = service.database
+    // Both have come to the code before either has used it.
+    const trying = await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('users').select('id').where('id', '=', person.userId).forUpdate().execute()
+      const answers = [1, 2].map(() => signIn(service, { email: person.email, code }))
+      await untilSessionsWait(db, 2)
+      return { answers }
+    })
+    const statuses = (await Promise.all(trying.answers)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([201, 401])
     expect((await signIn(service, { email: person.email, code })).status).toBe(401)
   })
 
