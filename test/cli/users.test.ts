@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compileCache } from '../support/compile-cache.ts'
+import { goodPassword, pageHeaders, signUp } from '../support/people.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const program = join(import.meta.dirname, '..', '..', 'server', 'cli', 'postern.ts')
+let service: TestService
+
+beforeAll(async () => {
+  service = await startTestService({ roles: { worker: false } })
+})
+afterAll(() => service.stop())
+
+/** Runs `postern users` on the database of the service. Returns what it prints. */
+async function users(...args: string[]): Promise<string> {
+  const env = {
+    ...compileCache,
+    DATABASE_URL: service.database.connectionString,
+    PUBLIC_URL: 'https://mail.example.com',
+  }
+  const { stdout } = await promisify(execFile)(process.execPath, [program, 'users', ...args], { env })
+  return stdout
+}
+
+function tokenOf(link: string): string {
+  return /^https:\/\/mail\.example\.com\/app\/accept#token=([\w-]{43})$/.exec(link)?.[1] ?? expect.fail(link)
+}
+
+function accept(json: object) {
+  return service.client.send('POST', '/v1/links/accept', { key: null, headers: pageHeaders(service.url), json })
+}
+
+test('users invite prints a link that makes an owner', async () => {
+  const args = ['invite', 'Ada@example.com', '--account', service.accountId, '--json']
+  const invitation = JSON.parse(await users(...args))
+  expect(invitation).toMatchObject({ email: 'ada@example.com', role: 'owner' })
+  const answer = await accept({ token: tokenOf(invitation.link), name: 'Ada', password: goodPassword })
+  expect(answer).toMatchObject({ status: 201, body: { accounts: [{ id: service.accountId, role: 'owner' }] } })
+})
+
+test('users invite asks which account is meant when there are several, and refuses one that is not there', async () => {
+  await expect(users('invite', 'b@example.com')).rejects.toMatchObject({
+    code: 1,
+    stderr: 'postern: there are several accounts; name one of "accounts list" with --account\n',
+  })
+  await expect(users('invite', 'b@example.com', '--account', 'acc_x')).rejects.toMatchObject({
+    stderr: 'postern: There is no account with the id "acc_x".\n',
+  })
+})
+
+test('users reset-password prints a link that sets a new password', async () => {
+  const { email } = await signUp(service)
+  const [link = '', , said] = (await users('reset-password', email)).split('\n')
+  expect(said).toBe(`This sets a new password for ${email}. It works once, for an hour.`)
+  expect((await accept({ token: tokenOf(link), password: 'a password that is new' })).status).toBe(201)
+  await expect(users('reset-password', 'nobody@example.com')).rejects.toMatchObject({
+    stderr: 'postern: There is no user with the address "nobody@example.com".\n',
+  })
+})
+
+test('users operator marks a user, and users list shows it with the accounts', async () => {
+  const { email, userId } = await signUp(service, { role: 'viewer' })
+  expect(await users('operator', email)).toBe(`${email} is an operator now.\n`)
+  const listed = JSON.parse(await users('list', '--json'))
+  const memberships = [{ accountId: service.accountId, role: 'viewer' }]
+  expect(listed).toContainEqual(expect.objectContaining({ id: userId, email, isOperator: true, memberships }))
+  expect(await users('operator', email, '--remove')).toBe(`${email} is no operator any more.\n`)
+  const table = await users('list')
+  expect(table).toContain(`viewer of ${service.accountId}`)
+  expect(table).not.toContain('argon2')
+})
