@@ -151,12 +151,13 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
 
   test('without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
-    const lists = ['emails', 'webhooks', 'suppressions', 'settings/api-keys']
+    const lists = ['emails', 'webhooks', 'suppressions', 'settings/api-keys', 'settings/members', 'settings/audit-log']
     const faults: string[] = []
     for (const screen of lists) {
       await page.goto(`/app/${service.accountId}/test/${screen}`)
       await shown(page)
       faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+      expect(await page.getByRole('alert').count(), screen).toBe(0)
     }
     expect(faults).toEqual([])
     expect(complaints).toEqual([])

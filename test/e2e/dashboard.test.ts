@@ -209,7 +209,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await keyed.keyboard.press('Tab')
     await keyed.keyboard.type(person.password)
     await keyed.keyboard.press('Enter')
-    await shown(keyed)
+    await keyed.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
     await keyed.goto(`${root}/webhooks`)
     await shown(keyed)
     await keyed.keyboard.press('Tab')

@@ -1,4 +1,5 @@
 import { type RowOf, useList } from '../../api/hooks.ts'
+import { ScopeProvider, useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -13,22 +14,24 @@ function detailsOf({ details }: Entry): string {
     .join(', ')
 }
 
+const actorLabels = { key: 'API key', user: 'User' } as const
+
 const columns: readonly Column<Entry>[] = [
   { header: 'When', width: '120px', cell: ({ at }) => <Time at={at} /> },
   {
     header: 'Who',
     cell: ({ actor }) => (
       <>
-        {actor.name ?? actor.id ?? wordOf(actor.type)}
-        <span className="second-line">{wordOf(actor.type)}</span>
+        {actor.type === 'command_line' ? 'Command line' : actor.name}
+        {actor.type !== 'command_line' && <span className="second-line">{actorLabels[actor.type]}</span>}
       </>
     ),
   },
-  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')) },
+  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')).replace(/^Api/, 'API') },
   {
     header: 'Of',
     isMinor: true,
-    cell: ({ target }) => <span title={target.id ?? undefined}>{target.name ?? target.id}</span>,
+    cell: ({ target }) => <span title={target.id}>{target.name ?? target.id}</span>,
   },
   { header: 'From', width: '140px', isMinor: true, cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span> },
   { header: 'Details', isMinor: true, cell: (entry) => <span title={detailsOf(entry)}>{detailsOf(entry)}</span> },
@@ -36,9 +39,19 @@ const columns: readonly Column<Entry>[] = [
 
 /** Who changed what, when and from where. */
 export function AuditLog() {
+  const { session, account } = useScope()
+  return (
+    // Its entries are of both modes, and the API shows them in live mode alone.
+    <ScopeProvider session={session} account={account} mode="live">
+      <Entries />
+    </ScopeProvider>
+  )
+}
+
+function Entries() {
   const list = useList('GET /v1/audit-log', {})
   return (
-    <Screen title="Audit log" subtitle="Who changed what, when and from where. Entries are kept for 400 days.">
+    <Screen title="Audit log" subtitle="Who changed what, when and from where. Of both modes, kept for 400 days.">
       <DataTable
         label="Audit log"
         list={list}

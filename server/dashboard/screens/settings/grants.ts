@@ -3,7 +3,7 @@ import { type KeyPermission, type PermissionSet, permissionSets } from '../../..
 export const setLabels: Readonly<Record<PermissionSet, { label: string; description: string }>> = {
   full_access: { label: 'Full access', description: 'Everything that keys can do.' },
   sending_access: { label: 'Sending', description: 'Send emails and see what became of them.' },
-  read_access: { label: 'Reading', description: 'See everything and change nothing.' },
+  read_access: { label: 'Reading', description: 'See emails, people, domains, webhooks and events. Change nothing.' },
 }
 
 /** Returns the permissions of a key for people, such as "Full access" or "emails:read, events:read". */

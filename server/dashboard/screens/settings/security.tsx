@@ -25,7 +25,7 @@ export function Security() {
             <Text c="dimmed" mt={4}>
               {user.hasTotp
                 ? 'Signing in asks for a code of your authenticator app.'
-                : 'A code from an app, asked for besides the password. Without it, whoever has the password is in.'}
+                : 'A code of an app, asked for besides the password. Without it, the password alone is enough to sign in.'}
             </Text>
           </div>
           {user.hasTotp ? (
