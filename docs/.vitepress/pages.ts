@@ -34,6 +34,7 @@ export const sections: readonly Section[] = [
   {
     title: 'Guides',
     pages: {
+      'docs/guides/dashboard.md': 'the screens, live and test, what they never show, and where they are served',
       'docs/guides/first-real-email.md': 'over a relay, step by step: settings, DNS records, what a relay refuses',
       'docs/guides/receiving-webhooks.md': 'receivers in Node, Python, Go, PHP and Ruby that verify each delivery',
       'docs/guides/polling.md': 'reading the events where no webhook can reach you',
