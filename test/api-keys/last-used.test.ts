@@ -116,6 +116,8 @@ test('stopping writes what is left', async () => {
 test('a later use that another process has written stays', async () => {
   const key = await newKey()
   const [slow, quick] = [start(), start()]
+  // Behind the first look of each, which would write at once.
+  await Promise.all([slow.write(), quick.write()])
   slow.saw(key, '203.0.113.1')
   clock.at += 1_000
   quick.saw(key, '203.0.113.2')

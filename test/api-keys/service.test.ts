@@ -104,6 +104,19 @@ describe('revoking a key', () => {
     expect(await service.findBySecret(db, other.key)).toMatchObject({ isRevoked: false })
   })
 
+  test('and deleting one tell this process too, when they are committed and before they return', async () => {
+    const { db } = database
+    const ended: string[] = []
+    const here = createApiKeyService({ clock, accounts, onEnded: (id) => ended.push(id) })
+    const [revoked, deleted] = [await createKey(), await createKey()]
+    await inTransaction(db, async (trx) => {
+      await here.revoke(trx, revoked.id)
+      expect(ended).toEqual([])
+    })
+    await here.delete(db, deleted.id)
+    expect(ended).toEqual([revoked.id, deleted.id])
+  })
+
   test('a second time leaves the time of the first', async () => {
     const { id } = await createKey()
     const first = await service.revoke(database.db, id)

@@ -317,12 +317,14 @@ describe('ending a key', () => {
 
   test('reaches other processes', async () => {
     await using other = await startTestService({ beside: service, roles: { worker: false }, time })
-    const { id, key } = await given()
-    const there = async () => (await other.client.send('GET', '/v1/event-types', { key })).status
-    expect(await there()).toBe(200)
-    await service.client.succeed(contract.apiKeys.revoke, { params: { id }, body: {} })
-    // Time stands still: only a message of the database ends it there.
-    await expect.poll(there).toBe(401)
+    // The other process forgets all keys when it begins to listen. So the first may end by that, the second cannot.
+    for (const { id, key } of [await given(), await given()]) {
+      const there = async () => (await other.client.send('GET', '/v1/event-types', { key })).status
+      expect(await there()).toBe(200)
+      await service.client.succeed(contract.apiKeys.revoke, { params: { id }, body: {} })
+      // Time stands still: only a message of the database ends it there.
+      await expect.poll(there).toBe(401)
+    }
   })
 
   test('can be done by the key itself', async () => {
