@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { sliceYielding } from '../lib/yielding.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError, invalidField } from '../shared/errors.ts'
-import type { Author } from '../shared/scope.ts'
+import type { Actor, Author } from '../shared/scope.ts'
 import { forgetRawBody, rawBodyOf } from './body.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { clientAddressOf } from './client-address.ts'
@@ -92,7 +92,7 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { req, res } = input
     const caller = callerOf(req)
     const { accountId, mode } = caller
-    const scope = { accountId, mode, author: authorOf(req, caller) }
+    const scope = { accountId, mode, author: new RequestAuthor(req, caller.actor) }
     const { idempotency } = req.tsRestRoute.metadata
     const work = (handle: Handle) =>
       largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, caller, handle, enterLarge }))
@@ -109,13 +109,21 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
   }
 }
 
-/** The address is read when it is asked for: few requests make a change that is in the audit log. */
-function authorOf(req: RouteRequest, { actor }: Caller): Author {
-  return {
-    actor,
-    get ipAddress() {
-      return clientAddressOf(req.ip)
-    },
+/**
+ * Reads the address when it is asked for: few requests make a change that is in the audit log. A class, because an
+ * object literal with a getter for each request took 5 % of its CPU time.
+ */
+class RequestAuthor implements Author {
+  readonly actor: Actor
+  readonly #req: RouteRequest
+
+  constructor(req: RouteRequest, actor: Actor) {
+    this.actor = actor
+    this.#req = req
+  }
+
+  get ipAddress(): string | null {
+    return clientAddressOf(this.#req.ip)
   }
 }
 
