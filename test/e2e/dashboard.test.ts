@@ -10,6 +10,7 @@ import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { createTestClient } from '../support/client.ts'
 import { type DashboardPage, openDashboard, shown } from '../support/dashboard.ts'
 import { goodPassword, signUp } from '../support/people.ts'
+import { answer, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /** The browser that the tests bring along is built for this machine alone. */
@@ -183,6 +184,73 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await mine.getByRole('button', { name: 'Sign in' }).click()
     await mine.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
     await context.close()
+  })
+
+  test('somebody who is invited joins by the link, gets another role, and is removed', async () => {
+    await page.goto(`${root}/settings/members`)
+    await page.getByRole('button', { name: 'Invite' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Email').fill('grace@example.com')
+    await dialog.getByRole('radio', { name: 'Marketer' }).check()
+    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    const link = await dialog.getByRole('button', { name: /^Copy the link/ }).innerText()
+    await dialog.getByRole('button', { name: 'I have copied it' }).click()
+
+    const { page: theirs, context } = await openDashboard(chromium.browser, service)
+    await theirs.goto(link.trim())
+    await theirs.getByText('as marketer').waitFor()
+    await theirs.getByLabel('Your name').fill('Grace Hopper')
+    await theirs.getByRole('textbox', { name: 'Password' }).fill(goodPassword)
+    await theirs.getByRole('button', { name: 'Join' }).click()
+    await theirs.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
+
+    await page.reload()
+    await page.getByRole('button', { name: 'Actions for Grace Hopper' }).click()
+    await page.getByRole('menuitem', { name: 'Change role' }).click()
+    await dialog.getByRole('radio', { name: 'Viewer' }).check()
+    await dialog.getByRole('button', { name: 'Change role' }).click()
+    await page
+      .getByRole('row', { name: /Grace Hopper/ })
+      .getByText('Viewer')
+      .waitFor()
+    await page.getByRole('button', { name: 'Actions for Grace Hopper' }).click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    await dialog.getByRole('button', { name: 'Remove Grace Hopper' }).click()
+    await page.getByRole('row', { name: /Grace Hopper/ }).waitFor({ state: 'detached' })
+    await theirs.goto('/app')
+    await theirs.getByRole('heading', { name: 'You are in no account' }).waitFor()
+    await context.close()
+  })
+
+  test('a webhook is added, tells why its test failed, and is deleted by its name alone', async () => {
+    await using receiver = await startReceiver()
+    receiver.respond(answer(500, { body: 'database is down' }))
+    await page.goto(`${root}/webhooks`)
+    await page.getByRole('button', { name: 'Add webhook' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('URL').fill(receiver.url)
+    await dialog.getByRole('button', { name: 'Add webhook' }).click()
+    await dialog.getByText('Choose at least one event').waitFor()
+    await dialog.getByRole('checkbox', { name: 'email.bounced' }).check()
+    await dialog.getByRole('button', { name: 'Add webhook' }).click()
+    expect(await dialog.getByRole('button', { name: /^Copy the secret/ }).innerText()).toContain('whsec_')
+    await dialog.getByRole('button', { name: 'I have copied it' }).click()
+
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await dialog.getByRole('button', { name: 'Send it' }).click()
+    await dialog.getByText('The endpoint did not accept it').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByRole('link', { name: 'email.bounced' }).click()
+    await page.getByText('database is down').waitFor()
+
+    await page.getByRole('link', { name: 'Webhook', exact: true }).click()
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: 'Delete' }).click()
+    const remove = dialog.getByRole('button', { name: 'Delete the webhook' })
+    expect(await remove.isDisabled()).toBe(true)
+    await dialog.getByRole('textbox').fill(new URL(receiver.url).host)
+    await remove.click()
+    await page.getByRole('heading', { name: 'No webhooks in live mode yet' }).waitFor()
   })
 
   test('a viewer is shown no keys, no members and no buttons that change something', async () => {
