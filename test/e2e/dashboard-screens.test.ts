@@ -18,7 +18,7 @@ const script = `<img src=x onerror="document.title='owned'"><script>document.tit
 
 /** What must neither run nor load anything in the preview of an email. */
 const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.title='owned'">${script}
-  <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) }</style>
+  <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) } h2 { color: rgb(7, 8, 9) }</style><h2>Shop</h2>
   <link rel="stylesheet" href="https://tracker.example/c.css"><base href="https://tracker.example/">
   <meta http-equiv="refresh" content="0; url=https://tracker.example/d">
   <img src="https://tracker.example/e.gif" srcset="https://tracker.example/f.gif 2x">
@@ -168,10 +168,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     await page.goto(`/app/${service.accountId}/live/emails/${hostileEmail}`)
     const frame = page.frameLocator('iframe')
-    const colour = await frame
-      .getByRole('heading', { name: 'Hello' })
-      .evaluate("getComputedStyle(document.querySelector('h1')).color")
-    expect(colour).toBe('rgb(4, 5, 6)')
+    await frame.getByRole('heading', { name: 'Hello' }).waitFor()
+    const colours = await frame
+      .locator('body')
+      .evaluate("['body', 'h1', 'h2'].map((name) => getComputedStyle(document.querySelector(name)).color)")
+    expect(colours).toEqual(['rgb(1, 2, 3)', 'rgb(4, 5, 6)', 'rgb(7, 8, 9)'])
     await frame.getByRole('link', { name: 'Away' }).click()
     await frame.getByRole('button', { name: 'Send' }).click()
     await page.getByText('HTML source', { exact: true }).click()
