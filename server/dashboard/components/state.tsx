@@ -44,8 +44,8 @@ export function State({ of }: { of: string }) {
   )
 }
 
-/** Returns a word of the API for people: `hard_bounce` as "Hard bounce". */
+/** Returns a word of the API for people: `hard_bounce` as "Hard bounce", `api_key` as "API key". */
 export function wordOf(state: string): string {
   const words = state.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return words.startsWith('api') ? `API${words.slice(3)}` : words.charAt(0).toUpperCase() + words.slice(1)
 }

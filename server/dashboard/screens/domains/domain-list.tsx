@@ -24,7 +24,7 @@ const columns: readonly Column<RowOf<'GET /v1/domains'>>[] = [
     isMinor: true,
     cell: ({ lastCheckedAt }) => <Time at={lastCheckedAt} none="Not yet" />,
   },
-  { header: 'Added', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Added', width: '140px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** The domains to send from. Both modes share them. */

@@ -22,7 +22,7 @@ const columns: readonly Column<Recipient>[] = [
   { header: 'Attempts', width: '90px', align: 'right', isMinor: true, cell: ({ attemptCount }) => attemptCount },
   {
     header: 'Next attempt',
-    width: '130px',
+    width: '140px',
     align: 'right',
     isMinor: true,
     cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} isAhead />,

@@ -11,7 +11,7 @@ import { type EventSummary, summaryOf } from './event-summary.ts'
 const columns: readonly Column<EventSummary>[] = [
   { header: 'Event', width: '230px', cell: ({ id, type }) => <ScreenLink to={`/events/${id}`}>{type}</ScreenLink> },
   { header: 'About', isMinor: true, cell: ({ about }) => <span title={about}>{about}</span> },
-  { header: 'When', width: '120px', align: 'right', cell: ({ at }) => <Time at={at} /> },
+  { header: 'When', width: '140px', align: 'right', cell: ({ at }) => <Time at={at} /> },
 ]
 
 /** What happened, newest first. */

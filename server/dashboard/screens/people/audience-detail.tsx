@@ -27,7 +27,7 @@ const columns: readonly Column<Contact>[] = [
   { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span> },
   { header: 'Name', isMinor: true, cell: nameOf },
   { header: 'State', width: '140px', cell: ({ status }) => <State of={status} /> },
-  { header: 'Added', width: '120px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Added', width: '140px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** One audience and the people on it. */

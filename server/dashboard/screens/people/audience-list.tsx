@@ -16,7 +16,7 @@ import { useApiForm } from '../../components/use-api-form.ts'
 const columns: readonly Column<RowOf<'GET /v1/audiences'>>[] = [
   { header: 'Name', cell: ({ id, name }) => <ScreenLink to={`/audiences/${id}`}>{name}</ScreenLink> },
   { header: 'Description', isMinor: true, cell: ({ description }) => description ?? '–' },
-  { header: 'Created', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Created', width: '140px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** The lists of people. Both modes share them. */

@@ -29,7 +29,7 @@ const columns: readonly Column<Subscriber>[] = [
   { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span> },
   { header: 'Name', isMinor: true, cell: nameOf },
   { header: 'State', width: '140px', cell: ({ status }) => <State of={status} /> },
-  { header: 'Added', width: '120px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Added', width: '140px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** The people of the account. Both modes share them. */

@@ -34,10 +34,17 @@ const reasonOptions = [
 
 /** Addresses that are not written to. */
 export function SuppressionList() {
-  const { mode } = useScope()
+  const { mode, can } = useScope()
+  const [isAdding, setAdding] = useState(false)
+  const add = can('suppressions:write') && mode === 'live' && (
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAdding(true)}>
+      Suppress an address
+    </Button>
+  )
   return (
-    <Screen title="Suppressions" subtitle="Addresses that are not written to.">
+    <Screen title="Suppressions" subtitle="Addresses that are not written to." action={add}>
       {mode === 'live' ? <LiveList /> : <OnlyLive />}
+      {isAdding && <AddSuppression onClose={() => setAdding(false)} />}
     </Screen>
   )
 }
@@ -60,7 +67,6 @@ function OnlyLive() {
 function LiveList() {
   const { can } = useScope()
   const { values, set, clear, isSet } = useFilters(['address', 'reason'])
-  const [isAdding, setAdding] = useState(false)
   const [removed, setRemoved] = useState<Suppression | null>(null)
   const mayWrite = can('suppressions:write')
   const list = useList('GET /v1/suppressions', {
@@ -80,7 +86,7 @@ function LiveList() {
     },
     {
       header: 'Since',
-      width: '120px',
+      width: '140px',
       align: 'right',
       isMinor: true,
       cell: ({ createdAt }) => <Time at={createdAt} />,
@@ -122,11 +128,6 @@ function LiveList() {
           value={values.reason ?? ''}
           onChange={(event) => set('reason', event.currentTarget.value)}
         />
-        {mayWrite && (
-          <Button size="xs" leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAdding(true)}>
-            Suppress an address
-          </Button>
-        )}
       </search>
       <DataTable
         label="Suppressions"
@@ -152,7 +153,6 @@ function LiveList() {
           )
         }
       />
-      {isAdding && <AddSuppression onClose={() => setAdding(false)} />}
       {removed !== null && <RemoveSuppression entry={removed} onClose={() => setRemoved(null)} />}
     </>
   )

@@ -42,8 +42,8 @@ const columns: readonly Column<ApiKey>[] = [
       </>
     ),
   },
-  { header: 'Expires', width: '120px', isMinor: true, cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
-  { header: 'Created', width: '120px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { header: 'Expires', width: '140px', isMinor: true, cell: ({ expiresAt }) => <Time at={expiresAt} none="Never" /> },
+  { header: 'Created', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 
 /** Keys of this mode: make, revoke, delete. */

@@ -17,7 +17,7 @@ function detailsOf({ details }: Entry): string {
 const actorLabels = { key: 'API key', user: 'User' } as const
 
 const columns: readonly Column<Entry>[] = [
-  { header: 'When', width: '120px', cell: ({ at }) => <Time at={at} /> },
+  { header: 'When', width: '140px', cell: ({ at }) => <Time at={at} /> },
   {
     header: 'Who',
     cell: ({ actor }) => (
@@ -27,7 +27,7 @@ const columns: readonly Column<Entry>[] = [
       </>
     ),
   },
-  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')).replace(/^Api/, 'API') },
+  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')) },
   {
     header: 'Of',
     isMinor: true,

@@ -28,8 +28,8 @@ export function Sessions() {
       ),
     },
     { header: 'Address', width: '170px', cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span> },
-    { header: 'Last used', width: '130px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-    { header: 'Signed in', width: '130px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { header: 'Last used', width: '140px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { header: 'Signed in', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       header: 'Actions',
       isHeaderHidden: true,

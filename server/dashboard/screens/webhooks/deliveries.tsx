@@ -47,12 +47,12 @@ export function Deliveries({ webhookId }: Props) {
     { header: 'Attempts', width: '90px', align: 'right', isMinor: true, cell: ({ attemptCount }) => attemptCount },
     {
       header: 'Next attempt',
-      width: '130px',
+      width: '140px',
       align: 'right',
       isMinor: true,
       cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} isAhead />,
     },
-    { header: 'Created', width: '120px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { header: 'Created', width: '140px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
   ]
   return (
     <>

@@ -45,7 +45,7 @@ const columns: readonly Column<Webhook>[] = [
   },
   {
     header: 'Created',
-    width: '120px',
+    width: '140px',
     align: 'right',
     isMinor: true,
     cell: ({ createdAt }) => <Time at={createdAt} />,
