@@ -52,9 +52,10 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await page.goto(`${service.url}/docs`)
     await page.getByRole('button', { name: 'Authorize' }).first().click()
     const dialog = page.locator('.modal-ux')
-    await dialog.locator('input').fill(service.keys.live)
-    await dialog.getByRole('button', { name: 'Apply credentials' }).click()
-    await dialog.getByRole('button', { name: 'Close' }).click()
+    const form = dialog.locator('form').filter({ hasText: 'bearer (http' })
+    await form.locator('input').fill(service.keys.live)
+    await form.getByRole('button', { name: 'Apply credentials' }).click()
+    await form.getByRole('button', { name: 'Close' }).click()
     for (const id of ['listWebhooks', 'listSubscribers']) {
       const block = page.locator(`[id$="-${id}"]`)
       await block.locator('.opblock-summary-control').click()
