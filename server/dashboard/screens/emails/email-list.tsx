@@ -52,7 +52,13 @@ const columns: readonly Column<Email>[] = [
   { header: 'State', width: '120px', cell: ({ status }) => <State of={status} /> },
   { header: 'Subject', isMinor: true, cell: ({ subject }) => <span title={subject}>{subject}</span> },
   { header: 'From', isMinor: true, cell: ({ from }) => <span title={from}>{from}</span> },
-  { header: 'Accepted', width: '140px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    header: 'Accepted',
+    width: '140px',
+    align: 'right',
+    isMinor: true,
+    cell: ({ createdAt }) => <Time at={createdAt} />,
+  },
 ]
 
 const filterNames = ['status', 'recipient', 'tag', 'since', 'until'] as const

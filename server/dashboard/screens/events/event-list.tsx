@@ -9,7 +9,7 @@ import { Time } from '../../components/time.tsx'
 import { type EventSummary, summaryOf } from './event-summary.ts'
 
 const columns: readonly Column<EventSummary>[] = [
-  { header: 'Event', width: '230px', cell: ({ id, type }) => <ScreenLink to={`/events/${id}`}>{type}</ScreenLink> },
+  { header: 'Event', cell: ({ id, type }) => <ScreenLink to={`/events/${id}`}>{type}</ScreenLink> },
   { header: 'About', isMinor: true, cell: ({ about }) => <span title={about}>{about}</span> },
   { header: 'When', width: '140px', align: 'right', cell: ({ at }) => <Time at={at} /> },
 ]

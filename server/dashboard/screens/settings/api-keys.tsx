@@ -35,6 +35,7 @@ const columns: readonly Column<ApiKey>[] = [
   {
     header: 'Last used',
     width: '150px',
+    isMinor: true,
     cell: ({ lastUsedAt, lastUsedFrom }) => (
       <>
         <Time at={lastUsedAt} none="Never" />

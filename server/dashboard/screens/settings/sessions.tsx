@@ -27,7 +27,12 @@ export function Sessions() {
         </span>
       ),
     },
-    { header: 'Address', width: '170px', cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span> },
+    {
+      header: 'Address',
+      width: '170px',
+      isMinor: true,
+      cell: ({ ipAddress }) => <span className="mono">{ipAddress}</span>,
+    },
     { header: 'Last used', width: '140px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
     { header: 'Signed in', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
     {

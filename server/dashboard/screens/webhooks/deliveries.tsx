@@ -52,7 +52,13 @@ export function Deliveries({ webhookId }: Props) {
       isMinor: true,
       cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} isAhead />,
     },
-    { header: 'Created', width: '140px', align: 'right', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      header: 'Created',
+      width: '140px',
+      align: 'right',
+      isMinor: true,
+      cell: ({ createdAt }) => <Time at={createdAt} />,
+    },
   ]
   return (
     <>
