@@ -35,6 +35,8 @@ export type ApiOptions = {
   sessionEndpoints: SessionEndpoints
   /** Run in this order before the body is read: authentication, rate limit, permission. */
   gates: readonly RouteGate[]
+  /** Run in this order once the body of a request is read, if it has one. */
+  gatesOfBodies: readonly RouteGate[]
   /** The OpenAPI document to publish. */
   document: object
   /** True when email is captured instead of sent. Selects the notice on the page of captured messages. */
@@ -92,17 +94,27 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Adds the routes of the contract and the pages. Returns the paths of the pages. */
 function serveApi(app: Express, options: ApiOptions): string[] {
-  const { services, endpoint, sessionEndpoints, gates, document, maxBodyBytes, maxEmailBodyBytes, capturing } = options
+  const { services, endpoint, sessionEndpoints, gates, gatesOfBodies, document, capturing } = options
+  const { maxBodyBytes, maxEmailBodyBytes } = options
   // Before the routes with parameters: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
   for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
   createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint, sessionEndpoints), app, {
     logInitialization: false,
-    globalMiddleware: [...gates, checkQuery, readJsonBody(maxBodyBytes, largeBodies(maxEmailBodyBytes))],
+    globalMiddleware: [
+      ...gates,
+      checkQuery,
+      readJsonBody(maxBodyBytes, largeBodies(maxEmailBodyBytes)),
+      ...gatesOfBodies.map(whereThereIsABody),
+    ],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) if (path.includes(':')) refuseOtherMethods(app, path, methods)
   serveDashboard(app)
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
+}
+
+function whereThereIsABody(gate: RouteGate): RouteGate {
+  return (req, res, next) => (req.body === undefined ? next() : gate(req, res, next))
 }
 
 /** Limits large bodies: two of the largest at once, or more smaller ones. */

@@ -53,26 +53,26 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
   const { services, document, capturing, db, clock, apiKeys, keyCache, lastUses, rateLimits } = means
   const cookie = createSessionCookie(config.publicUrl)
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
+  const identifyCaller = identify({
+    db,
+    byKey: authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
+    sessions: services.users.sessions,
+    cookie,
+    assertOwnPage: createOwnPagesCheck(config.publicUrl),
+    failures,
+  })
+  const limitCaller = limitCallers({
+    byKey: limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
+    clock,
+  })
   return {
     services,
     endpoint: createEndpoint(means),
     sessionEndpoints: createSessionEndpoints({ db, cookie }),
-    gates: [
-      identify({
-        db,
-        byKey: authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
-        sessions: services.users.sessions,
-        cookie,
-        assertOwnPage: createOwnPagesCheck(config.publicUrl),
-        failures,
-      }),
-      limitCallers({
-        byKey: limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
-        clock,
-      }),
-      selectAccount,
-      requirePermission,
-    ],
+    gates: [identifyCaller, limitCaller, selectAccount, requirePermission],
+    // A client may take half a minute to send a body. What the caller may is looked at again then: the key may be
+    // revoked, the session over, or the user no member any more.
+    gatesOfBodies: [identifyCaller, selectAccount, requirePermission],
     capturing,
     document,
     maxBodyBytes: config.maxBodyBytes,
