@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
-import { clientOf } from './auth-failures.ts'
 import { signedInOf } from './caller.ts'
+import { networkOf } from './client-address.ts'
 import { tellLimit } from './rate-limit.ts'
 import type { RouteGate } from './route-handler.ts'
 import { createWindowLimits } from './window-limits.ts'
@@ -22,7 +22,7 @@ export function limitCallers({ byKey, clock }: { byKey: RouteGate; clock: Clock 
     const signedIn = signedInOf(req)
     const isOpen = req.tsRestRoute.metadata.caller === 'none'
     if (signedIn === undefined && !isOpen) return byKey(req, res, next)
-    const verdict = signedIn === undefined ? clients.take(clientOf(req.ip ?? '')) : users.take(signedIn.userId)
+    const verdict = signedIn === undefined ? clients.take(networkOf(req.ip)) : users.take(signedIn.userId)
     const who = signedIn === undefined ? 'Your address has' : 'You have'
     tellLimit(res, verdict, { clock, spent: `${who} sent the ${verdict.limit} requests that are allowed in a minute.` })
     next()

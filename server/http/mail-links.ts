@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Express, Request, RequestHandler, Response } from 'express'
 import type { Asking, MailLinks } from '../tracking/tracking.ts'
+import { clientAddressOf } from './client-address.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 /** One transparent pixel. */
@@ -73,7 +74,7 @@ function askingOf(req: Request): Asking {
   const purposes = [req.get('sec-purpose'), req.get('purpose'), req.get('x-purpose'), req.get('x-moz')]
   return {
     userAgent: req.get('user-agent') ?? null,
-    ipAddress: req.ip ?? null,
+    ipAddress: clientAddressOf(req.ip),
     prefetch: purposes.some((purpose) => /prefetch|preview|prerender/i.test(purpose ?? '')),
   }
 }

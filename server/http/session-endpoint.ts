@@ -1,8 +1,7 @@
 import type { Db } from '../database/connection.ts'
 import type { Client, SignedIn } from '../users/sessions.ts'
-import { clientOf } from './auth-failures.ts'
 import { signedInOf } from './caller.ts'
-import { clientAddressOf } from './client-address.ts'
+import { clientAddressOf, networkOf } from './client-address.ts'
 import type { RouteInput, RouteRequest } from './route-handler.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
@@ -46,5 +45,5 @@ export function createSessionEndpoints({ db, cookie }: { db: Db; cookie: Session
 
 function clientOfRequest(req: RouteRequest): Client {
   const ipAddress = clientAddressOf(req.ip) ?? ''
-  return { ipAddress, network: clientOf(ipAddress), userAgent: req.get('user-agent') ?? '' }
+  return { ipAddress, network: networkOf(req.ip), userAgent: req.get('user-agent') ?? '' }
 }

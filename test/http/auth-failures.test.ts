@@ -25,6 +25,9 @@ test.each([
   ['two IPv4 addresses mapped into IPv6', '::ffff:192.0.2.7', '::ffff:192.0.2.8', false],
   ['two IPv4 addresses of one network', '192.0.2.7', '192.0.2.8', false],
   ['an address with a zone and one without', 'fe80::1%eth0', 'fe80::2', true],
+  ['an IPv4 address with a port and another', '192.0.2.7:51234', '192.0.2.7', true],
+  ['two IPv4 addresses with ports', '192.0.2.7:51234', '192.0.2.8:51234', false],
+  ['an IPv6 address with a port and one without', '[2001:db8::1]:443', '2001:db8::2', true],
   ['two things that are no addresses', '', 'x'.repeat(1_000), true],
 ])('one client or two: %s', (_, one, other, same) => {
   failures.count(one)

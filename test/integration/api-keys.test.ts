@@ -245,6 +245,8 @@ describe('a key for certain addresses', () => {
     '2001:db8:1:2::3',
     '2001:0DB8:0000:0000:0000:0000:0000:0001',
     '198.51.100.7',
+    // Some proxies add the port of the client.
+    '203.0.113.1:51234',
     // The proxy adds the last one; what is before it, the client made up.
     '10.0.0.1, 203.0.113.1',
   ])('may be used from %s', async (from) => {
@@ -258,7 +260,7 @@ describe('a key for certain addresses', () => {
     '64:ff9b::203.0.113.1',
     '203.0.113.1, 10.0.0.1',
     'unknown',
-    '203.0.113.1:443',
+    '203.0.114.1:443',
     '203.0.113.0/24',
     '0xcb007101',
     '3405803777',
