@@ -10,7 +10,7 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
-/** The most keys an account can have by the API, test and live together, revoked ones too. */
+/** The most keys of each mode that an account can have by the API, revoked ones too. */
 export const maxKeys = 100
 
 /** The most entries of `allowedAddresses`. */
@@ -118,7 +118,7 @@ export const apiKeys = c.router({
     method: 'POST',
     path: '/v1/api-keys',
     summary: 'Create an API key',
-    description: `Makes a key of the mode of the caller. The answer carries the key itself, which is shown only now. 422 \`rule_violation\` for a permission that the caller does not have. An account can have ${maxKeys} keys, test and live together, revoked ones too; one more is refused with 409 \`conflict\`.`,
+    description: `Makes a key of the mode of the caller. The answer carries the key itself, which is shown only now. 422 \`rule_violation\` for a permission that the caller does not have. An account can have ${maxKeys} keys of each mode, revoked ones too; one more is refused with 409 \`conflict\`.`,
     body: createApiKey,
     ...outcome(
       {

@@ -7,6 +7,7 @@ import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { handOn, type KeyMaker } from './handing-on.ts'
+import type { KeyMode } from './key-format.ts'
 import { countKeys, findKey, selectKeyPage } from './queries.ts'
 import { type ApiKeyService, type KeyInfo, toApiKey } from './service.ts'
 
@@ -38,7 +39,7 @@ export function createAccountKeyService({ clock, apiKeys }: AccountKeyServiceOpt
       return inTransaction(handle, async (trx) => {
         // With the account locked, a concurrent call counts only after this one has inserted.
         await lockAccount(trx, accountId)
-        if ((await countKeys(trx, accountId)) >= maxKeys) throw tooMany()
+        if ((await countKeys(trx, { accountId, mode })) >= maxKeys) throw tooMany(mode)
         const created = await apiKeys.create(trx, { accountId, mode, name, permissions, limits, author })
         return { ...withoutAccount(created), key: created.key }
       })
@@ -66,9 +67,9 @@ function withoutAccount({ accountId: _, ...key }: KeyInfo): ApiKey {
   return key
 }
 
-function tooMany(): DomainError {
+function tooMany(mode: KeyMode): DomainError {
   return new DomainError(
     'conflict',
-    `The account has reached its limit of ${maxKeys} API keys, test and live together: delete one first, such as a revoked or expired one.`,
+    `The account has reached its limit of ${maxKeys} API keys of ${mode} mode: delete one first, such as a revoked or expired one.`,
   )
 }

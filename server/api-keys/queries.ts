@@ -96,12 +96,13 @@ export async function findKey(handle: Handle, { accountId, mode }: Scope, id: st
     .executeTakeFirst()
 }
 
-/** Returns the number of keys of an account, over both modes. */
-export async function countKeys(trx: Trx, accountId: string): Promise<number> {
+/** Returns the number of keys of an account in one mode. */
+export async function countKeys(trx: Trx, { accountId, mode }: { accountId: string; mode: KeyMode }): Promise<number> {
   const { count } = await trx
     .selectFrom('api_keys')
     .select(({ fn }) => fn.countAll().as('count'))
     .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
     .executeTakeFirstOrThrow()
   return Number(count)
 }

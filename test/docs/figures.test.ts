@@ -176,7 +176,7 @@ test('the page of limits has the limits of the code', () => {
     'return path of a sending domain': `${maxReturnPathBelow} characters, ${maxReturnPathLength} with the domain`,
     'sending domains of an account': `${written(maxDomains)}; one more is answered ${errorTable.conflict.status} \`conflict\``,
     'webhooks of an account': `${written(defaults.webhooks.maxPerAccount)}, test and live together (\`MAX_WEBHOOKS_PER_ACCOUNT\`); one more is answered ${errorTable.conflict.status} \`conflict\`; an account that has more keeps them, and can change and delete them`,
-    'API keys of an account': `${maxKeys} by the API, test and live together, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
+    'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),
     'entries of the audit log': `kept for ${auditLogDays} days`,
     'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
