@@ -10,12 +10,12 @@ import { newId } from '../shared/ids.ts'
 import { deleteResetLinks, type FoundLinkRow, findLinkByHash, insertLink, takeLink } from './link-queries.ts'
 import { insertMember } from './member-queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
-import { findUserByEmail, getUser, insertUser, type UserRow, updateUser } from './queries.ts'
+import { findUserByEmail, insertUser, lockUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
 import { checkSecondFactor } from './second-factor.ts'
 import { deleteSessions } from './session-queries.ts'
 import { authorOf, type Client, type StartedSession, startSession } from './sessions.ts'
-import type { SignInService } from './sign-in.ts'
+import { lockProved, type SignInService } from './sign-in.ts'
 import { hashOfToken, hasTokenShape, newToken } from './tokens.ts'
 
 const dayMs = 24 * 3_600_000
@@ -137,8 +137,8 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       const taken = 'There is a user with this address by now: accept the link with the password they have.'
       return join(db, accepting, await prepareUser({ email, name, password, taken }))
     }
-    const { id } = await signIn.prove(db, { email, password, code }, client)
-    return join(db, accepting, (trx) => getUser(trx, id))
+    const proved = await signIn.prove(db, { email, password, code }, client)
+    return join(db, accepting, (trx) => lockProved(trx, proved))
   }
 
   async function acceptReset(db: Db, { link, given, client }: Accepting): Promise<StartedSession> {
@@ -151,6 +151,8 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     const fault = await inTransaction(db, (trx) => checkSecondFactor(trx, { userId, code: given.code, at, secretBox }))
     if (fault !== null) throw fault
     return inTransaction(db, async (trx) => {
+      // First of all: a sign-in with the old password that has begun ends before, so its session is seen and deleted.
+      await lockUser(trx, userId)
       if (!(await takeLink(trx, link.id))) throw gone()
       await deleteResetLinks(trx, userId)
       await deleteSessions(trx, { userId, except: null })

@@ -5,11 +5,11 @@ import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError } from '../shared/errors.ts'
 import { deleteResetLinks } from './link-queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
-import { lockUser, replaceRecoveryCodes, updateUser } from './queries.ts'
+import { lockUser, replaceRecoveryCodes, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
 import { deleteSessions, replaceToken } from './session-queries.ts'
 import { authorOf, type Client, type SignedIn, toUser } from './sessions.ts'
-import type { SignInService } from './sign-in.ts'
+import { lockProved, type SignInService } from './sign-in.ts'
 import { hashOfToken, newToken } from './tokens.ts'
 import { hashOfRecoveryCode, matchingStep, newRecoveryCodes, newTotpSecret, totpUri } from './totp.ts'
 
@@ -40,10 +40,10 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
     db: Db,
     { userId }: SignedIn,
     { password, client }: { password: NonNullable<UpdateUser['password']>; client: Client },
-  ): Promise<{ hash: string; previous: string }> {
-    const user = await signIn.confirmPassword(db, { userId, password: password.current }, client)
-    assertNewPassword(password.new, { email: user.email, path: 'body.password.new' })
-    return { hash: await passwords.hash(password.new), previous: user.password_hash }
+  ): Promise<{ hash: string; proved: UserRow }> {
+    const proved = await signIn.confirmPassword(db, { userId, password: password.current }, client)
+    assertNewPassword(password.new, { email: proved.email, path: 'body.password.new' })
+    return { hash: await passwords.hash(password.new), proved }
   }
 
   return {
@@ -52,13 +52,11 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
       const { name, password } = given
       const changed = password === undefined ? null : await checkedPassword(db, signedIn, { password, client })
       return inTransaction(db, async (trx) => {
-        const before = await lockUser(trx, userId)
         if (changed === null) {
+          const before = await lockUser(trx, userId)
           return { user: toUser(name === undefined ? before : await updateUser(trx, userId, { name })), token: null }
         }
-        if (before.password_hash !== changed.previous) {
-          throw new DomainError('authentication_error', 'The password was changed just now: sign in with the new one.')
-        }
+        const before = await lockProved(trx, changed.proved)
         const user = await updateUser(trx, userId, { name: name ?? before.name, password_hash: changed.hash })
         await deleteSessions(trx, { userId, except: sessionId })
         await deleteResetLinks(trx, userId)
@@ -70,10 +68,10 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
       })
     },
     async createTotp(db, { userId }, { password, client }) {
-      await signIn.confirmPassword(db, { userId, password }, client)
+      const proved = await signIn.confirmPassword(db, { userId, password }, client)
       const secret = newTotpSecret()
       return inTransaction(db, async (trx) => {
-        const user = await lockUser(trx, userId)
+        const user = await lockProved(trx, proved)
         if (user.totp_confirmed_at !== null) {
           throw new DomainError('conflict', 'You have a second factor already: remove it first.')
         }
@@ -104,9 +102,9 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
       })
     },
     async removeTotp(db, { userId }, { password, client }) {
-      await signIn.confirmPassword(db, { userId, password }, client)
+      const proved = await signIn.confirmPassword(db, { userId, password }, client)
       await inTransaction(db, async (trx) => {
-        const before = await lockUser(trx, userId)
+        const before = await lockProved(trx, proved)
         const user = await updateUser(trx, userId, noTotp)
         await replaceRecoveryCodes(trx, userId, [])
         if (before.totp_confirmed_at === null) return

@@ -1,5 +1,5 @@
 import type { SignIn } from '../../contract/sessions.ts'
-import { type Db, inTransaction } from '../database/connection.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError } from '../shared/errors.ts'
@@ -29,6 +29,16 @@ export type SignInService = {
   confirmPassword(db: Db, given: { userId: string; password: string }, client: Client): Promise<UserRow>
 }
 
+/**
+ * Locks a user whose password was checked before the transaction began. Throws `authentication_error` when the password
+ * was changed since: the sessions of the old one have just ended, and it opens nothing more.
+ */
+export async function lockProved(trx: Trx, proved: Pick<UserRow, 'id' | 'password_hash'>): Promise<UserRow> {
+  const user = await lockUser(trx, proved.id)
+  if (user.password_hash === proved.password_hash) return user
+  throw new DomainError('authentication_error', 'The password was changed just now: sign in with the new one.')
+}
+
 export function createSignInService({ clock, secretBox, passwords, delays }: SignInOptions): SignInService {
   async function prove(db: Db, { email, password, code }: SignIn, client: Client): Promise<UserRow> {
     const attempt = delays.begin({ email, client: client.network })
@@ -54,11 +64,7 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
     async signIn(db, given, client) {
       const proved = await prove(db, given, client)
       return inTransaction(db, async (trx) => {
-        const user = await lockUser(trx, proved.id)
-        // Changed since it was checked: the sessions of the old one have just ended.
-        if (user.password_hash !== proved.password_hash) {
-          throw new DomainError('authentication_error', 'The password was changed just now: sign in with the new one.')
-        }
+        const user = await lockProved(trx, proved)
         return startSession(trx, { user, client, at: clock.now() })
       })
     },

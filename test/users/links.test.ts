@@ -1,9 +1,10 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
-import { untilSessionsWait } from '../support/locks.ts'
+import { untilSessionsWait, untilSomebodyWaits } from '../support/locks.ts'
 import { goodPassword, invite, pageHeaders, personOf, signIn, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -126,6 +127,23 @@ describe('an invitation', () => {
     })
   })
 
+  test('opens nothing to a password that was changed after it was checked', async () => {
+    const person = await signUp(service)
+    const { db } = service.database
+    await db.deleteFrom('memberships').where('user_id', '=', person.userId).execute()
+    const token = await invite(service, { email: person.email, role: 'developer' })
+    const accepting = await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('user_links').select('id').where('email', '=', person.email).forUpdate().execute()
+      const answer = accept({ token, password: goodPassword })
+      await untilSomebodyWaits(db, 'user_links')
+      const json = { password: { current: goodPassword, new: newPassword } }
+      expect((await person.send('PATCH', '/v1/user', { json })).status).toBe(200)
+      return { answer }
+    })
+    expect((await accepting.answer).status).toBe(401)
+    expect((await accept({ token, password: newPassword })).status).toBe(201)
+  })
+
   test('of somebody who is removed ends with them, and so do those they made', async () => {
     const [owner, admin] = [await signUp(service), await signUp(service, { role: 'admin' })]
     const made = await admin.send('POST', '/v1/invitations', {
@@ -150,6 +168,33 @@ describe('a link that resets a password', () => {
     expect((await accept({ token, password: newPassword })).status).toBe(404)
     expect((await signIn(service, { email: person.email })).status).toBe(401)
     expect((await signIn(service, { email: person.email, password: newPassword })).status).toBe(201)
+  })
+
+  test('ends a session that the old password begins meanwhile', async () => {
+    const person = await signUp(service)
+    const { email, userId } = person
+    const token = await resetToken(email)
+    const { db } = service.database
+    // The sign-in has its session, not committed, before the reset looks for sessions.
+    const racing = await db.transaction().execute(async (log) => {
+      await sql`LOCK TABLE audit_log IN EXCLUSIVE MODE`.execute(log)
+      const started = await db.transaction().execute(async (links) => {
+        await links.selectFrom('user_links').select('id').where('user_id', '=', userId).forUpdate().execute()
+        const reset = accept({ token, password: newPassword })
+        await untilSomebodyWaits(db, 'user_links')
+        const signingIn = signIn(service, { email })
+        await untilSessionsWait(db, 2)
+        return { reset, signingIn }
+      })
+      await untilSomebodyWaits(db, '"users"')
+      return started
+    })
+    const [reset, old] = await Promise.all([racing.reset, racing.signingIn])
+    expect(reset.status).toBe(201)
+    if (old.status === 201) {
+      const taken = personOf(service, { email, answer: old })
+      expect((await taken.send('GET', '/v1/session')).status).toBe(401)
+    } else expect(old.status).toBe(401)
   })
 
   test('expires after an hour, and with a change of the password', async () => {
