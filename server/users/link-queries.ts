@@ -33,6 +33,29 @@ export async function deleteResetLinks(trx: Trx, userId: string): Promise<void> 
   await trx.deleteFrom('user_links').where('user_id', '=', userId).execute()
 }
 
+/**
+ * Deletes the links for the first user of an account. They are on no list and stand in logs of the first start, so they
+ * end when the account has a member.
+ */
+export async function deleteFirstUserLinks(trx: Trx, accountId: string): Promise<void> {
+  await trx.deleteFrom('user_links').where('account_id', '=', accountId).where('kind', '=', 'first_user').execute()
+}
+
+/** Counts the invitations of an account that have not expired. */
+export async function countInvitations(
+  trx: Trx,
+  { accountId, now }: { accountId: string; now: Date },
+): Promise<number> {
+  const { open } = await trx
+    .selectFrom('user_links')
+    .select(({ fn }) => fn.countAll<string>().as('open'))
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'invitation')
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return Number(open)
+}
+
 /** Returns the invitations of an account that have not expired, newest first, one more than asked for. */
 export async function selectInvitations(
   handle: Handle,
@@ -65,28 +88,30 @@ export async function deleteInvitation(
     .executeTakeFirst()
 }
 
-/** Deletes the invitations of one address to the account. */
+/** Deletes the invitations of one address to the account. Returns them. */
 export async function deleteInvitationsOf(
   trx: Trx,
   { accountId, email }: { accountId: string; email: string },
-): Promise<void> {
-  await trx
+): Promise<LinkRow[]> {
+  return trx
     .deleteFrom('user_links')
     .where('account_id', '=', accountId)
     .where('kind', '=', 'invitation')
     .where('email', '=', email)
+    .returningAll()
     .execute()
 }
 
-/** Deletes the invitations to the account that a user made. */
+/** Deletes the invitations to the account that a user made. Returns them. */
 export async function deleteInvitationsBy(
   trx: Trx,
   { accountId, userId }: { accountId: string; userId: string },
-): Promise<void> {
-  await trx
+): Promise<LinkRow[]> {
+  return trx
     .deleteFrom('user_links')
     .where('account_id', '=', accountId)
     .where('kind', '=', 'invitation')
     .where('created_by', '=', userId)
+    .returningAll()
     .execute()
 }

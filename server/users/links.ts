@@ -2,12 +2,20 @@ import { timingSafeEqual } from 'node:crypto'
 import type { AcceptLink, Link } from '../../contract/links.ts'
 import type { Role } from '../../contract/roles.ts'
 import { record } from '../audit-log/record.ts'
+import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
-import { deleteResetLinks, type FoundLinkRow, findLinkByHash, insertLink, takeLink } from './link-queries.ts'
+import {
+  deleteFirstUserLinks,
+  deleteResetLinks,
+  type FoundLinkRow,
+  findLinkByHash,
+  insertLink,
+  takeLink,
+} from './link-queries.ts'
 import { insertMember } from './member-queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
 import { findUserByEmail, insertUser, lockUser, type UserRow, updateUser } from './queries.ts'
@@ -109,10 +117,13 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     const { account_id: accountId, role } = link
     if (accountId === null || role === null) throw new Error('a link has no account')
     return inTransaction(db, async (trx) => {
+      // Before the link, as whoever changes the members of the account does.
+      await lockAccount(trx, accountId)
       if (!(await takeLink(trx, link.id))) throw gone()
       const user = await userOf(trx)
       const at = clock.now()
       if (await insertMember(trx, { accountId, userId: user.id, role, at })) {
+        await deleteFirstUserLinks(trx, accountId)
         const target = { type: 'user', id: user.id, name: user.name } as const
         const author = authorOf(user, client)
         await record(trx, { accountId, at, author, action: 'member.joined', target, details: { role } })

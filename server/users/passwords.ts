@@ -66,6 +66,8 @@ export function createPasswords(): Passwords {
 /** Throws `rule_violation` for a new password that must not be used. */
 export function assertNewPassword(password: string, { email, path }: { email: string; path: string }): void {
   const { min, max } = passwordLength
+  // Each half would be hashed as U+FFFD, so different passwords were one.
+  if (!password.isWellFormed()) throw brokenRule(path, 'must not contain half of a surrogate pair')
   const { length } = [...password]
   if (length < min || length > max) throw brokenRule(path, `must have ${min} to ${max} characters`)
   if (password.trim().toLowerCase() === email.toLowerCase()) throw brokenRule(path, 'must not be the email address')

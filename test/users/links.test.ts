@@ -56,7 +56,8 @@ describe('the link for the first user', () => {
       const answers = [1, 2, 3].map((runner) =>
         accept({ token, name: 'Ada', email: `runner-${runner}@example.com`, password: goodPassword }),
       )
-      await untilSessionsWait(db, 3, 'user_links')
+      await untilSomebodyWaits(db, 'user_links')
+      await untilSessionsWait(db, 3)
       return { answers }
     })
     const statuses = (await Promise.all(racing.answers)).map(({ status }) => status)
@@ -65,9 +66,18 @@ describe('the link for the first user', () => {
     expect(users).toHaveLength(1)
   })
 
+  test('ends when somebody joins the account in another way', async () => {
+    const token = tokenOf(await operator().inviteFirst(service.database.db, service.accountId))
+    await signUp(service, { role: 'viewer' })
+    expect((await lookUp(token)).status).toBe(404)
+    const json = { token, name: 'Ada', email: 'late-first@example.com', password: goodPassword }
+    expect((await accept(json)).status).toBe(404)
+  })
+
   test.each([
     ['no name', { email: 'x@example.com', password: goodPassword }],
     ['no address', { name: 'Ada', password: goodPassword }],
+    ['half of a character', { name: 'Ada', email: 'x@example.com', password: '\ud800'.repeat(12) }],
     ['a short password', { name: 'Ada', email: 'x@example.com', password: 'short' }],
     ['the address as password', { name: 'Ada', email: 'long-enough@example.com', password: 'Long-Enough@example.com' }],
   ])('is refused with %s and stays usable', async (_, given) => {
