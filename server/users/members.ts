@@ -9,6 +9,7 @@ import { DomainError } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Author } from '../shared/scope.ts'
 import {
+  countInvitations,
   deleteInvitation,
   deleteInvitationsBy,
   deleteInvitationsOf,
@@ -27,6 +28,9 @@ import {
 } from './member-queries.ts'
 import { mayAssign } from './roles.ts'
 
+/** Most invitations of an account that nobody has accepted and that have not expired. */
+const maxInvitations = 200
+
 /** Where a change of members comes from: the account, and who makes it. */
 export type MemberScope = { accountId: string; author: Author }
 
@@ -42,7 +46,7 @@ export type MemberService = {
   listInvitations(handle: Handle, accountId: string, page: PageQuery): Promise<Page<Invitation>>
   /**
    * Makes an invitation, which replaces an earlier one of the same address. Throws `authentication_error` when the
-   * author may not give the role, `conflict` for a member, and `not_found` when there is no such account.
+   * author may not give the role or that of the earlier one, `conflict` for a member and for one invitation too many, and `not_found` when there is no such account.
    */
   invite(handle: Handle, scope: MemberScope, given: CreateInvitation): Promise<CreatedInvitation>
   /** Takes an invitation back. Throws `not_found`, and `authentication_error` when the author may not give its role. */
@@ -73,6 +77,14 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
     return member
   }
 
+  /** Tells of invitations that nobody can accept any more. */
+  async function recordEnded(trx: Trx, { accountId, author }: MemberScope, ended: readonly LinkRow[]): Promise<void> {
+    for (const { id, email } of ended) {
+      const target = { type: 'invitation', id, name: email } as const
+      await record(trx, { accountId, at: clock.now(), author, action: 'invitation.deleted', target })
+    }
+  }
+
   return {
     async list(handle, accountId, { limit, cursor }) {
       const rows = await selectMembers(handle, accountId, { limit, after: decodeCursor('user', cursor) })
@@ -86,7 +98,7 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
         if (before.role === role) return toMember(before)
         if (before.role === 'owner' && !(await hasOtherOwner(trx, { accountId, userId }))) throw lastOwner()
         await updateRole(trx, { accountId, userId, role })
-        await deleteInvitationsBy(trx, { accountId, userId })
+        await recordEnded(trx, scope, await deleteInvitationsBy(trx, { accountId, userId }))
         const target = { type: 'user', id: userId, name: before.name } as const
         const details = { from: before.role, to: role }
         await record(trx, { accountId, at: clock.now(), author, action: 'member.role_changed', target, details })
@@ -101,8 +113,8 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
         if (before.role === 'owner' && !(await hasOtherOwner(trx, { accountId, userId }))) throw lastOwner()
         await deleteMember(trx, { accountId, userId })
         // Otherwise somebody who is removed comes back by a link of their own.
-        await deleteInvitationsBy(trx, { accountId, userId })
-        await deleteInvitationsOf(trx, { accountId, email: before.email })
+        await recordEnded(trx, scope, await deleteInvitationsBy(trx, { accountId, userId }))
+        await recordEnded(trx, scope, await deleteInvitationsOf(trx, { accountId, email: before.email }))
         const target = { type: 'user', id: userId, name: before.name } as const
         const details = { role: before.role }
         await record(trx, { accountId, at: clock.now(), author, action: 'member.removed', target, details })
@@ -121,8 +133,11 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
         if ((await findMemberByEmail(trx, { accountId, email })) !== undefined) {
           throw new DomainError('conflict', `"${email}" is a member of this account already.`)
         }
-        await deleteInvitationsOf(trx, { accountId, email })
+        const replaced = await deleteInvitationsOf(trx, { accountId, email })
+        for (const { role: to } of replaced) assertMay(own, { from: null, to })
+        await recordEnded(trx, scope, replaced)
         const at = clock.now()
+        if ((await countInvitations(trx, { accountId, now: at })) >= maxInvitations) throw tooManyInvitations()
         const createdBy = author.actor.type === 'user' ? author.actor.id : null
         const { id, token, expiresAt } = await makeLink(trx, {
           kind: 'invitation',
@@ -139,13 +154,12 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
       })
     },
     async deleteInvitation(handle, scope, id) {
-      const { accountId, author } = scope
+      const { accountId } = scope
       await changing(handle, scope, async (trx, own) => {
         const gone = await deleteInvitation(trx, { accountId, id })
         if (gone === undefined) throw new DomainError('not_found', `There is no invitation with the id "${id}".`)
         assertMay(own, { from: null, to: gone.role })
-        const target = { type: 'invitation', id, name: gone.email } as const
-        await record(trx, { accountId, at: clock.now(), author, action: 'invitation.deleted', target })
+        await recordEnded(trx, scope, [gone])
       })
     },
   }
@@ -158,6 +172,13 @@ function assertMay(own: Role, change: { from: Role | null; to: Role | null }): v
   throw new DomainError(
     'authentication_error',
     `Your role "${own}" does not allow this: only an owner makes, changes and removes owners.`,
+  )
+}
+
+function tooManyInvitations(): DomainError {
+  return new DomainError(
+    'conflict',
+    `The account has reached its limit of ${maxInvitations} open invitations: take one back, or wait until one expires.`,
   )
 }
 

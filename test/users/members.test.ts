@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { permissions } from '../../contract/permissions.ts'
 import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
@@ -65,6 +66,38 @@ describe('members', () => {
     expect((await owner.send('DELETE', path)).status).toBe(204)
   })
 
+  test('who are admins do not replace the invitation of an owner', async () => {
+    const [owner, admin] = [await signUp(service), await signUp(service, { role: 'admin' })]
+    const email = 'awaited-owner@example.com'
+    const made = await owner.send('POST', '/v1/invitations', { json: { email, role: 'owner' } })
+    const replacing = await admin.send('POST', '/v1/invitations', { json: { email, role: 'viewer' } })
+    expect(replacing.status).toBe(401)
+    expect((await owner.send('DELETE', `/v1/invitations/${Object(made.body).id}`)).status).toBe(204)
+  })
+
+  test('have 200 open invitations at most, of which an expired one is none', async () => {
+    const owner = await signUp(service, { accountId: otherAccountId })
+    const { db } = service.database
+    const inviteOne = (name: string) =>
+      owner.send('POST', '/v1/invitations', { json: { email: `${name}@example.com`, role: 'viewer' } })
+    expect((await inviteOne('crowd')).status).toBe(201)
+    await sql`
+      INSERT INTO user_links (id, kind, token_hash, account_id, user_id, email, role, created_by, created_at, expires_at)
+      SELECT id || n, kind, sha256(n::text::bytea), account_id, user_id, n || email, role, created_by, created_at, expires_at
+      FROM user_links, generate_series(1, 199) n WHERE email = 'crowd@example.com'
+    `.execute(db)
+    expect(await inviteOne('one-more')).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } })
+    // A replaced one makes room for the new one.
+    expect((await inviteOne('crowd')).status).toBe(201)
+    await db
+      .updateTable('user_links')
+      .set({ expires_at: service.clock.now() })
+      .where('email', '=', '1crowd@example.com')
+      .execute()
+    expect((await inviteOne('one-more')).status).toBe(201)
+    await db.deleteFrom('user_links').where('account_id', '=', otherAccountId).execute()
+  })
+
   test('have their new role from the next request on', async () => {
     const [owner, person] = [await signUp(service), await signUp(service, { role: 'viewer' })]
     const make = () => person.send('POST', '/v1/audiences', { json: { name: 'List' } }).then(({ status }) => status)
@@ -122,6 +155,24 @@ describe('members', () => {
     }
     expect(seen).toContain(owner.userId)
     expect(new Set(seen).size).toBe(seen.length)
+  })
+
+  test('leave a trace of an invitation that a newer one replaces', async () => {
+    const owner = await signUp(service)
+    const json = { email: 'twice@example.com', role: 'viewer' }
+    const first = await owner.send('POST', '/v1/invitations', { json })
+    await owner.send('POST', '/v1/invitations', { json })
+    const rows = await service.database.db
+      .selectFrom('audit_log')
+      .select(['action', 'actor_id'])
+      .where('account_id', '=', service.accountId)
+      .where('target_id', '=', Object(first.body).id)
+      .orderBy('id')
+      .execute()
+    expect(rows.map(({ action, actor_id }) => [action, actor_id])).toEqual([
+      ['member.invited', owner.userId],
+      ['invitation.deleted', owner.userId],
+    ])
   })
 
   test('leave a trace in the audit log of each change', async () => {
