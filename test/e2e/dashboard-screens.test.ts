@@ -1,6 +1,7 @@
 import { arch, platform } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { type Person, signUp } from '../support/people.ts'
@@ -35,7 +36,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   let hostileEmail: string
 
   beforeAll(async () => {
-    ;[service, chromium, receiver] = await Promise.all([startTestService(), startBrowser(), startReceiver()])
+    ;[service, chromium, receiver] = await Promise.all([
+      startTestService({ maxEmailBodyBytes: 2_000_000 }),
+      startBrowser(),
+      startReceiver(),
+    ])
     receiver.respond(answer(500, { body: script }))
     person = await signUp(service)
     screens = await fill()
@@ -164,6 +169,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     await context.close()
   })
 
+  async function sendHtml(html: string): Promise<string> {
+    const body = { from: 'hello@shop.test', to: 'delivered@simulator.test', subject: 'Hello', html }
+    return (await service.client.succeed(contract.emails.send, { body })).id
+  }
+
   test('the preview of an email shows its styles, runs nothing, loads nothing and leads nowhere', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
     await page.goto(`/app/${service.accountId}/live/emails/${hostileEmail}`)
@@ -180,6 +190,30 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     expect(new URL(page.url()).pathname).toContain(hostileEmail)
     expect(await page.title()).toMatch(/ · Ours · Postern$/)
     expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])
+    await context.close()
+  })
+
+  test.each([
+    ['tags without an end', '<a'],
+    ['styles, each another one', '<i style="width:00000px">'],
+  ])('the longest message that is previewed does not hold the browser up: %s', async (_, piece) => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    let count = 0
+    const pieces = piece.repeat((previewLimit - 20) / piece.length).replaceAll('00000', () => String(++count))
+    const id = await sendHtml(`<h1>Hello</h1>${pieces}`)
+    await page.goto(`/app/${service.accountId}/live/emails/${id}`)
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Hello' }).waitFor()
+    await context.close()
+  })
+
+  test('a message too long to be previewed says so, and its source is there', async () => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    const id = await sendHtml(`<h1>Hello</h1>${'x'.repeat(previewLimit)}`)
+    await page.goto(`/app/${service.accountId}/live/emails/${id}`)
+    await page.getByText('too long to be previewed: it has 200,014 characters').waitFor()
+    expect(await page.locator('iframe').count()).toBe(0)
+    await page.getByText('HTML source', { exact: true }).click()
+    expect(await page.locator('pre.block').first().innerText()).toHaveLength(previewLimit + 14)
     await context.close()
   })
 })

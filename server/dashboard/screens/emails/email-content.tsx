@@ -1,9 +1,10 @@
 import { SegmentedControl, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Facts } from '../../components/facts.tsx'
 import { styleNonce } from '../../style-nonce.ts'
 import type { EmailDetails } from './email.ts'
 import { previewDocument } from './preview-document.ts'
+import { previewLimit } from './preview-html.ts'
 
 /** What was sent, as HTML, text and headers. */
 export function EmailContent({ email }: { email: EmailDetails }) {
@@ -18,19 +19,7 @@ export function EmailContent({ email }: { email: EmailDetails }) {
   return (
     <Stack align="flex-start">
       <SegmentedControl size="xs" aria-label="View" value={view} onChange={setView} data={views} />
-      {view === 'preview' && html !== null && (
-        <>
-          <iframe
-            className="preview"
-            title="Preview of the message"
-            sandbox=""
-            srcDoc={previewDocument(html, styleNonce())}
-          />
-          <Text fz="xs" c="dimmed">
-            Remote images are not loaded, and links lead nowhere here.
-          </Text>
-        </>
-      )}
+      {view === 'preview' && html !== null && <Preview html={html} />}
       {view === 'text' && <pre className="block wide">{text}</pre>}
       {view === 'source' && <pre className="block wide">{html}</pre>}
       {view === 'more' && (
@@ -44,6 +33,28 @@ export function EmailContent({ email }: { email: EmailDetails }) {
         />
       )}
     </Stack>
+  )
+}
+
+function Preview({ html }: { html: string }) {
+  const isTooLong = html.length > previewLimit
+  // Not again each time the screen reads the email again.
+  const page = useMemo(() => (isTooLong ? '' : previewDocument(html, styleNonce())), [html, isTooLong])
+  if (isTooLong) {
+    return (
+      <Text c="dimmed">
+        The message is too long to be previewed: it has {html.length.toLocaleString('en')} characters, and a preview at
+        most {previewLimit.toLocaleString('en')}. Its HTML source is complete.
+      </Text>
+    )
+  }
+  return (
+    <>
+      <iframe className="preview" title="Preview of the message" sandbox="" srcDoc={page} />
+      <Text fz="xs" c="dimmed">
+        Remote images are not loaded, and links lead nowhere here.
+      </Text>
+    </>
   )
 }
 

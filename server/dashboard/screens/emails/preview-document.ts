@@ -1,33 +1,35 @@
+import { withStylesRenamed } from './preview-html.ts'
+
 /** The document may have styles and embedded images, and loads nothing. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 /** Elements that would run or load something. The policy and the sandbox stop them too: this keeps the console quiet. */
 const active = 'script, link, base, iframe, object, embed, meta[http-equiv]'
 
-const tag = /<[a-z](?:"[^"]*"|'[^']*'|[^'">])*>/gi
-
 /**
  * Returns the HTML of a message as a document for a frame of this page, which inherits its Content-Security-Policy. That
  * policy refuses style attributes, and style elements without the nonce. So the elements get the nonce, and each attribute
- * becomes a rule that wins over all others as an attribute does. Remote images are left out.
+ * becomes a rule that wins over all others as an attribute does. Remote images are left out. `html` has at most
+ * `previewLimit` characters.
  */
 export function previewDocument(html: string, nonce: string): string {
-  // Before it is parsed: the policy holds for the parser too.
-  const readable = html.replace(tag, (text) =>
-    text.replace(/(\s)style(?=\s*=)/i, '$1data-style').replace(/^<style\b/i, `<style nonce="${nonce}"`),
-  )
-  const parsed = new DOMParser().parseFromString(readable, 'text/html')
+  // Renamed before it is parsed: the policy holds for the parser too.
+  const parsed = new DOMParser().parseFromString(withStylesRenamed(html, nonce), 'text/html')
   for (const element of parsed.querySelectorAll(active)) element.remove()
   for (const image of parsed.querySelectorAll('img')) {
     image.removeAttribute('srcset')
     if (!image.getAttribute('src')?.startsWith('data:')) image.removeAttribute('src')
   }
-  const rules: string[] = []
+  /** The class of each style, since a browser finds a rule by its class without a look at all others. */
+  const classes = new Map<string, string>()
   for (const element of parsed.querySelectorAll('[data-style]')) {
     const declarations = serialized(element.getAttribute('data-style') ?? '')
-    element.setAttribute('data-style', String(rules.length))
-    rules.push(`[data-style="${rules.length}"]:not(#a#a#a) { ${declarations} }`)
+    const name = classes.get(declarations) ?? `postern-style-${classes.size}`
+    classes.set(declarations, name)
+    element.removeAttribute('data-style')
+    element.classList.add(name)
   }
+  const rules = [...classes].map(([declarations, name]) => `.${name}:not(#a#a#a) { ${declarations} }`)
   const style = parsed.createElement('style')
   style.setAttribute('nonce', nonce)
   style.textContent = rules.join('\n')
