@@ -10,6 +10,8 @@ export type OpenContext = {
   db: Db
   /** Where the request comes from. */
   client: Client
+  /** The token of the session that the request's browser has, which nobody has looked at. Null: it has none. */
+  formerToken: string | null
   /** Has the browser keep the token of a session. Null: has it forget the session. */
   setToken(token: string | null): void
 }
@@ -30,6 +32,7 @@ export function createSessionEndpoints({ db, cookie }: { db: Db; cookie: Session
   const contextOf = ({ req, res }: RouteInput): OpenContext => ({
     db,
     client: clientOfRequest(req),
+    formerToken: cookie.read(req),
     setToken: (token) => void res.setHeader('Set-Cookie', cookie.write(req, token)),
   })
 

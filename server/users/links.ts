@@ -17,6 +17,7 @@ import {
   takeLink,
 } from './link-queries.ts'
 import { insertMember } from './member-queries.ts'
+import { newPasswordOf } from './own-user.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
 import { findUserByEmail, insertUser, lockUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
@@ -163,11 +164,11 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     if (fault !== null) throw fault
     return inTransaction(db, async (trx) => {
       // First of all: a sign-in with the old password that has begun ends before, so its session is seen and deleted.
-      await lockUser(trx, userId)
+      const before = await lockUser(trx, userId)
       if (!(await takeLink(trx, link.id))) throw gone()
       await deleteResetLinks(trx, userId)
       await deleteSessions(trx, { userId, except: null })
-      const user = await updateUser(trx, userId, { password_hash: hash })
+      const user = await updateUser(trx, userId, newPasswordOf(before, hash))
       await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'password.changed', user })
       return startSession(trx, { user, client, at })
     })

@@ -7,11 +7,12 @@ import { deleteResetLinks } from './link-queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
 import { lockUser, replaceRecoveryCodes, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
+import { checkFirstCode } from './second-factor.ts'
 import { deleteSessions, replaceToken } from './session-queries.ts'
 import { authorOf, type Client, type SignedIn, toUser } from './sessions.ts'
 import { lockProved, type SignInService } from './sign-in.ts'
 import { hashOfToken, newToken } from './tokens.ts'
-import { hashOfRecoveryCode, matchingStep, newRecoveryCodes, newTotpSecret, totpUri } from './totp.ts'
+import { hashOfRecoveryCode, newRecoveryCodes, newTotpSecret, totpUri } from './totp.ts'
 
 const issuer = 'Postern'
 
@@ -57,7 +58,10 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
           return { user: toUser(name === undefined ? before : await updateUser(trx, userId, { name })), token: null }
         }
         const before = await lockProved(trx, changed.proved)
-        const user = await updateUser(trx, userId, { name: name ?? before.name, password_hash: changed.hash })
+        const user = await updateUser(trx, userId, {
+          name: name ?? before.name,
+          ...newPasswordOf(before, changed.hash),
+        })
         await deleteSessions(trx, { userId, except: sessionId })
         await deleteResetLinks(trx, userId)
         const token = newToken()
@@ -75,44 +79,54 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
         if (user.totp_confirmed_at !== null) {
           throw new DomainError('conflict', 'You have a second factor already: remove it first.')
         }
-        await updateUser(trx, userId, { totp_secret: secretBox.seal(secret), totp_last_step: null, totp_failures: 0 })
+        await updateUser(trx, userId, { totp_secret: secretBox.seal(secret), totp_last_step: null })
         return { secret, uri: totpUri({ secret, email: user.email, issuer }) }
       })
     },
     async confirmTotp(db, { userId }, { code, client }) {
-      return inTransaction(db, async (trx) => {
+      const confirmed = await inTransaction(db, async (trx) => {
         const user = await lockUser(trx, userId)
         if (user.totp_secret === null || user.totp_confirmed_at !== null) {
           throw new DomainError('conflict', 'There is no second factor to confirm: begin with POST /v1/user/totp.')
         }
         const at = clock.now()
-        const step = matchingStep(secretBox.open(user.totp_secret), { code, at, lastStep: null })
-        if (step === null) {
-          throw new DomainError(
-            'authentication_error',
-            'The code is not right: look at the clock of the device, and send the present one.',
-          )
-        }
+        const step = await checkFirstCode(trx, { user, secret: secretBox.open(user.totp_secret), code, at })
+        if (step instanceof DomainError) return step
         const recoveryCodes = newRecoveryCodes()
         const hashes = recoveryCodes.map((one) => hashOfRecoveryCode(one) ?? Buffer.alloc(0))
         await replaceRecoveryCodes(trx, userId, hashes)
-        await updateUser(trx, userId, { totp_confirmed_at: at, totp_last_step: step })
+        await updateUser(trx, userId, { totp_confirmed_at: at, totp_last_step: step, totp_failures: 0 })
         await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'totp.enabled', user })
         return { recoveryCodes }
       })
+      // Thrown here alone: the wrong code has been counted by now.
+      if (confirmed instanceof DomainError) throw confirmed
+      return confirmed
     },
     async removeTotp(db, { userId }, { password, client }) {
       const proved = await signIn.confirmPassword(db, { userId, password }, client)
       await inTransaction(db, async (trx) => {
         const before = await lockProved(trx, proved)
+        if (before.totp_confirmed_at === null) {
+          // The wrong codes stay counted.
+          await updateUser(trx, userId, { totp_secret: null })
+          return
+        }
         const user = await updateUser(trx, userId, noTotp)
         await replaceRecoveryCodes(trx, userId, [])
-        if (before.totp_confirmed_at === null) return
         const author = authorOf(user, client)
         await recordInAccounts(trx, { at: clock.now(), author, action: 'totp.disabled', user })
       })
     },
   }
+}
+
+/** Returns what a new password changes. A secret that nobody confirmed ends: somebody else may have made it. */
+export function newPasswordOf(
+  { totp_confirmed_at }: UserRow,
+  password_hash: string,
+): { password_hash: string; totp_secret?: null } {
+  return totp_confirmed_at === null ? { password_hash, totp_secret: null } : { password_hash }
 }
 
 /** A user without a second factor. */

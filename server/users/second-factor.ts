@@ -39,6 +39,25 @@ export async function checkSecondFactor(
   return null
 }
 
+/**
+ * Checks the first code of a secret that is not in use yet. Returns its time step, or the error. Wrong codes are counted
+ * as `checkSecondFactor` does, so commit `trx` in either case: who guesses one gets the recovery codes.
+ */
+export async function checkFirstCode(
+  trx: Trx,
+  { user, secret, code, at }: { user: UserRow; secret: string; code: string; at: Date },
+): Promise<number | DomainError> {
+  const waitMs = waitOf(user, at)
+  if (waitMs > 0) return tooMany(waitMs)
+  const step = matchingStep(secret, { code, at, lastStep: null })
+  if (step !== null) return step
+  await updateUser(trx, user.id, { totp_failures: user.totp_failures + 1, totp_failed_at: at })
+  return new DomainError(
+    'authentication_error',
+    'The code is not right: look at the clock of the device, and send the present one.',
+  )
+}
+
 /** Milliseconds until the next code is looked at. */
 function waitOf({ totp_failures, totp_failed_at }: UserRow, at: Date): number {
   return totp_failed_at === null ? 0 : totp_failed_at.getTime() + delayAfter(totp_failures) - at.getTime()

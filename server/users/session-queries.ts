@@ -96,6 +96,11 @@ export async function deleteSession(
     .executeTakeFirst()
 }
 
+/** Deletes the session with this hash if it is one of the user. */
+export async function deleteSessionByHash(trx: Trx, { hash, userId }: { hash: Buffer; userId: string }): Promise<void> {
+  await trx.deleteFrom('user_sessions').where('token_hash', '=', hash).where('user_id', '=', userId).execute()
+}
+
 /** Deletes the sessions of a user, but for one. Returns how many there were. */
 export async function deleteSessions(
   trx: Trx,

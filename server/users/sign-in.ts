@@ -6,8 +6,10 @@ import { DomainError } from '../shared/errors.ts'
 import type { Passwords } from './passwords.ts'
 import { findUserByEmail, getUser, lockUser, type UserRow } from './queries.ts'
 import { checkSecondFactor } from './second-factor.ts'
+import { deleteSessionByHash } from './session-queries.ts'
 import { type Client, type StartedSession, startSession } from './sessions.ts'
 import type { SignInDelays } from './sign-in-delays.ts'
+import { hashOfToken, hasTokenShape } from './tokens.ts'
 
 export type SignInOptions = { clock: Clock; secretBox: SecretBox; passwords: Passwords; delays: SignInDelays }
 
@@ -17,8 +19,10 @@ export type SignInService = {
    * Starts a session. Throws `authentication_error` in the same words and after the same work for an unknown address
    * and a wrong password, `second_factor_needed` when the password is right and the user has a second factor, and
    * `rate_limit_exceeded` after too many failures.
+   *
+   * @param formerToken The token that the browser sent. The session of the user with it ends: the browser forgets it.
    */
-  signIn(db: Db, given: SignIn, client: Client): Promise<StartedSession>
+  signIn(db: Db, given: SignIn, client: Client, formerToken?: string | null): Promise<StartedSession>
   /**
    * Returns the user with this address after checking password and second factor, as `signIn` does.
    *
@@ -61,10 +65,13 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
 
   return {
     prove,
-    async signIn(db, given, client) {
+    async signIn(db, given, client, formerToken = null) {
       const proved = await prove(db, given, client)
       return inTransaction(db, async (trx) => {
         const user = await lockProved(trx, proved)
+        if (formerToken !== null && hasTokenShape(formerToken)) {
+          await deleteSessionByHash(trx, { hash: hashOfToken(formerToken), userId: user.id })
+        }
         return startSession(trx, { user, client, at: clock.now() })
       })
     },

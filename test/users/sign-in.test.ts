@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { secretBox } from '../../server/secrets/secret-box.ts'
+import { createUserOperatorService } from '../../server/users/operator.ts'
 import { createPasswords } from '../../server/users/passwords.ts'
 import { createSignInService } from '../../server/users/sign-in.ts'
 import { createSignInDelays, delayAfter } from '../../server/users/sign-in-delays.ts'
@@ -7,7 +8,7 @@ import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { untilSessionsWait } from '../support/locks.ts'
-import { goodPassword, type Person, signIn, signUp } from '../support/people.ts'
+import { goodPassword, type Person, pageHeaders, personOf, signIn, signUp } from '../support/people.ts'
 import { encryptionKey, startTestService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -35,6 +36,20 @@ describe('signing in', () => {
     const unknown = await signIn(service, { email: 'nobody@example.com', password: 'not the password' })
     expect(toldBy(unknown)).toEqual(toldBy(wrong))
     expect(wrong).toMatchObject({ status: 401, body: { error: { code: 'authentication_error' } } })
+  })
+
+  test('ends the session that the browser had before, and no other', async () => {
+    const [person, other] = [await signUp(service), await signUp(service)]
+    const again = (cookie: string) =>
+      service.client.send('POST', '/v1/session', {
+        key: null,
+        headers: { ...pageHeaders(service.url), cookie },
+        json: { email: person.email, password: goodPassword },
+      })
+    const elsewhere = personOf(service, { email: person.email, answer: await signIn(service, { email: person.email }) })
+    expect((await again(`postern_session=${person.token}`)).status).toBe(201)
+    const status = async ({ send }: Person) => (await send('GET', '/v1/session')).status
+    expect([await status(person), await status(elsewhere), await status(other)]).toEqual([401, 200, 200])
   })
 
   test('takes the address in any letter case', async () => {
@@ -186,6 +201,47 @@ describe('a second factor', () => {
     const wrong = await person.send('POST', '/v1/user/totp/confirm', { json: { code: '000000' } })
     expect(wrong.status).toBe(401)
     expect((await signIn(service, { email: person.email })).status).toBe(201)
+  })
+
+  test('counts wrong codes before it is in use too, so that its secret is not guessed', async () => {
+    const person = await signUp(service)
+    const made = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const confirm = (code: string) => person.send('POST', '/v1/user/totp/confirm', { json: { code } })
+    const right = codeNow(Object(made.body).secret)
+    const wrong = right === '000000' ? '000001' : '000000'
+    for (let failure = 0; failure < 5; failure += 1) expect((await confirm(wrong)).status).toBe(401)
+    expect((await confirm(right)).status).toBe(429)
+    // Another secret does not begin the count again, nor does removing this one.
+    await person.send('POST', '/v1/user/totp/remove', { json: { password: goodPassword } })
+    const again = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const code = () => codeNow(Object(again.body).secret)
+    expect((await confirm(code())).status).toBe(429)
+    await time.advance(1_000)
+    expect((await confirm(code())).status).toBe(200)
+    await time.advance(30_000)
+    expect((await signIn(service, { email: person.email, code: code() })).status).toBe(201)
+  })
+
+  test.each(['a link', 'the user'])('that is not confirmed ends when %s sets a new password', async (by) => {
+    const person = await signUp(service)
+    const made = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+    const password = 'a password that is new'
+    const json = { password: { current: goodPassword, new: password } }
+    if (by === 'the user') expect((await person.send('PATCH', '/v1/user', { json })).status).toBe(200)
+    else {
+      const operator = createUserOperatorService({ clock: service.clock, serviceUrl: () => service.url })
+      const { link } = await operator.resetPassword(service.database.db, person.email)
+      const reset = await service.client.send('POST', '/v1/links/accept', {
+        key: null,
+        headers: pageHeaders(service.url),
+        json: { token: link.slice(link.indexOf('#token=') + 7), password },
+      })
+      expect(reset.status).toBe(201)
+    }
+    const answer = await signIn(service, { email: person.email, password })
+    const { send } = personOf(service, { email: person.email, answer })
+    const code = codeNow(Object(made.body).secret)
+    expect((await send('POST', '/v1/user/totp/confirm', { json: { code } })).status).toBe(409)
   })
 
   test('takes a code once, also from two requests at the same time', async () => {

@@ -7,8 +7,8 @@ type Signing = Pick<UserServices, 'sessions' | 'signIn'>
 
 export function sessionRoutes({ sessions, signIn }: Signing, { open, signedIn }: SessionEndpoints) {
   return initServer().router(contract.sessions, {
-    create: open(async ({ body }, { db, client, setToken }) => {
-      const { session, token } = await signIn.signIn(db, body, client)
+    create: open(async ({ body }, { db, client, formerToken, setToken }) => {
+      const { session, token } = await signIn.signIn(db, body, client, formerToken)
       setToken(token)
       return { status: 201, body: session }
     }),
