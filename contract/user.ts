@@ -11,7 +11,14 @@ export const passwordLength = { min: 12, max: 256 } as const
 /** Recovery codes that a user gets with a second factor. */
 export const recoveryCodeCount = 10
 
-export const userName = line(200).min(1).meta({ description: 'What people call the user.', example: 'Ada Lovelace' })
+/** Characters that nobody sees, some of which turn the text after them around. */
+const unseen = /[\p{Cc}\p{Cf}]/u
+
+export const userName = line(200)
+  .min(1)
+  .refine((name) => name.trim() !== '', 'must not be blank')
+  .refine((name) => !unseen.test(name), 'must not contain invisible characters')
+  .meta({ description: 'What people call the user.', example: 'Ada Lovelace' })
 
 /** A password that a user has. It is compared, so no rule of new ones applies. */
 export const password = boundedString(passwordLength.max)

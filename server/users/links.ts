@@ -101,7 +101,7 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     return async (trx) => {
       const at = clock.now()
       const id = newId('user', at)
-      const user = await insertUser(trx, { id, email: email.toLowerCase(), name, passwordHash, at })
+      const user = await insertUser(trx, { id, email: email.toLowerCase(), name: name.trim(), passwordHash, at })
       if (user === undefined) throw new DomainError('conflict', taken)
       return user
     }

@@ -50,7 +50,8 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
   return {
     async update(db, signedIn, { given, client }) {
       const { userId, sessionId } = signedIn
-      const { name, password } = given
+      const { password } = given
+      const name = given.name?.trim()
       const changed = password === undefined ? null : await checkedPassword(db, signedIn, { password, client })
       return inTransaction(db, async (trx) => {
         if (changed === null) {
