@@ -4,6 +4,7 @@ import { DomainError } from '../shared/errors.ts'
 import { commandLine } from '../shared/scope.ts'
 import { deleteResetLinks } from './link-queries.ts'
 import { linkUrl, makeLink } from './links.ts'
+import { selectAccountsOf } from './member-queries.ts'
 import { noTotp } from './own-user.ts'
 import {
   findUserByEmail,
@@ -41,11 +42,14 @@ export type UserOperatorService = {
    * @param removeTotp Also removes the second factor, and ends all sessions. Default: no.
    */
   resetPassword(handle: Handle, email: string, options?: { removeTotp?: boolean }): Promise<ResetLink>
-  /** Marks a user as an operator, or as none. */
-  setOperator(handle: Handle, email: string, isOperator: boolean): Promise<void>
+  /** Marks a user as an operator, or as none. Returns who it is: nobody has proved that the address is theirs. */
+  setOperator(handle: Handle, email: string, isOperator: boolean): Promise<MarkedUser>
 }
 
-export type ResetLink = { link: string; expiresAt: string }
+/** @property hasTotp True when a code is needed as well. */
+export type ResetLink = { link: string; expiresAt: string; hasTotp: boolean }
+
+export type MarkedUser = { name: string; createdAt: string; memberships: { accountId: string; role: string }[] }
 
 /** @param serviceUrl Returns the URL of the service that links begin with, without a slash at the end. */
 export function createUserOperatorService({
@@ -95,12 +99,19 @@ export function createUserOperatorService({
           }
         }
         const { token, expiresAt } = await makeLink(trx, { kind: 'password_reset', userId: user.id, at })
-        return { link: linkUrl(serviceUrl(), token), expiresAt: expiresAt.toISOString() }
+        return {
+          link: linkUrl(serviceUrl(), token),
+          expiresAt: expiresAt.toISOString(),
+          hasTotp: user.totp_confirmed_at !== null && !removeTotp,
+        }
       })
     },
     async setOperator(handle, email, isOperator) {
-      await inTransaction(handle, async (trx) => {
-        await updateUser(trx, (await userWith(trx, email)).id, { is_operator: isOperator })
+      return inTransaction(handle, async (trx) => {
+        const user = await updateUser(trx, (await userWith(trx, email)).id, { is_operator: isOperator })
+        const accounts = await selectAccountsOf(trx, user.id)
+        const memberships = accounts.map(({ id, role }) => ({ accountId: id, role }))
+        return { name: user.name, createdAt: user.created_at.toISOString(), memberships }
       })
     },
   }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stepAt, totpCode } from '../../server/users/totp.ts'
 import { compileCache } from '../support/compile-cache.ts'
 import { goodPassword, pageHeaders, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -61,9 +62,22 @@ test('users reset-password prints a link that sets a new password', async () => 
   })
 })
 
+test('users reset-password says when a second factor is asked for as well', async () => {
+  const { email, send } = await signUp(service)
+  const made = await send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+  const code = totpCode(Object(made.body).secret, stepAt(service.clock.now()))
+  expect((await send('POST', '/v1/user/totp/confirm', { json: { code } })).status).toBe(200)
+  expect(await users('reset-password', email)).toContain('--remove-totp')
+  expect(await users('reset-password', email, '--remove-totp')).not.toContain('--remove-totp')
+})
+
 test('users operator marks a user, and users list shows it with the accounts', async () => {
   const { email, userId } = await signUp(service, { role: 'viewer' })
-  expect(await users('operator', email)).toBe(`${email} is an operator now.\n`)
+  const said = await users('operator', email)
+  expect(said.replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')).toBe(
+    `${email} is an operator now: "Ada Lovelace", made TIME, viewer of ${service.accountId}.\n` +
+      'Nobody has proved that the address is theirs. If it is somebody else, run this with --remove.\n',
+  )
   const listed = JSON.parse(await users('list', '--json'))
   const memberships = [{ accountId: service.accountId, role: 'viewer' }]
   expect(listed).toContainEqual(expect.objectContaining({ id: userId, email, isOperator: true, memberships }))

@@ -98,11 +98,16 @@ async function resetPassword(email: string, { removeTotp, json }: ResetOptions):
   if (json) return printJson(made)
   console.log(`${made.link}\n`)
   printLine(`This sets a new password for ${email}. It works once, for an hour.`)
+  if (made.hasTotp) printLine('It needs the second factor too. For somebody who has lost it, add --remove-totp.')
 }
 
 async function markOperator(email: string, { remove, json }: OperatorOptions): Promise<void> {
   const isOperator = remove !== true
-  await withSession(({ db }) => operatorService().setOperator(db, email, isOperator))
-  if (json) return printJson({ email, isOperator })
-  printLine(`${email} is ${isOperator ? 'an operator now' : 'no operator any more'}.`)
+  const user = await withSession(({ db }) => operatorService().setOperator(db, email, isOperator))
+  if (json) return printJson({ email, isOperator, ...user })
+  if (!isOperator) return printLine(`${email} is no operator any more.`)
+  const roles = user.memberships.map(({ accountId, role }) => `${role} of ${accountId}`).join(', ')
+  const who = `"${user.name}", made ${user.createdAt}, ${roles || 'member of no account'}`
+  printLine(`${email} is an operator now: ${who}.`)
+  printLine('Nobody has proved that the address is theirs. If it is somebody else, run this with --remove.')
 }
