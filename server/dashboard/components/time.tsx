@@ -15,12 +15,19 @@ const units = [
 /** Beyond this a date says more than a number of days. */
 const relativeWithinMs = 14 * 86_400_000
 
-/** Returns `at` relative to `nowMs`, such as "3 minutes ago" or "in 2 days"; further away, the date. */
+/**
+ * Returns `at` relative to `nowMs`, such as "3 minutes ago" or "in 2 days"; further away, the date. What is ahead is rounded,
+ * since a retry in 59 seconds is one "in 1 minute"; what is past is cut, so that nothing is told as older than it is.
+ */
 function relativeTime(at: string, nowMs: number): string {
   const distance = Date.parse(at) - nowMs
   const length = Math.abs(distance)
   if (length > relativeWithinMs) return day.format(new Date(at))
-  for (const [unit, ms] of units) if (length >= ms) return relative.format(Math.trunc(distance / ms), unit)
+  const round = distance > 0 ? Math.round : Math.trunc
+  for (const [unit, ms] of units) {
+    const count = round(distance / ms)
+    if (count !== 0) return relative.format(count, unit)
+  }
   return distance > 0 ? 'in a moment' : 'just now'
 }
 

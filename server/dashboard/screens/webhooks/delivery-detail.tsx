@@ -98,9 +98,13 @@ function Details({ delivery }: { delivery: Delivery }) {
               </span>
               <State of={attempt.error === null ? 'succeeded' : 'failed'} />
               <span className="said">
-                {attempt.responseStatus === null ? 'No answer' : `Answered ${attempt.responseStatus}`} after{' '}
-                <span className="number">{attempt.durationMs} ms</span>
-                {attempt.error !== null && <span className="second-line wraps">{attempt.error}</span>}
+                {attempt.responseStatus === null
+                  ? (attempt.error ?? 'No answer')
+                  : `Answered ${attempt.responseStatus}`}
+                <span className="second-line wraps">
+                  After <span className="number">{attempt.durationMs} ms</span>
+                  {attempt.responseStatus !== null && attempt.error !== null && `: ${attempt.error}`}
+                </span>
                 {attempt.responseBody !== null && attempt.responseBody !== '' && (
                   <pre className="block">{attempt.responseBody}</pre>
                 )}

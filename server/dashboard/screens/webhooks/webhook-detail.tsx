@@ -47,7 +47,12 @@ function Details({ webhook }: { webhook: Webhook }) {
       )}
       <Facts
         of={[
-          ['Last hour', attempts === 0 ? 'No attempts' : `${attempts} attempts, ${percent(successRate)} succeeded`],
+          [
+            'Last hour',
+            attempts === 0
+              ? 'No attempts'
+              : `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, ${percent(successRate)} succeeded`,
+          ],
           ...(meanDurationMs === null
             ? []
             : ([['Answer time', `${meanDurationMs} ms on average, ${maxDurationMs} ms at most`]] as const)),
