@@ -121,7 +121,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await page.getByRole('button', { name: 'Revoke the key' }).click()
     await page
       .getByRole('row', { name: /<b>Shop<\/b>/ })
-      .getByText('Revoked')
+      .getByRole('cell', { name: 'Revoked', exact: true })
       .waitFor()
   })
 

@@ -9,6 +9,8 @@ export type Column<Row> = {
   /** CSS width. Default: what is left. */
   width?: string
   align?: 'right'
+  /** What stands below the cell on a phone, in place of a column that is left out there. */
+  phoneLine?: (row: Row) => ReactNode
   /** Left out on a phone. */
   isMinor?: boolean
   /** The header is for screen readers only: above buttons. */
@@ -69,7 +71,7 @@ export function PlainTable<Row>({ label, rows, columns, keyOf }: PlainProps<Row>
             ? skeletons.map((key) => (
                 <TableRow key={key} columns={columns} cell={() => <Skeleton height={12} my={4} width="70%" />} />
               ))
-            : rows.map((row) => <TableRow key={keyOf(row)} columns={columns} cell={(column) => column.cell(row)} />)}
+            : rows.map((row) => <TableRow key={keyOf(row)} columns={columns} cell={(column) => cellOf(column, row)} />)}
         </Table.Tbody>
       </Table>
     </div>
@@ -87,6 +89,15 @@ function TableRow<Row>({ columns, cell }: RowProps<Row>) {
         </Table.Td>
       ))}
     </Table.Tr>
+  )
+}
+
+function cellOf<Row>({ cell, phoneLine }: Column<Row>, row: Row) {
+  return (
+    <>
+      {cell(row)}
+      {phoneLine && <span className="second-line phone-only">{phoneLine(row)}</span>}
+    </>
   )
 }
 

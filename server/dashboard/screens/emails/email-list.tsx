@@ -6,6 +6,7 @@ import { type RowOf, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { LateInput } from '../../components/late-input.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -48,6 +49,7 @@ const columns: readonly Column<Email>[] = [
         </ScreenLink>
       )
     },
+    phoneLine: ({ subject }) => subject,
   },
   { header: 'State', width: '120px', cell: ({ status }) => <State of={status} /> },
   { header: 'Subject', isMinor: true, cell: ({ subject }) => <span title={subject}>{subject}</span> },
@@ -85,7 +87,7 @@ export function EmailList() {
     )
   return (
     <Screen title="Emails" subtitle="What was sent, and what became of it." action={send('filled')}>
-      <search className="filters">
+      <Filters isSet={isSet}>
         <NativeSelect
           size="xs"
           label="State"
@@ -121,7 +123,7 @@ export function EmailList() {
             Clear
           </Button>
         )}
-      </search>
+      </Filters>
       <DataTable
         label="Emails"
         list={list}

@@ -2,6 +2,7 @@ import { Button, NativeSelect } from '@mantine/core'
 import { useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -9,7 +10,11 @@ import { Time } from '../../components/time.tsx'
 import { type EventSummary, summaryOf } from './event-summary.ts'
 
 const columns: readonly Column<EventSummary>[] = [
-  { header: 'Event', cell: ({ id, type }) => <ScreenLink to={`/events/${id}`}>{type}</ScreenLink> },
+  {
+    header: 'Event',
+    cell: ({ id, type }) => <ScreenLink to={`/events/${id}`}>{type}</ScreenLink>,
+    phoneLine: ({ about }) => about,
+  },
   { header: 'About', isMinor: true, cell: ({ about }) => <span title={about}>{about}</span> },
   { header: 'When', width: '140px', align: 'right', cell: ({ at }) => <Time at={at} /> },
 ]
@@ -22,7 +27,7 @@ export function EventList() {
   const list = useList('GET /v1/events', { query: type === undefined ? {} : { type } })
   return (
     <Screen title="Events" subtitle="What happened, as it was pushed to webhooks.">
-      <search className="filters">
+      <Filters isSet={isSet}>
         <NativeSelect
           size="xs"
           className="wide"
@@ -31,7 +36,7 @@ export function EventList() {
           value={values.type ?? ''}
           onChange={(event) => set('type', event.currentTarget.value)}
         />
-      </search>
+      </Filters>
       <DataTable
         label="Events"
         list={{ ...list, rows: list.rows?.map(summaryOf) }}

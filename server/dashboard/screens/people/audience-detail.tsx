@@ -24,7 +24,7 @@ type Audience = Result<'GET /v1/audiences/:id'>
 type Contact = RowOf<'GET /v1/audiences/:audienceId/contacts'>
 
 const columns: readonly Column<Contact>[] = [
-  { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span> },
+  { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span>, phoneLine: nameOf },
   { header: 'Name', isMinor: true, cell: nameOf },
   { header: 'State', width: '140px', cell: ({ status }) => <State of={status} /> },
   { header: 'Added', width: '140px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },

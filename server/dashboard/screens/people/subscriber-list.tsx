@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { LateInput } from '../../components/late-input.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -26,7 +27,7 @@ const statusOptions = [
 ]
 
 const columns: readonly Column<Subscriber>[] = [
-  { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span> },
+  { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span>, phoneLine: nameOf },
   { header: 'Name', isMinor: true, cell: nameOf },
   { header: 'State', width: '140px', cell: ({ status }) => <State of={status} /> },
   { header: 'Added', width: '140px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -76,7 +77,7 @@ export function SubscriberList() {
   }
   return (
     <Screen title="Subscribers" subtitle="People, once per address. Both modes share them." action={add('filled')}>
-      <search className="filters">
+      <Filters isSet={isSet}>
         <LateInput
           size="xs"
           className="wide"
@@ -92,7 +93,7 @@ export function SubscriberList() {
           value={values.status ?? ''}
           onChange={(event) => set('status', event.currentTarget.value)}
         />
-      </search>
+      </Filters>
       <DataTable
         label="Subscribers"
         list={list}

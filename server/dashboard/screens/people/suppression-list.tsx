@@ -10,6 +10,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { LateInput } from '../../components/late-input.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -112,7 +113,7 @@ function LiveList() {
   }
   return (
     <>
-      <search className="filters">
+      <Filters isSet={isSet}>
         <LateInput
           size="xs"
           className="wide"
@@ -128,7 +129,7 @@ function LiveList() {
           value={values.reason ?? ''}
           onChange={(event) => set('reason', event.currentTarget.value)}
         />
-      </search>
+      </Filters>
       <DataTable
         label="Suppressions"
         list={list}

@@ -29,8 +29,9 @@ const columns: readonly Column<ApiKey>[] = [
         <span className="second-line mono">{`postern_${mode}_…${lastFour}`}</span>
       </>
     ),
+    phoneLine: (key) => <State of={stateOf(key)} />,
   },
-  { header: 'State', width: '110px', cell: (key) => <State of={stateOf(key)} /> },
+  { header: 'State', width: '110px', isMinor: true, cell: (key) => <State of={stateOf(key)} /> },
   { header: 'Permissions', isMinor: true, cell: ({ permissions }) => describeGrants(permissions) },
   {
     header: 'Last used',

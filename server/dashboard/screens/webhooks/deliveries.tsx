@@ -2,6 +2,7 @@ import { Button, NativeSelect } from '@mantine/core'
 import { type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
@@ -62,7 +63,7 @@ export function Deliveries({ webhookId }: Props) {
   ]
   return (
     <>
-      <search className="filters">
+      <Filters isSet={isSet}>
         <NativeSelect
           size="xs"
           label="State"
@@ -77,7 +78,7 @@ export function Deliveries({ webhookId }: Props) {
           value={values.eventType ?? ''}
           onChange={(event) => set('eventType', event.currentTarget.value)}
         />
-      </search>
+      </Filters>
       <DataTable
         label="Deliveries"
         list={list}
