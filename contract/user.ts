@@ -16,8 +16,8 @@ const unseen = /[\p{Cc}\p{Cf}]/u
 
 export const userName = line(200)
   .min(1)
-  .refine((name) => name.trim() !== '', 'must not be blank')
-  .refine((name) => !unseen.test(name), 'must not contain invisible characters')
+  .refine((name) => name.trim() !== '', { error: 'must not be blank', params: { isRule: true } })
+  .refine((name) => !unseen.test(name), { error: 'must not contain invisible characters', params: { isRule: true } })
   .meta({ description: 'What people call the user.', example: 'Ada Lovelace' })
 
 /** A password that a user has. It is compared, so no rule of new ones applies. */
