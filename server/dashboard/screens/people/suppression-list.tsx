@@ -77,8 +77,12 @@ function LiveList() {
     },
   })
   const columns: Column<Suppression>[] = [
-    { header: 'Address', cell: ({ address }) => <span title={address}>{address}</span> },
-    { header: 'Why', width: '140px', cell: ({ reason }) => reasons[reason] },
+    {
+      header: 'Address',
+      cell: ({ address }) => <span title={address}>{address}</span>,
+      phoneLine: ({ reason }) => reasons[reason],
+    },
+    { header: 'Why', width: '140px', isMinor: true, cell: ({ reason }) => reasons[reason] },
     {
       header: 'Learned from',
       isMinor: true,

@@ -17,7 +17,7 @@ function detailsOf({ details }: Entry): string {
 const actorLabels = { key: 'API key', user: 'User' } as const
 
 const columns: readonly Column<Entry>[] = [
-  { header: 'When', width: '140px', cell: ({ at }) => <Time at={at} /> },
+  { header: 'When', width: '140px', isMinor: true, cell: ({ at }) => <Time at={at} /> },
   {
     header: 'Who',
     cell: ({ actor }) => (
@@ -27,7 +27,7 @@ const columns: readonly Column<Entry>[] = [
       </>
     ),
   },
-  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')) },
+  { header: 'What', cell: ({ action }) => wordOf(action.replace('.', ' ')), phoneLine: ({ at }) => <Time at={at} /> },
   {
     header: 'Of',
     isMinor: true,
