@@ -17,6 +17,11 @@ export type Column<Row> = {
   isHeaderHidden?: boolean
 }
 
+/** Returns the column of the buttons or of the menu at the end of each row. */
+export function actionsColumn<Row>(width: string, cell: (row: Row) => ReactNode): Column<Row> {
+  return { header: 'Actions', isHeaderHidden: true, width, align: 'right', cell }
+}
+
 type Props<Row> = {
   /** What the table shows, for screen readers. */
   label: string

@@ -1,4 +1,4 @@
-import { Stack, Text, Title } from '@mantine/core'
+import { Button, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 /** What stands where there is nothing yet: why, and what to do next. */
@@ -11,5 +11,21 @@ export function Empty({ title, children, action }: { title: string; children: Re
       </Text>
       {action !== undefined && <div>{action}</div>}
     </Stack>
+  )
+}
+
+/** Shown in place of a list whose filters fit nothing. */
+export function NothingFits({ title, onClear, children }: { title: string; onClear: () => void; children: ReactNode }) {
+  return (
+    <Empty
+      title={title}
+      action={
+        <Button variant="default" onClick={onClear}>
+          Clear the filters
+        </Button>
+      }
+    >
+      {children}
+    </Empty>
   )
 }

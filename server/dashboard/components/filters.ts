@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 
-type Filters<Name extends string> = {
+/** The filters of a list that are set. */
+export type FiltersState<Name extends string> = {
   values: Partial<Record<Name, string>>
   set: (name: Name, value: string | null) => void
   clear: () => void
@@ -8,7 +9,7 @@ type Filters<Name extends string> = {
 }
 
 /** The filters of a list, kept in the address so that it can be shared. */
-export function useFilters<Name extends string>(names: readonly Name[]): Filters<Name> {
+export function useFilters<Name extends string>(names: readonly Name[]): FiltersState<Name> {
   const search: Record<string, unknown> = useSearch({ strict: false })
   const navigate = useNavigate()
   const values: Partial<Record<Name, string>> = {}

@@ -2,14 +2,16 @@ import { type UseFormReturnType, useForm } from '@mantine/form'
 import { useState } from 'react'
 import { ApiError } from '../api/client.ts'
 
-type ApiForm<Values extends Record<string, unknown>> = {
-  form: UseFormReturnType<Values>
-  /** What was refused and stands at no field. */
+/** How far the sending of a form has come. */
+export type Sending = {
+  /** The refusal that belongs to no field. */
   error: ApiError | null
   isRunning: boolean
   /** Give it to `onSubmit` of the form element. */
   submit: (event: React.FormEvent<HTMLFormElement>) => void
 }
+
+type ApiForm<Values extends Record<string, unknown>> = Sending & { form: UseFormReturnType<Values> }
 
 type Options<Values> = {
   initial: Values

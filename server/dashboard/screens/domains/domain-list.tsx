@@ -1,13 +1,12 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
@@ -60,7 +59,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
   const { path } = useScope()
   const navigate = useNavigate()
   const create = useChange('POST /v1/domains')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { name: '' },
     send: async (body) => {
       const { id } = await create.mutateAsync({ body })
@@ -69,29 +68,16 @@ function AddDomain({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog onClose={onClose} title="Add a domain">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput
-            label="Domain"
-            description="What stands after the @ of the sender."
-            placeholder="example.com"
-            required
-            data-autofocus
-            spellCheck={false}
-            {...form.getInputProps('name')}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Add domain
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="Add a domain" action="Add domain" {...sending} onClose={onClose}>
+      <TextInput
+        label="Domain"
+        description="What stands after the @ of the sender."
+        placeholder="example.com"
+        required
+        data-autofocus
+        spellCheck={false}
+        {...form.getInputProps('name')}
+      />
+    </FormDialog>
   )
 }

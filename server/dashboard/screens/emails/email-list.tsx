@@ -1,14 +1,14 @@
-import { Button, Code, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Button, Code, Text } from '@mantine/core'
 import { IconSend } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
 import { type RowOf, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
+import { DayFilter, SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
-import { LateInput } from '../../components/late-input.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
@@ -32,10 +32,7 @@ const statuses: Readonly<Record<Status, true>> = {
   canceled: true,
 }
 
-const statusOptions = [
-  { value: '', label: 'All' },
-  ...Object.keys(statuses).map((value) => ({ value, label: wordOf(value) })),
-]
+const statusOptions = Object.keys(statuses).map((value) => ({ value, label: wordOf(value) }))
 
 const columns: readonly Column<Email>[] = [
   {
@@ -68,7 +65,8 @@ const filterNames = ['status', 'recipient', 'tag', 'since', 'until'] as const
 /** The emails of this mode, newest first. */
 export function EmailList() {
   const { mode, can } = useScope()
-  const { values, set, clear, isSet } = useFilters(filterNames)
+  const filters = useFilters(filterNames)
+  const { values, clear, isSet } = filters
   const [isSending, setSending] = useState(false)
   const { since, until, status, ...rest } = values
   const list = useList('GET /v1/emails', {
@@ -88,36 +86,11 @@ export function EmailList() {
   return (
     <Screen title="Emails" subtitle="What was sent, and what became of it." action={send('filled')}>
       <Filters isSet={isSet}>
-        <NativeSelect
-          size="xs"
-          label="State"
-          data={statusOptions}
-          value={values.status ?? ''}
-          onChange={(event) => set('status', event.currentTarget.value)}
-        />
-        <LateInput
-          size="xs"
-          className="wide"
-          label="Recipient"
-          placeholder="ada@example.org"
-          value={values.recipient ?? ''}
-          onCommit={(value) => set('recipient', value)}
-        />
-        <LateInput size="xs" label="Tag" value={values.tag ?? ''} onCommit={(value) => set('tag', value)} />
-        <TextInput
-          size="xs"
-          label="From day"
-          type="date"
-          value={values.since ?? ''}
-          onChange={(event) => set('since', event.currentTarget.value)}
-        />
-        <TextInput
-          size="xs"
-          label="To day"
-          type="date"
-          value={values.until ?? ''}
-          onChange={(event) => set('until', event.currentTarget.value)}
-        />
+        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
+        <TextFilter filters={filters} name="recipient" label="Recipient" isWide placeholder="ada@example.org" />
+        <TextFilter filters={filters} name="tag" label="Tag" />
+        <DayFilter filters={filters} name="since" label="From day" />
+        <DayFilter filters={filters} name="until" label="To day" />
         {isSet && (
           <Button size="xs" variant="subtle" color="gray" onClick={clear}>
             Clear
@@ -131,16 +104,9 @@ export function EmailList() {
         keyOf={({ id }) => id}
         empty={
           isSet ? (
-            <Empty
-              title="No email fits these filters"
-              action={
-                <Button variant="default" onClick={clear}>
-                  Clear the filters
-                </Button>
-              }
-            >
+            <NothingFits title="No email fits these filters" onClear={clear}>
               Recipient and tag are compared as a whole. Emails of the other mode are not searched.
-            </Empty>
+            </NothingFits>
           ) : (
             <Empty title={`No emails in ${mode} mode yet`} action={send('default')}>
               <Text>

@@ -1,10 +1,9 @@
-import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core'
+import { Textarea, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useNavigate } from '@tanstack/react-router'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 
 /** Sends one email, to see that it works. */
@@ -12,7 +11,7 @@ export function SendEmail({ onClose }: { onClose: () => void }) {
   const { session, mode, path } = useScope()
   const navigate = useNavigate()
   const send = useChange('POST /v1/emails')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { from: '', to: session.user.email, subject: 'A test', text: 'It works.' },
     send: async (body) => {
       const { id } = await send.mutateAsync({ body })
@@ -22,35 +21,20 @@ export function SendEmail({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog onClose={onClose} title="Send an email">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput
-            label="From"
-            description={
-              mode === 'live'
-                ? 'An address at a verified domain of the account.'
-                : 'Any address: test mode sends nothing.'
-            }
-            placeholder="Shop <hello@example.com>"
-            required
-            data-autofocus
-            {...form.getInputProps('from')}
-          />
-          <TextInput label="To" required {...form.getInputProps('to')} />
-          <TextInput label="Subject" required {...form.getInputProps('subject')} />
-          <Textarea label="Text" autosize minRows={3} required {...form.getInputProps('text')} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Send
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="Send an email" action="Send" {...sending} onClose={onClose}>
+      <TextInput
+        label="From"
+        description={
+          mode === 'live' ? 'An address at a verified domain of the account.' : 'Any address: test mode sends nothing.'
+        }
+        placeholder="Shop <hello@example.com>"
+        required
+        data-autofocus
+        {...form.getInputProps('from')}
+      />
+      <TextInput label="To" required {...form.getInputProps('to')} />
+      <TextInput label="Subject" required {...form.getInputProps('subject')} />
+      <Textarea label="Text" autosize minRows={3} required {...form.getInputProps('text')} />
+    </FormDialog>
   )
 }

@@ -1,8 +1,9 @@
-import { Button, NativeSelect } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
+import { SelectFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -21,20 +22,20 @@ const columns: readonly Column<EventSummary>[] = [
 
 /** What happened, newest first. */
 export function EventList() {
-  const { values, set, clear, isSet } = useFilters(['type'])
+  const filters = useFilters(['type'])
+  const { values, clear, isSet } = filters
   const { data: types } = useGet('GET /v1/event-types', {})
   const type = types?.data.find((known) => known.type === values.type)?.type
   const list = useList('GET /v1/events', { query: type === undefined ? {} : { type } })
   return (
     <Screen title="Events" subtitle="What happened, as it was pushed to webhooks.">
       <Filters isSet={isSet}>
-        <NativeSelect
-          size="xs"
-          className="wide"
+        <SelectFilter
+          filters={filters}
+          name="type"
           label="Event"
-          data={[{ value: '', label: 'All' }, ...(types?.data.map((known) => known.type) ?? [])]}
-          value={values.type ?? ''}
-          onChange={(event) => set('type', event.currentTarget.value)}
+          isWide
+          options={types?.data.map((known) => known.type) ?? []}
         />
       </Filters>
       <DataTable

@@ -1,34 +1,22 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
-import { type RowOf, useChange, useGet, useList } from '../../api/hooks.ts'
+import { useChange, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
-import { State } from '../../components/state.tsx'
-import { Time } from '../../components/time.tsx'
-import { useApiForm } from '../../components/use-api-form.ts'
-import { nameOf } from './name-of.ts'
+import { AddPerson, type NewPerson } from './add-person.tsx'
+import { personColumns } from './person-columns.tsx'
 
 type Audience = Result<'GET /v1/audiences/:id'>
-type Contact = RowOf<'GET /v1/audiences/:audienceId/contacts'>
-
-const columns: readonly Column<Contact>[] = [
-  { header: 'Email', cell: ({ email }) => <span title={email}>{email}</span>, phoneLine: nameOf },
-  { header: 'Name', isMinor: true, cell: nameOf },
-  { header: 'State', width: '140px', cell: ({ status }) => <State of={status} /> },
-  { header: 'Added', width: '140px', align: 'right', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
-]
 
 /** One audience and the people on it. */
 export function AudienceDetail() {
@@ -82,7 +70,7 @@ function Contacts({ audienceId }: { audienceId: string }) {
     <DataTable
       label="Contacts"
       list={list}
-      columns={columns}
+      columns={personColumns}
       keyOf={({ subscriberId }) => subscriberId}
       empty={<Empty title="Nobody is on this list yet">Add a contact here, or over the API when people sign up.</Empty>}
     />
@@ -91,34 +79,8 @@ function Contacts({ audienceId }: { audienceId: string }) {
 
 function AddContact({ audienceId, onClose }: { audienceId: string; onClose: () => void }) {
   const add = useChange('POST /v1/audiences/:audienceId/contacts')
-  const { form, error, isRunning, submit } = useApiForm({
-    initial: { email: '', firstName: '', lastName: '' },
-    send: async ({ email, firstName, lastName }) => {
-      const names = { ...(firstName !== '' && { firstName }), ...(lastName !== '' && { lastName }) }
-      await add.mutateAsync({ params: { audienceId }, body: { email, ...names } })
-      onClose()
-    },
-  })
-  return (
-    <Dialog onClose={onClose} title="Add a contact">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput label="Email" type="email" required data-autofocus {...form.getInputProps('email')} />
-          <TextInput label="First name" {...form.getInputProps('firstName')} />
-          <TextInput label="Last name" {...form.getInputProps('lastName')} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Add contact
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
-  )
+  const send = (body: NewPerson) => add.mutateAsync({ params: { audienceId }, body })
+  return <AddPerson title="Add a contact" action="Add contact" send={send} onClose={onClose} />
 }
 
 function DeleteAudience({ audience: { id, name }, onClose }: { audience: Audience; onClose: () => void }) {

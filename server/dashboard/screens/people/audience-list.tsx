@@ -1,13 +1,12 @@
-import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core'
+import { Button, Textarea, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/empty.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
@@ -52,7 +51,7 @@ function CreateAudience({ onClose }: { onClose: () => void }) {
   const { path } = useScope()
   const navigate = useNavigate()
   const create = useChange('POST /v1/audiences')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { name: '', description: '' },
     send: async ({ name, description }) => {
       const { id } = await create.mutateAsync({ body: { name, ...(description !== '' && { description }) } })
@@ -61,22 +60,9 @@ function CreateAudience({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog onClose={onClose} title="Create an audience">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput label="Name" required data-autofocus {...form.getInputProps('name')} />
-          <Textarea label="Description" {...form.getInputProps('description')} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Create audience
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="Create an audience" action="Create audience" {...sending} onClose={onClose}>
+      <TextInput label="Name" required data-autofocus {...form.getInputProps('name')} />
+      <Textarea label="Description" {...form.getInputProps('description')} />
+    </FormDialog>
   )
 }

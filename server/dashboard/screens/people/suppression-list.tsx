@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
@@ -6,13 +6,12 @@ import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { Empty } from '../../components/empty.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
+import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
-import { LateInput } from '../../components/late-input.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
@@ -28,10 +27,7 @@ const reasons: Readonly<Record<Suppression['reason'], string>> = {
   manual: 'Added by hand',
 }
 
-const reasonOptions = [
-  { value: '', label: 'All' },
-  ...Object.entries(reasons).map(([value, label]) => ({ value, label })),
-]
+const reasonOptions = Object.entries(reasons).map(([value, label]) => ({ value, label }))
 
 /** Addresses that are not written to. */
 export function SuppressionList() {
@@ -67,7 +63,8 @@ function OnlyLive() {
 
 function LiveList() {
   const { can } = useScope()
-  const { values, set, clear, isSet } = useFilters(['address', 'reason'])
+  const filters = useFilters(['address', 'reason'])
+  const { values, clear, isSet } = filters
   const [removed, setRemoved] = useState<Suppression | null>(null)
   const mayWrite = can('suppressions:write')
   const list = useList('GET /v1/suppressions', {
@@ -98,12 +95,8 @@ function LiveList() {
     },
   ]
   if (mayWrite) {
-    columns.push({
-      header: 'Actions',
-      isHeaderHidden: true,
-      width: '100px',
-      align: 'right',
-      cell: (entry) => (
+    columns.push(
+      actionsColumn('100px', (entry) => (
         <Button
           size="compact-xs"
           variant="default"
@@ -112,27 +105,14 @@ function LiveList() {
         >
           Remove
         </Button>
-      ),
-    })
+      )),
+    )
   }
   return (
     <>
       <Filters isSet={isSet}>
-        <LateInput
-          size="xs"
-          className="wide"
-          label="Address"
-          placeholder="ada@example.org"
-          value={values.address ?? ''}
-          onCommit={(value) => set('address', value)}
-        />
-        <NativeSelect
-          size="xs"
-          label="Why"
-          data={reasonOptions}
-          value={values.reason ?? ''}
-          onChange={(event) => set('reason', event.currentTarget.value)}
-        />
+        <TextFilter filters={filters} name="address" label="Address" isWide placeholder="ada@example.org" />
+        <SelectFilter filters={filters} name="reason" label="Why" options={reasonOptions} />
       </Filters>
       <DataTable
         label="Suppressions"
@@ -141,16 +121,9 @@ function LiveList() {
         keyOf={({ id }) => id}
         empty={
           isSet ? (
-            <Empty
-              title="No address fits these filters"
-              action={
-                <Button variant="default" onClick={clear}>
-                  Clear the filters
-                </Button>
-              }
-            >
+            <NothingFits title="No address fits these filters" onClear={clear}>
               So it is written to.
-            </Empty>
+            </NothingFits>
           ) : (
             <Empty title="No suppressed addresses">
               Addresses that bounce for good, and people who complain or unsubscribe, come here by themselves.
@@ -165,7 +138,7 @@ function LiveList() {
 
 function AddSuppression({ onClose }: { onClose: () => void }) {
   const create = useChange('POST /v1/suppressions')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { address: '' },
     send: async (body) => {
       await create.mutateAsync({ body })
@@ -173,28 +146,15 @@ function AddSuppression({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog onClose={onClose} title="Suppress an address">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput
-            label="Address"
-            description="No email is sent to it any more."
-            required
-            data-autofocus
-            {...form.getInputProps('address')}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Suppress it
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="Suppress an address" action="Suppress it" {...sending} onClose={onClose}>
+      <TextInput
+        label="Address"
+        description="No email is sent to it any more."
+        required
+        data-autofocus
+        {...form.getInputProps('address')}
+      />
+    </FormDialog>
   )
 }
 

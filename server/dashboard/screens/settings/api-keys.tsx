@@ -1,12 +1,13 @@
-import { ActionIcon, Button, Code, Menu } from '@mantine/core'
+import { Button, Code, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconDots, IconPlus } from '@tabler/icons-react'
+import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { RowMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
@@ -61,29 +62,14 @@ export function ApiKeys() {
         Create API key
       </Button>
     )
-  const actions: Column<ApiKey> = {
-    header: 'Actions',
-    isHeaderHidden: true,
-    width: '56px',
-    align: 'right',
-    cell: (apiKey) => (
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Actions for ${apiKey.name}`}>
-            <IconDots size={16} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {apiKey.revokedAt === null && (
-            <Menu.Item onClick={() => setAsked({ act: 'revoke', apiKey })}>Revoke</Menu.Item>
-          )}
-          <Menu.Item color="red" onClick={() => setAsked({ act: 'delete', apiKey })}>
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-    ),
-  }
+  const actions = actionsColumn<ApiKey>('56px', (apiKey) => (
+    <RowMenu of={apiKey.name}>
+      {apiKey.revokedAt === null && <Menu.Item onClick={() => setAsked({ act: 'revoke', apiKey })}>Revoke</Menu.Item>}
+      <Menu.Item color="red" onClick={() => setAsked({ act: 'delete', apiKey })}>
+        Delete
+      </Menu.Item>
+    </RowMenu>
+  ))
   return (
     <Screen
       title="API keys"

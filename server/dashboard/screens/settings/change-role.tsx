@@ -1,8 +1,7 @@
-import { Button, Group, Radio, Stack } from '@mantine/core'
+import { Radio } from '@mantine/core'
 import { type RowOf, useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { RoleOptions } from './role-options.tsx'
 
@@ -11,7 +10,7 @@ type Props = { member: RowOf<'GET /v1/members'>; onClose: () => void }
 export function ChangeRole({ member: { userId, name, role }, onClose }: Props) {
   const { account } = useScope()
   const change = useChange('PATCH /v1/members/:userId')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { role },
     send: async (body) => {
       await change.mutateAsync({ params: { userId }, body })
@@ -19,23 +18,10 @@ export function ChangeRole({ member: { userId, name, role }, onClose }: Props) {
     },
   })
   return (
-    <Dialog onClose={onClose} title={`Role of ${name}`}>
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <Radio.Group label="Role" {...form.getInputProps('role')}>
-            <RoleOptions by={account.role} />
-          </Radio.Group>
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Change role
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title={`Role of ${name}`} action="Change role" {...sending} onClose={onClose}>
+      <Radio.Group label="Role" {...form.getInputProps('role')}>
+        <RoleOptions by={account.role} />
+      </Radio.Group>
+    </FormDialog>
   )
 }

@@ -6,7 +6,7 @@ import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { ExactTime } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { RoleOptions } from './role-options.tsx'
@@ -16,7 +16,7 @@ export function Invite({ onClose }: { onClose: () => void }) {
   const { account } = useScope()
   const create = useChange('POST /v1/invitations')
   const [created, setCreated] = useState<Result<'POST /v1/invitations'> | null>(null)
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { email: '', role: 'developer' as Role },
     send: async (body) => setCreated(await create.mutateAsync({ body })),
   })
@@ -37,24 +37,11 @@ export function Invite({ onClose }: { onClose: () => void }) {
     )
   }
   return (
-    <Dialog onClose={onClose} title={`Invite to ${account.name}`}>
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <TextInput label="Email" type="email" required data-autofocus {...form.getInputProps('email')} />
-          <Radio.Group label="Role" {...form.getInputProps('role')}>
-            <RoleOptions by={account.role} />
-          </Radio.Group>
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Make a link
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title={`Invite to ${account.name}`} action="Make a link" {...sending} onClose={onClose}>
+      <TextInput label="Email" type="email" required data-autofocus {...form.getInputProps('email')} />
+      <Radio.Group label="Role" {...form.getInputProps('role')}>
+        <RoleOptions by={account.role} />
+      </Radio.Group>
+    </FormDialog>
   )
 }

@@ -1,12 +1,13 @@
-import { ActionIcon, Button, Menu } from '@mantine/core'
+import { Button, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconDots, IconPlus } from '@tabler/icons-react'
+import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
 import { Section } from '../../components/facts.tsx'
+import { RowMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { Time } from '../../components/time.tsx'
 import { ChangeRole } from './change-role.tsx'
@@ -51,27 +52,16 @@ export function Members() {
     },
   ]
   if (mayWrite) {
-    columns.push({
-      header: 'Actions',
-      isHeaderHidden: true,
-      width: '56px',
-      align: 'right',
-      cell: (member) => (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Actions for ${member.name}`}>
-              <IconDots size={16} aria-hidden />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={() => setAsked({ act: 'role', member })}>Change role</Menu.Item>
-            <Menu.Item color="red" onClick={() => setAsked({ act: 'remove', member })}>
-              Remove
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-      ),
-    })
+    columns.push(
+      actionsColumn('56px', (member) => (
+        <RowMenu of={member.name}>
+          <Menu.Item onClick={() => setAsked({ act: 'role', member })}>Change role</Menu.Item>
+          <Menu.Item color="red" onClick={() => setAsked({ act: 'remove', member })}>
+            Remove
+          </Menu.Item>
+        </RowMenu>
+      )),
+    )
   }
   return (
     <Screen
@@ -97,12 +87,9 @@ export function Members() {
               { header: 'Email', cell: ({ email }) => email },
               { header: 'Role', width: '120px', cell: ({ role }) => roleLabels[role].label },
               { header: 'Expires', width: '140px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
-              {
-                header: 'Actions',
-                isHeaderHidden: true,
-                width: '120px',
-                align: 'right',
-                cell: (invitation) =>
+              actionsColumn<Invitation>(
+                '120px',
+                (invitation) =>
                   mayWrite && (
                     <Button
                       size="compact-xs"
@@ -113,7 +100,7 @@ export function Members() {
                       Withdraw
                     </Button>
                   ),
-              },
+              ),
             ]}
           />
         </Section>

@@ -1,13 +1,12 @@
-import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { PasswordInput, Text } from '@mantine/core'
 import { useUserChange } from '../../api/hooks.ts'
 import { queryClient, sessionQuery } from '../../api/query-client.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 
 export function RemoveTotp({ onClose }: { onClose: () => void }) {
   const remove = useUserChange('POST /v1/user/totp/remove')
-  const { form, error, isRunning, submit } = useApiForm({
+  const { form, ...sending } = useApiForm({
     initial: { password: '' },
     send: async (body) => {
       await remove.mutateAsync({ body })
@@ -16,28 +15,15 @@ export function RemoveTotp({ onClose }: { onClose: () => void }) {
     },
   })
   return (
-    <Dialog onClose={onClose} title="Turn the second factor off?">
-      <form onSubmit={submit}>
-        <Stack>
-          <Text>Then the password alone is enough to sign in. The recovery codes stop working.</Text>
-          {error !== null && <ErrorNotice error={error} />}
-          <PasswordInput
-            label="Password"
-            autoComplete="current-password"
-            required
-            data-autofocus
-            {...form.getInputProps('password')}
-          />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" color="red.8" loading={isRunning}>
-              Turn off
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog title="Turn the second factor off?" action="Turn off" color="red.8" {...sending} onClose={onClose}>
+      <Text>Then the password alone is enough to sign in. The recovery codes stop working.</Text>
+      <PasswordInput
+        label="Password"
+        autoComplete="current-password"
+        required
+        data-autofocus
+        {...form.getInputProps('password')}
+      />
+    </FormDialog>
   )
 }

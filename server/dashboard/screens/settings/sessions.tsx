@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { Confirm } from '../../components/confirm.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { Time } from '../../components/time.tsx'
 import { browserOf } from './browser-of.ts'
@@ -35,12 +35,9 @@ export function Sessions() {
     },
     { header: 'Last used', width: '140px', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
     { header: 'Signed in', width: '140px', isMinor: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      header: 'Actions',
-      isHeaderHidden: true,
-      width: '80px',
-      align: 'right',
-      cell: ({ id, isCurrent, userAgent }) =>
+    actionsColumn(
+      '80px',
+      ({ id, isCurrent, userAgent }) =>
         !isCurrent && (
           <Button
             size="compact-xs"
@@ -52,7 +49,7 @@ export function Sessions() {
             End
           </Button>
         ),
-    },
+    ),
   ]
   return (
     <Screen

@@ -1,11 +1,9 @@
-import { Button, Group, Stack } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { NewSecret } from './new-secret.tsx'
 import { WebhookFields, type WebhookValues } from './webhook-fields.tsx'
@@ -16,7 +14,7 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useChange('POST /v1/webhooks')
   const [created, setCreated] = useState<Result<'POST /v1/webhooks'> | null>(null)
-  const { form, error, isRunning, submit } = useApiForm<WebhookValues>({
+  const { form, ...sending } = useApiForm<WebhookValues>({
     initial: { url: '', events: [], description: '' },
     check: ({ events }) => (events.length === 0 ? { events: 'Choose at least one event' } : {}),
     send: async ({ url, events, description }) => {
@@ -32,21 +30,8 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
     return <NewSecret secret={created.secret} onClose={finish} />
   }
   return (
-    <Dialog size="lg" onClose={onClose} title="Add a webhook">
-      <form onSubmit={submit}>
-        <Stack>
-          {error !== null && <ErrorNotice error={error} />}
-          <WebhookFields form={form} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isRunning}>
-              Add webhook
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog size="lg" title="Add a webhook" action="Add webhook" {...sending} onClose={onClose}>
+      <WebhookFields form={form} />
+    </FormDialog>
   )
 }

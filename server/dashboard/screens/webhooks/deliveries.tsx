@@ -1,8 +1,8 @@
-import { Button, NativeSelect } from '@mantine/core'
 import { type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
+import { SelectFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
@@ -16,16 +16,14 @@ const statuses: Readonly<Record<Delivery['status'], true>> = {
   failed: true,
   canceled: true,
 }
-const statusOptions = [
-  { value: '', label: 'All' },
-  ...Object.keys(statuses).map((value) => ({ value, label: wordOf(value) })),
-]
+const statusOptions = Object.keys(statuses).map((value) => ({ value, label: wordOf(value) }))
 
 type Props = { webhookId: string }
 
 /** The deliveries of a webhook, newest first. */
 export function Deliveries({ webhookId }: Props) {
-  const { values, set, clear, isSet } = useFilters(['status', 'eventType'])
+  const filters = useFilters(['status', 'eventType'])
+  const { values, clear, isSet } = filters
   const { data: webhook } = useGet('GET /v1/webhooks/:id', { params: { id: webhookId } })
   const list = useList('GET /v1/webhooks/:id/deliveries', {
     params: { id: webhookId },
@@ -64,20 +62,8 @@ export function Deliveries({ webhookId }: Props) {
   return (
     <>
       <Filters isSet={isSet}>
-        <NativeSelect
-          size="xs"
-          label="State"
-          data={statusOptions}
-          value={values.status ?? ''}
-          onChange={(event) => set('status', event.currentTarget.value)}
-        />
-        <NativeSelect
-          size="xs"
-          label="Event"
-          data={[{ value: '', label: 'All' }, ...(webhook?.events ?? [])]}
-          value={values.eventType ?? ''}
-          onChange={(event) => set('eventType', event.currentTarget.value)}
-        />
+        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
+        <SelectFilter filters={filters} name="eventType" label="Event" options={webhook?.events ?? []} />
       </Filters>
       <DataTable
         label="Deliveries"
@@ -86,16 +72,9 @@ export function Deliveries({ webhookId }: Props) {
         keyOf={({ id }) => id}
         empty={
           isSet ? (
-            <Empty
-              title="No delivery fits these filters"
-              action={
-                <Button variant="default" onClick={clear}>
-                  Clear the filters
-                </Button>
-              }
-            >
+            <NothingFits title="No delivery fits these filters" onClear={clear}>
               Choose another state or event.
-            </Empty>
+            </NothingFits>
           ) : (
             <Empty title="Nothing was sent to it yet">Send it a test, or wait for the first event.</Empty>
           )
