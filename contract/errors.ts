@@ -65,7 +65,7 @@ export const errorTable = {
   },
   last_owner: {
     status: 422,
-    meaning: 'The account would be left without an owner; make somebody else an owner first.',
+    meaning: 'The account would be left without an owner; make another member an owner first.',
   },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },

@@ -55,7 +55,7 @@ const acceptLink = z
       .meta({ description: 'The address of the first user; needed for a link of the kind `first_user` alone.' }),
     password: password.meta({
       description:
-        'The new password, 12 to 256 characters and not the email address; for an invitation of somebody who is a user already, the password they have.',
+        'The new password, 12 to 256 characters and not the email address; for an invitation of a person who is a user already, their present password.',
     }),
     code: secondFactor.optional(),
   })

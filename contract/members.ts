@@ -48,7 +48,7 @@ const invitation = z
   })
   .meta({
     id: 'Invitation',
-    description: 'A link that makes somebody a member of the account.',
+    description: 'A link that makes a person a member of the account.',
     example: {
       id: exampleId('invitation'),
       email: 'ada@example.com',
@@ -136,9 +136,9 @@ export const invitations = c.router({
   create: {
     method: 'POST',
     path: '/v1/invitations',
-    summary: 'Invite somebody',
+    summary: 'Invite a person',
     description:
-      'Makes a link that works once and for 7 days. Send it to the person yourself. Only an owner invites owners. An earlier invitation of the same address ends; 409 for somebody who is a member already.',
+      'Makes a link that works once and for 7 days. Send it to the person yourself. Only an owner invites owners. An earlier invitation of the same address ends; 409 for a person who is a member already.',
     body: createInvitation,
     ...outcome(
       { ...writing, operationId: 'createInvitation', hasBody: true, errors: ['not_found', 'conflict'] },

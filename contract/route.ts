@@ -10,7 +10,7 @@ export type RouteMetadata = {
   tag: Tag
   /**
    * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session. `none`:
-   * anybody.
+   * every client.
    */
   caller: 'key' | 'any' | 'session' | 'none'
   /** What the caller must be allowed to do in the account. Null: it is about no account. */
@@ -19,7 +19,7 @@ export type RouteMetadata = {
   liveKeyOnly: boolean
   /**
    * Whether `Idempotency-Key` is accepted, and how the answer is kept: with the work, in its
-   * transaction, or after it, where the work is more than a transaction (an HTTP request to somebody else, new
+   * transaction, or after it, where the work is more than a transaction (an HTTP request to another service, new
    * keys).
    */
   idempotency: 'none' | 'with-work' | 'after-work'
@@ -58,7 +58,7 @@ export const tags = {
 
 export type Tag = keyof typeof tags
 
-/** Every route can answer these; one that anybody may call names `authentication_error` itself. */
+/** Every route can answer these; one that needs neither key nor session names `authentication_error` itself. */
 const errorsOfEveryRoute = [
   'validation_error',
   'authentication_error',

@@ -11,7 +11,7 @@ export const passwordLength = { min: 12, max: 256 } as const
 /** Recovery codes that a user gets with a second factor. */
 export const recoveryCodeCount = 10
 
-/** Characters that nobody sees, some of which turn the text after them around. */
+/** Control and format characters (Unicode Cc, Cf): invisible, and some reverse the text after them. */
 const unseen = /[\p{Cc}\p{Cf}]/u
 
 export const userName = line(200)

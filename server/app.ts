@@ -44,7 +44,7 @@ export type App = AsyncDisposable & {
    * since these are shown only then. Null: there is an account already, or this process has no API.
    */
   ensureFirstAccount(): Promise<(FirstAccount & { userLink: string }) | null>
-  /** Resolves to true when somebody can sign in to the dashboard. */
+  /** Resolves to true when there is a user who can sign in to the dashboard. */
   hasUsers(): Promise<boolean>
   /** Rejects with an OperatorError when the service cannot continue: its embedded database has ended. */
   failed: Promise<never>

@@ -56,7 +56,7 @@ function tellOf({ transport, relay, hostname }: WayOut, shown: string): string {
 }
 
 const noUsers =
-  'Nobody can sign in to the dashboard yet; make a link with: npm run --silent postern -- users invite <your address>\n'
+  'There is no user of the dashboard yet; make a link with: npm run --silent postern -- users invite <your address>\n'
 
 function firstStart(url: string, { test, live, userLink }: FirstSecrets): string {
   return `

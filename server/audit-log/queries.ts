@@ -4,11 +4,20 @@ import type { AuditLogTable } from '../database/tables/audit-log.ts'
 
 export type EntryRow = Selectable<AuditLogTable>
 
-export async function insertEntry(trx: Trx, entry: EntryRow): Promise<void> {
-  await trx
-    .insertInto('audit_log')
-    .values({ ...entry, details: JSON.stringify(entry.details) })
-    .execute()
+/** Inserts any number of entries: one array for each column, since a statement has 65,535 parameters at most. */
+export async function insertEntries(trx: Trx, entries: readonly EntryRow[]): Promise<void> {
+  const column = <Name extends keyof EntryRow>(name: Name): EntryRow[Name][] => entries.map((entry) => entry[name])
+  await sql`
+    INSERT INTO audit_log (account_id, id, created_at, action, actor_type, actor_id, actor_name, target_type, target_id,
+      target_name, ip_address, details)
+    SELECT * FROM unnest(
+      ${column('account_id')}::text[], ${column('id')}::text[], ${column('created_at')}::timestamptz[],
+      ${column('action')}::text[], ${column('actor_type')}::text[], ${column('actor_id')}::text[],
+      ${column('actor_name')}::text[], ${column('target_type')}::text[], ${column('target_id')}::text[],
+      ${column('target_name')}::text[], ${column('ip_address')}::text[],
+      ${column('details').map((details) => JSON.stringify(details))}::jsonb[]
+    )
+  `.execute(trx)
 }
 
 export type EntryPage = {

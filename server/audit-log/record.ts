@@ -2,7 +2,7 @@ import type { AuditAction, AuditTarget } from '../../contract/audit-actions.ts'
 import type { Trx } from '../database/connection.ts'
 import { newId } from '../shared/ids.ts'
 import type { Author } from '../shared/scope.ts'
-import { insertEntry } from './queries.ts'
+import { type EntryRow, insertEntries } from './queries.ts'
 
 export type NewAuditEntry = {
   accountId: string
@@ -17,8 +17,16 @@ export type NewAuditEntry = {
 
 /** Writes an entry of the audit log. It exists if and only if `trx` commits, which also makes the change. */
 export async function record(trx: Trx, entry: NewAuditEntry): Promise<void> {
-  const { accountId, at, author, action, target, details = {} } = entry
-  await insertEntry(trx, {
+  await recordAll(trx, [entry])
+}
+
+/** Writes several entries with one statement, in their order. */
+export async function recordAll(trx: Trx, entries: readonly NewAuditEntry[]): Promise<void> {
+  if (entries.length > 0) await insertEntries(trx, entries.map(toRow))
+}
+
+function toRow({ accountId, at, author, action, target, details = {} }: NewAuditEntry): EntryRow {
+  return {
     account_id: accountId,
     id: newId('auditEntry', at),
     created_at: at,
@@ -31,5 +39,5 @@ export async function record(trx: Trx, entry: NewAuditEntry): Promise<void> {
     target_name: target.name,
     ip_address: author.ipAddress,
     details,
-  })
+  }
 }

@@ -64,7 +64,7 @@ export type DomainService = {
    * their records. Throws `rule_violation` for an invalid key and `conflict` for a selector that the domain uses.
    * While email is captured, the keys of a name below `.test` sign at once. Do not call it in a transaction.
    */
-  rotateKeys(handle: Handle, scope: Scope, id: string, keys: RotateKeys): Promise<Domain>
+  rotateKeys(handle: Handle, scope: AuthoredScope, id: string, keys: RotateKeys): Promise<Domain>
 }
 
 export type DomainServiceOptions = CheckOptions & {
@@ -97,7 +97,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
   async function audit(
     trx: Trx,
     { accountId, author }: AuthoredScope,
-    action: 'domain.created' | 'domain.deleted',
+    action: 'domain.created' | 'domain.keys_rotated' | 'domain.deleted',
     { id, name }: Pick<DomainRow, 'id' | 'name'>,
   ): Promise<void> {
     await record(trx, { accountId, at: clock.now(), author, action, target: { type: 'domain', id, name } })
@@ -174,7 +174,8 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
       const checked = await check(await find(handle, accountId, id), options)
       return toDomain(await inTransaction(handle, (trx) => settle(trx, checked, mode)), options)
     },
-    async rotateKeys(handle, { accountId, mode }, id, { dkimKeys }) {
+    async rotateKeys(handle, scope, id, { dkimKeys }) {
+      const { accountId, mode } = scope
       const { name } = await find(handle, accountId, id)
       const own = await readOwnKeys(dkimKeys, name)
       const keys = await newKeys(accountId, { own, id: newId('domain', clock.now()) })
@@ -183,6 +184,7 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
         refuseUsed(locked, keys, clock.now())
         const at = clock.now()
         await insertNextKeys(trx, locked, { keys, at, nextCheckAt: nextKeyCheckAt(at, at) })
+        await audit(trx, scope, 'domain.keys_rotated', locked)
         return settleTested(trx, await find(trx, accountId, id), mode)
       })
       return toDomain(domain, options)

@@ -2,8 +2,8 @@ import { addToCount } from '../lib/count-map.ts'
 import type { Transport } from '../smtp/transport.ts'
 
 /**
- * Permits for conversations, held from planning until the transport counts the conversation itself. Not a semaphore:
- * nobody waits for them, and how many there are is up to the transport at each moment.
+ * Permits for conversations, held from planning until the transport counts the conversation itself. Unlike a
+ * semaphore, taking one never waits, and the transport decides at each moment how many there are.
  */
 export type DestinationPermits = {
   /** Returns the number of permits left in total. */

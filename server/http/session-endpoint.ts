@@ -10,7 +10,7 @@ export type OpenContext = {
   db: Db
   /** Where the request comes from. */
   client: Client
-  /** The token of the session that the request's browser has, which nobody has looked at. Null: it has none. */
+  /** The token of the session that the request's browser has, not checked. Null: it has none. */
   formerToken: string | null
   /** Has the browser keep the token of a session. Null: has it forget the session. */
   setToken(token: string | null): void
@@ -22,7 +22,7 @@ type Wrapper<Context> = <Input extends RouteInput, Answer extends { status: numb
 
 /** Turn use cases of routes that are about no account into route handlers. */
 export type SessionEndpoints = {
-  /** For routes that anybody may call. */
+  /** For routes that need no session. */
   open: Wrapper<OpenContext>
   /** For routes that need a session. */
   signedIn: Wrapper<OpenContext & { signedIn: SignedIn }>

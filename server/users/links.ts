@@ -118,7 +118,7 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     const { account_id: accountId, role } = link
     if (accountId === null || role === null) throw new Error('a link has no account')
     return inTransaction(db, async (trx) => {
-      // Before the link, as whoever changes the members of the account does.
+      // Before the link: the same order as in every change of members.
       await lockAccount(trx, accountId)
       if (!(await takeLink(trx, link.id))) throw gone()
       const user = await userOf(trx)
@@ -160,7 +160,9 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
     const hash = await passwords.hash(given.password)
     const at = clock.now()
     // A transaction of its own, since a wrong code must be counted.
-    const fault = await inTransaction(db, (trx) => checkSecondFactor(trx, { userId, code: given.code, at, secretBox }))
+    const fault = await inTransaction(db, (trx) =>
+      checkSecondFactor(trx, { userId, code: given.code, at, secretBox, client }),
+    )
     if (fault !== null) throw fault
     return inTransaction(db, async (trx) => {
       // First of all: a sign-in with the old password that has begun ends before, so its session is seen and deleted.

@@ -1,7 +1,7 @@
 import type { CreatedInvitation, CreateInvitation, Invitation, Member } from '../../contract/members.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { Role } from '../../contract/roles.ts'
-import { record } from '../audit-log/record.ts'
+import { record, recordAll } from '../audit-log/record.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -28,7 +28,7 @@ import {
 } from './member-queries.ts'
 import { mayAssign } from './roles.ts'
 
-/** Most invitations of an account that nobody has accepted and that have not expired. */
+/** Most open invitations of an account: neither accepted nor expired. */
 const maxInvitations = 200
 
 /** Where a change of members comes from: the account, and who makes it. */
@@ -77,12 +77,16 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
     return member
   }
 
-  /** Tells of invitations that nobody can accept any more. */
+  /** Writes an entry for each invitation that has ended and cannot be accepted any more. */
   async function recordEnded(trx: Trx, { accountId, author }: MemberScope, ended: readonly LinkRow[]): Promise<void> {
-    for (const { id, email } of ended) {
-      const target = { type: 'invitation', id, name: email } as const
-      await record(trx, { accountId, at: clock.now(), author, action: 'invitation.deleted', target })
-    }
+    const at = clock.now()
+    await recordAll(
+      trx,
+      ended.map(({ id, email }) => {
+        const target = { type: 'invitation', id, name: email } as const
+        return { accountId, at, author, action: 'invitation.deleted', target }
+      }),
+    )
   }
 
   return {
@@ -112,7 +116,7 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
         assertMay(own, { from: before.role, to: null })
         if (before.role === 'owner' && !(await hasOtherOwner(trx, { accountId, userId }))) throw lastOwner()
         await deleteMember(trx, { accountId, userId })
-        // Otherwise somebody who is removed comes back by a link of their own.
+        // Otherwise the removed member could come back with a link of their own.
         await recordEnded(trx, scope, await deleteInvitationsBy(trx, { accountId, userId }))
         await recordEnded(trx, scope, await deleteInvitationsOf(trx, { accountId, email: before.email }))
         const target = { type: 'user', id: userId, name: before.name } as const
@@ -183,7 +187,7 @@ function tooManyInvitations(): DomainError {
 }
 
 function lastOwner(): DomainError {
-  return new DomainError('last_owner', 'This is the last owner of the account: make somebody else an owner first.')
+  return new DomainError('last_owner', 'This is the last owner of the account: make another member an owner first.')
 }
 
 function toMember(row: MemberRow): Member {

@@ -9,6 +9,7 @@ import { noTotp } from './own-user.ts'
 import {
   findUserByEmail,
   hasUsers,
+  type ListedUserRow,
   lockUser,
   replaceRecoveryCodes,
   selectUsers,
@@ -42,14 +43,14 @@ export type UserOperatorService = {
    * @param removeTotp Also removes the second factor, and ends all sessions. Default: no.
    */
   resetPassword(handle: Handle, email: string, options?: { removeTotp?: boolean }): Promise<ResetLink>
-  /** Marks a user as an operator, or as none. Returns who it is: nobody has proved that the address is theirs. */
-  setOperator(handle: Handle, email: string, isOperator: boolean): Promise<MarkedUser>
+  /** Returns a user as `list` does. */
+  find(handle: Handle, email: string): Promise<UserInfo>
+  /** Marks a user as an operator, or as none. */
+  setOperator(handle: Handle, email: string, isOperator: boolean): Promise<UserInfo>
 }
 
 /** @property hasTotp True when a code is needed as well. */
 export type ResetLink = { link: string; expiresAt: string; hasTotp: boolean }
-
-export type MarkedUser = { name: string; createdAt: string; memberships: { accountId: string; role: string }[] }
 
 /** @param serviceUrl Returns the URL of the service that links begin with, without a slash at the end. */
 export function createUserOperatorService({
@@ -68,16 +69,10 @@ export function createUserOperatorService({
   return {
     hasUsers,
     async list(handle) {
-      return (await selectUsers(handle)).map((row) => ({
-        id: row.id,
-        email: row.email,
-        name: row.name,
-        isOperator: row.is_operator,
-        hasTotp: row.totp_confirmed_at !== null,
-        createdAt: row.created_at.toISOString(),
-        lastSignedInAt: row.last_signed_in_at?.toISOString() ?? null,
-        memberships: row.memberships,
-      }))
+      return (await selectUsers(handle)).map(toInfo)
+    },
+    async find(handle, email) {
+      return infoOf(handle, await userWith(handle, email))
     },
     async inviteFirst(handle, accountId) {
       return inTransaction(handle, async (trx) => {
@@ -99,6 +94,7 @@ export function createUserOperatorService({
           }
         }
         const { token, expiresAt } = await makeLink(trx, { kind: 'password_reset', userId: user.id, at })
+        await recordInAccounts(trx, { at, author: commandLine, action: 'password.reset_link_created', user })
         return {
           link: linkUrl(serviceUrl(), token),
           expiresAt: expiresAt.toISOString(),
@@ -108,11 +104,32 @@ export function createUserOperatorService({
     },
     async setOperator(handle, email, isOperator) {
       return inTransaction(handle, async (trx) => {
-        const user = await updateUser(trx, (await userWith(trx, email)).id, { is_operator: isOperator })
-        const accounts = await selectAccountsOf(trx, user.id)
-        const memberships = accounts.map(({ id, role }) => ({ accountId: id, role }))
-        return { name: user.name, createdAt: user.created_at.toISOString(), memberships }
+        const before = await lockUser(trx, (await userWith(trx, email)).id)
+        const user = await updateUser(trx, before.id, { is_operator: isOperator })
+        if (before.is_operator !== isOperator) {
+          const action = isOperator ? 'user.operator_added' : 'user.operator_removed'
+          await recordInAccounts(trx, { at: clock.now(), author: commandLine, action, user })
+        }
+        return infoOf(trx, user)
       })
     },
+  }
+}
+
+async function infoOf(handle: Handle, user: UserRow): Promise<UserInfo> {
+  const accounts = await selectAccountsOf(handle, user.id)
+  return toInfo({ ...user, memberships: accounts.map(({ id, role }) => ({ accountId: id, role })) })
+}
+
+function toInfo(row: ListedUserRow): UserInfo {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    isOperator: row.is_operator,
+    hasTotp: row.totp_confirmed_at !== null,
+    createdAt: row.created_at.toISOString(),
+    lastSignedInAt: row.last_signed_in_at?.toISOString() ?? null,
+    memberships: row.memberships,
   }
 }

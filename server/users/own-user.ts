@@ -1,5 +1,5 @@
 import type { NewTotp, RecoveryCodes, UpdateUser, User } from '../../contract/user.ts'
-import { type Db, inTransaction } from '../database/connection.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError } from '../shared/errors.ts'
@@ -47,6 +47,24 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
     return { hash: await passwords.hash(password.new), proved }
   }
 
+  async function rename(
+    trx: Trx,
+    before: UserRow,
+    { name = before.name, client }: { name: string | undefined; client: Client },
+  ): Promise<UserRow> {
+    if (name === before.name) return before
+    const user = await updateUser(trx, before.id, { name })
+    const details = { from: before.name }
+    await recordInAccounts(trx, {
+      at: clock.now(),
+      author: authorOf(user, client),
+      action: 'user.renamed',
+      user,
+      details,
+    })
+    return user
+  }
+
   return {
     async update(db, signedIn, { given, client }) {
       const { userId, sessionId } = signedIn
@@ -56,13 +74,11 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
       return inTransaction(db, async (trx) => {
         if (changed === null) {
           const before = await lockUser(trx, userId)
-          return { user: toUser(name === undefined ? before : await updateUser(trx, userId, { name })), token: null }
+          return { user: toUser(await rename(trx, before, { name, client })), token: null }
         }
         const before = await lockProved(trx, changed.proved)
-        const user = await updateUser(trx, userId, {
-          name: name ?? before.name,
-          ...newPasswordOf(before, changed.hash),
-        })
+        await rename(trx, before, { name, client })
+        const user = await updateUser(trx, userId, newPasswordOf(before, changed.hash))
         await deleteSessions(trx, { userId, except: sessionId })
         await deleteResetLinks(trx, userId)
         const token = newToken()
@@ -122,7 +138,7 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
   }
 }
 
-/** Returns what a new password changes. A secret that nobody confirmed ends: somebody else may have made it. */
+/** Returns what a new password changes. A secret that is not confirmed ends: another person may have made it. */
 export function newPasswordOf(
   { totp_confirmed_at }: UserRow,
   password_hash: string,

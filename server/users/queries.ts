@@ -90,3 +90,9 @@ export async function takeRecoveryCode(trx: Trx, userId: string, hash: Buffer): 
     .executeTakeFirst()
   return row !== undefined
 }
+
+/** Returns the number of recovery codes that a user has left: 10 at most. */
+export async function countRecoveryCodes(handle: Handle, userId: string): Promise<number> {
+  const rows = await handle.selectFrom('recovery_codes').select('user_id').where('user_id', '=', userId).execute()
+  return rows.length
+}

@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../contract/audit-actions.ts'
-import { record } from '../audit-log/record.ts'
+import { recordAll } from '../audit-log/record.ts'
 import type { Trx } from '../database/connection.ts'
 import type { Author } from '../shared/scope.ts'
 import { selectAccountsOf } from './member-queries.ts'
@@ -17,5 +17,9 @@ type UserEntry = {
  */
 export async function recordInAccounts(trx: Trx, { user, ...entry }: UserEntry): Promise<void> {
   const target = { type: 'user', id: user.id, name: user.name } as const
-  for (const { id } of await selectAccountsOf(trx, user.id)) await record(trx, { ...entry, accountId: id, target })
+  const accounts = await selectAccountsOf(trx, user.id)
+  await recordAll(
+    trx,
+    accounts.map(({ id: accountId }) => ({ ...entry, accountId, target })),
+  )
 }

@@ -1,10 +1,10 @@
 import { type Role, rolePermissions } from '../../contract/roles.ts'
 
 /**
- * Returns true when somebody with the role `own` may make a member of the role `from` one of the role `to`. Null: the
- * person is no member, or shall be none any more.
+ * Returns true when a member with the role `own` may change the role of a person from `from` to `to`. Null as `from`:
+ * the person is no member yet. Null as `to`: the person is removed.
  *
- * Only an owner makes, changes and removes owners, and nobody gives a permission that they do not have.
+ * Only an owner makes, changes and removes owners, and no member gives a permission that they do not have.
  */
 export function mayAssign(own: Role, { from, to }: { from: Role | null; to: Role | null }): boolean {
   if (own === 'owner') return true

@@ -1,20 +1,30 @@
 import type { Trx } from '../database/connection.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { DomainError } from '../shared/errors.ts'
-import { lockUser, takeRecoveryCode, type UserRow, updateUser } from './queries.ts'
+import { countRecoveryCodes, lockUser, takeRecoveryCode, type UserRow, updateUser } from './queries.ts'
+import { recordInAccounts } from './records.ts'
+import { authorOf, type Client } from './sessions.ts'
 import { delayAfter, tooMany } from './sign-in-delays.ts'
 import { hashOfRecoveryCode, matchingStep } from './totp.ts'
+
+export type SecondFactorCheck = {
+  userId: string
+  code: string | undefined
+  at: Date
+  secretBox: SecretBox
+  client: Client
+}
 
 /**
  * Checks the second factor of a user whose password is right. Returns null when it is right, else the error. A wrong
  * code is counted in `trx`, so commit it in either case.
  *
- * Wrong codes are counted for the user, from all clients together: whoever tries them knows the password already, and
- * a million codes are soon guessed. A recovery code is always accepted, since it cannot be guessed.
+ * Wrong codes are counted for the user, from all clients together: a client that tries codes knows the password
+ * already, and a million codes are soon guessed. A recovery code is always accepted, since it cannot be guessed.
  */
 export async function checkSecondFactor(
   trx: Trx,
-  { userId, code, at, secretBox }: { userId: string; code: string | undefined; at: Date; secretBox: SecretBox },
+  { userId, code, at, secretBox, client }: SecondFactorCheck,
 ): Promise<DomainError | null> {
   // The lock lets a code be used once, also by two requests at the same time.
   const user = await lockUser(trx, userId)
@@ -25,6 +35,9 @@ export async function checkSecondFactor(
   const recoveryHash = hashOfRecoveryCode(code)
   if (recoveryHash !== null && (await takeRecoveryCode(trx, userId, recoveryHash))) {
     await updateUser(trx, userId, { totp_failures: 0 })
+    const details = { left: String(await countRecoveryCodes(trx, userId)) }
+    const author = authorOf(user, client)
+    await recordInAccounts(trx, { at, author, action: 'totp.recovery_code_used', user, details })
     return null
   }
   const waitMs = waitOf(user, at)

@@ -10,7 +10,7 @@ const maxDelayMs = 15 * 60_000
 const memoryMs = 60 * 60_000
 const maxPairs = 100_000
 
-/** One try to prove who somebody is. It counts as a failure until it has turned out to be none. */
+/** One try to prove an identity. It counts as a failure until it has turned out to be none. */
 export type Try = {
   /** The password is right. Forgets all failures. */
   succeeded(): void
@@ -20,7 +20,7 @@ export type Try = {
 
 /**
  * Slows guessing down: each failure for an email address from one client doubles the time until its next try. Counted
- * for the pair of both, so that nobody locks the owner of an address out from elsewhere. In this process.
+ * for the pair of both, so that no other client locks the owner of an address out. In this process.
  */
 export type SignInDelays = {
   /** Begins a try. Throws `rate_limit_exceeded` when the last failure is too recent; that does not count. */
@@ -58,7 +58,7 @@ export function delayAfter(failures: number): number {
   return failures < freeTries ? 0 : Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - freeTries))
 }
 
-/** Returns the error for somebody who must wait. */
+/** Returns the error for a client that must wait. */
 export function tooMany(waitMs: number): DomainError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new DomainError(

@@ -13,7 +13,7 @@ import { hashOfToken, hasTokenShape } from './tokens.ts'
 
 export type SignInOptions = { clock: Clock; secretBox: SecretBox; passwords: Passwords; delays: SignInDelays }
 
-/** Signing in, and proving again who somebody is. Throws DomainErrors. */
+/** Signing in, and proving an identity again. Throws DomainErrors. */
 export type SignInService = {
   /**
    * Starts a session. Throws `authentication_error` in the same words and after the same work for an unknown address
@@ -55,7 +55,7 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
       )
     }
     const fault = await inTransaction(db, (trx) =>
-      checkSecondFactor(trx, { userId: user.id, code, at: clock.now(), secretBox }),
+      checkSecondFactor(trx, { userId: user.id, code, at: clock.now(), secretBox, client }),
     )
     if (fault === null) attempt.succeeded()
     else if (code === undefined) attempt.inconclusive()

@@ -71,17 +71,24 @@ test('users reset-password says when a second factor is asked for as well', asyn
   expect(await users('reset-password', email, '--remove-totp')).not.toContain('--remove-totp')
 })
 
-test('users operator marks a user, and users list shows it with the accounts', async () => {
+test('users operator shows the user first, marks them with --yes, and users list shows it', async () => {
   const { email, userId } = await signUp(service, { role: 'viewer' })
-  const said = await users('operator', email)
-  expect(said.replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')).toBe(
-    `${email} is an operator now: "Ada Lovelace", made TIME, viewer of ${service.accountId}.\n` +
-      'Nobody has proved that the address is theirs. If it is somebody else, run this with --remove.\n',
+  const isMarked = async () => {
+    const listed: { id: string; isOperator: boolean }[] = JSON.parse(await users('list', '--json'))
+    return listed.find(({ id }) => id === userId)?.isOperator
+  }
+  const shown = `${email}: "Ada Lovelace", made TIME, viewer of ${service.accountId}.`
+  const withoutTime = (text: string) => text.replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')
+  const asked: { code: number; stderr: string } = await users('operator', email).catch((error) => error)
+  expect(asked.code).toBe(1)
+  expect(withoutTime(asked.stderr)).toBe(
+    `postern: ${shown} If that is the person you mean, run this again with --yes\n`,
   )
-  const listed = JSON.parse(await users('list', '--json'))
-  const memberships = [{ accountId: service.accountId, role: 'viewer' }]
-  expect(listed).toContainEqual(expect.objectContaining({ id: userId, email, isOperator: true, memberships }))
+  expect(await isMarked()).toBe(false)
+  expect(withoutTime(await users('operator', email, '--yes'))).toBe(`This user is an operator now: ${shown}\n`)
+  expect(await isMarked()).toBe(true)
   expect(await users('operator', email, '--remove')).toBe(`${email} is no operator any more.\n`)
+  expect(await isMarked()).toBe(false)
   const table = await users('list')
   expect(table).toContain(`viewer of ${service.accountId}`)
   expect(table).not.toContain('argon2')

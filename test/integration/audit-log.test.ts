@@ -60,11 +60,13 @@ describe('has an entry', () => {
     }
   })
 
-  test('for a sending domain that comes and goes', async () => {
+  test('for a sending domain that comes, gets new keys and goes', async () => {
     const { id } = await service.client.succeed(contract.domains.create, { body: { name: 'audited.test' } })
+    await service.client.succeed(contract.domains.rotateKeys, { params: { id }, body: {} })
     await service.client.succeed(contract.domains.delete, { params: { id } })
     expect(await newestOf(id)).toEqual([
       ['domain.deleted', {}],
+      ['domain.keys_rotated', {}],
       ['domain.created', {}],
     ])
     expect((await newest())[0]?.target).toEqual({ type: 'domain', id, name: 'audited.test' })

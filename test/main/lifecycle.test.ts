@@ -103,7 +103,7 @@ describe('a process that was killed', () => {
 
     await using second = await startService(env)
     expect(second.greeting).toMatch(
-      /^Postern listens on \S+, with its documentation at \S+(\nNobody can sign in .*)?(\nNo email leaves this machine: .*)?(\nWebhooks may lead to .*)?$/,
+      /^Postern listens on \S+, with its documentation at \S+(\nThere is no user of the dashboard yet; .*)?(\nNo email leaves this machine: .*)?(\nWebhooks may lead to .*)?$/,
     )
     const found = await request(`${second.url}/v1/audiences/${idOf(audience.body)}`, { key })
     expect(found).toEqual({ status: 200, body: audience.body })

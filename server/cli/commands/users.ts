@@ -4,16 +4,17 @@ import { type Role, roles } from '../../../contract/roles.ts'
 import { createAccountService } from '../../accounts/service.ts'
 import { readServiceUrl } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { OperatorError } from '../../shared/errors.ts'
 import { commandLine } from '../../shared/scope.ts'
 import { createMemberService } from '../../users/members.ts'
-import { createUserOperatorService } from '../../users/operator.ts'
+import { createUserOperatorService, type UserInfo } from '../../users/operator.ts'
 import { printJson, printLine, printTable } from '../output.ts'
 import { withSession } from '../session.ts'
 import { onlyAccountId } from './keys.ts'
 
 type InviteOptions = { account?: string; role: Role; json?: true }
 type ResetOptions = { removeTotp?: true; json?: true }
-type OperatorOptions = { remove?: true; json?: true }
+type OperatorOptions = { yes?: true; remove?: true; json?: true }
 
 /** Adds `users invite`, `users list`, `users reset-password` and `users operator`. */
 export function addUsersCommands(program: Command): void {
@@ -38,7 +39,7 @@ export function addUsersCommands(program: Command): void {
     .command('reset-password')
     .description('make a link that sets a new password; it works once, for an hour')
     .argument('<email>', 'the address of the user', emailArgument)
-    .option('--remove-totp', 'also remove the second factor, for somebody who has lost it')
+    .option('--remove-totp', 'also remove the second factor, for a user who has lost it')
     .option('--json', 'print one JSON object')
     .action(resetPassword)
 
@@ -46,6 +47,7 @@ export function addUsersCommands(program: Command): void {
     .command('operator')
     .description('mark a user as an operator of the service')
     .argument('<email>', 'the address of the user', emailArgument)
+    .option('--yes', 'mark the user that this command shows without it')
     .option('--remove', 'take the mark away')
     .option('--json', 'print one JSON object')
     .action(markOperator)
@@ -98,16 +100,21 @@ async function resetPassword(email: string, { removeTotp, json }: ResetOptions):
   if (json) return printJson(made)
   console.log(`${made.link}\n`)
   printLine(`This sets a new password for ${email}. It works once, for an hour.`)
-  if (made.hasTotp) printLine('It needs the second factor too. For somebody who has lost it, add --remove-totp.')
+  if (made.hasTotp) printLine('It needs the second factor too. For a user who has lost it, add --remove-totp.')
 }
 
-async function markOperator(email: string, { remove, json }: OperatorOptions): Promise<void> {
+async function markOperator(email: string, { yes, remove, json }: OperatorOptions): Promise<void> {
   const isOperator = remove !== true
+  if (isOperator && yes !== true) {
+    const user = await withSession(({ db }) => operatorService().find(db, email))
+    throw new OperatorError(`${describe(user)}. If that is the person you mean, run this again with --yes`)
+  }
   const user = await withSession(({ db }) => operatorService().setOperator(db, email, isOperator))
-  if (json) return printJson({ email, isOperator, ...user })
-  if (!isOperator) return printLine(`${email} is no operator any more.`)
-  const roles = user.memberships.map(({ accountId, role }) => `${role} of ${accountId}`).join(', ')
-  const who = `"${user.name}", made ${user.createdAt}, ${roles || 'member of no account'}`
-  printLine(`${email} is an operator now: ${who}.`)
-  printLine('Nobody has proved that the address is theirs. If it is somebody else, run this with --remove.')
+  if (json) return printJson(user)
+  printLine(isOperator ? `This user is an operator now: ${describe(user)}.` : `${email} is no operator any more.`)
+}
+
+function describe({ email, name, createdAt, memberships }: UserInfo): string {
+  const roles = memberships.map(({ accountId, role }) => `${role} of ${accountId}`).join(', ')
+  return `${email}: "${name}", made ${createdAt}, ${roles || 'member of no account'}`
 }

@@ -20,14 +20,14 @@ function isTemporary(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || error.status >= 500)
 }
 
-/** The signed-in user and their accounts. Fails with 401 when nobody is signed in. */
+/** The signed-in user and their accounts. Fails with 401 without a session. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: () => callForUser('GET /v1/session', {}),
   staleTime: 60_000,
 })
 
-/** Asks again who is signed in, because the API refused a request that only a session can make. */
+/** Reads the session again after a 401: it may have ended. */
 export function checkSession(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) {
     void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })

@@ -16,8 +16,8 @@ const units = [
 const relativeWithinMs = 14 * 86_400_000
 
 /**
- * Returns `at` relative to `nowMs`, such as "3 minutes ago" or "in 2 days"; further away, the date. What is ahead is rounded,
- * since a retry in 59 seconds is one "in 1 minute"; what is past is cut, so that nothing is told as older than it is.
+ * Returns `at` relative to `nowMs`, such as "3 minutes ago" or "in 2 days"; beyond 14 days, the date. A time in the
+ * future is rounded to the nearest unit (59 seconds: "in 1 minute"), a time in the past is rounded down.
  */
 function relativeTime(at: string, nowMs: number): string {
   const distance = Date.parse(at) - nowMs

@@ -22,7 +22,7 @@ type Asked =
   | { act: 'role' | 'remove'; member: Member }
   | { act: 'withdraw'; invitation: Invitation }
 
-/** Who is in the account, and who is invited. */
+/** The members of the account, and its open invitations. */
 export function Members() {
   const { can, session } = useScope()
   const [asked, setAsked] = useState<Asked | null>(null)

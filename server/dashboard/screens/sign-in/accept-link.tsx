@@ -54,7 +54,7 @@ function UnusableLink() {
     <Centered>
       <Title order={1}>This link does not work any more</Title>
       <Text>
-        It was used already, has expired, or is not complete. Ask whoever sent it for a new one. On a new service, run{' '}
+        It was used already, has expired, or is not complete. Ask the sender for a new one. On a new service, run{' '}
         <code>npm run postern -- users invite you@example.com</code>
       </Text>
       <Anchor component={Link} to="/sign-in">

@@ -69,7 +69,7 @@ export function SignIn() {
             {needsCode ? 'Confirm' : 'Sign in'}
           </Button>
           <Text fz="xs" c="dimmed">
-            Forgot the password? Whoever runs this service makes a new link:{' '}
+            Forgot your password? The operator of this service makes a link that sets a new one:{' '}
             <code>npm run postern -- users reset-password</code>
           </Text>
         </Stack>
