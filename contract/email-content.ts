@@ -20,6 +20,7 @@ export const emailLimits = {
   tags: 10,
   tagCharacters: 64,
   scheduleDays: 30,
+  searchCharacters: 1_000,
   /** Emails in one request. */
   batch: 100,
 } as const

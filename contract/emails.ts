@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { formerSince } from './deprecations.ts'
 import { emailContent, emailLimits, emailLine, headerMap, longEmailFields, newAttachment } from './email-content.ts'
 import { emailStatus, recipientStatus } from './email-status.ts'
-import { line, list, mailbox, recipientAddress, timeInput, timestamp } from './fields.ts'
+import { line, list, mailbox, recipientAddress, timeInput, timestamp, wellFormedString } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { metadata, metadataFilter, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
@@ -242,6 +242,11 @@ const listQuery = z.strictObject({
   tag: tag.optional().meta({ description: 'Only those with this tag.' }),
   metadata: metadataFilter,
   campaign: idSchema('campaign', 'Only those of this campaign.').optional(),
+  domain: idSchema('domain', 'Only those sent from this domain of the account.').optional(),
+  search: wellFormedString(emailLimits.searchCharacters).min(1).optional().meta({
+    description:
+      'Only those with a recipient whose address begins so, whose subject begins so, or whose id or `messageId` this is or begins so. Letter case, invisible characters and the number of spaces do not matter. Of a subject, the first 60 characters are compared.',
+  }),
   ...timeFilters,
   from: timeInput.optional().meta({ description: 'The former name of `since`.' }),
   mode: mode.optional().meta({ description: 'A key sees its own mode alone: asking for the other returns none.' }),
@@ -307,7 +312,8 @@ export const emails = c.router({
     method: 'GET',
     path: '/v1/emails',
     summary: 'List emails',
-    description: 'Newest first, those of the mode of the key.',
+    description:
+      'Newest first, those of the mode of the key. With `search`, `domain` or `status` a page can have fewer emails than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
     query: listQuery,
     ...outcome(
       {

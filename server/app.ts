@@ -15,6 +15,7 @@ import { createMailMetrics } from './email-delivery/metrics.ts'
 import { startMail } from './email-delivery/start.ts'
 import { warnAtStart } from './email-delivery/start-warnings.ts'
 import type { MailWorker } from './email-delivery/worker.ts'
+import { indexOlderSubjects } from './emails/subject-index.ts'
 import { type FoundationOptions, startFoundation } from './foundation.ts'
 import { clientAddressOf } from './http/client-address.ts'
 import { deleteExpired } from './http/retention.ts'
@@ -117,6 +118,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () =>
         Promise.all([deleteExpired, deleteEndedSessions].map((run) => run({ db: workerDb, clock }))),
+      indexOlderSubjects: () => indexOlderSubjects(workerDb),
     }),
   )
   const { outbox } = background

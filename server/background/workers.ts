@@ -42,6 +42,8 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
   /** Deletes expired rows of the HTTP room: idempotency keys and windows of the rate limit. */
   deleteExpiredOfHttp: () => Promise<unknown>
+  /** Adds the subjects of older emails to what is searched. Returns the number of emails. */
+  indexOlderSubjects: () => Promise<number>
 }
 
 const everyMinute = '* * * * *'
@@ -91,6 +93,10 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     await options.deleteExpiredOfHttp()
     if (expired.events + expired.deliveries + expired.emails > 0)
       logger.info(expired, 'deleted rows past their retention')
+  })
+  await queue.onSchedule('email-subjects', everyMinute, async () => {
+    const emails = await options.indexOlderSubjects()
+    if (emails > 0) logger.info({ emails }, 'older emails can be searched by subject')
   })
   const stopping = new AbortController()
   starting.defer(() => stopping.abort())

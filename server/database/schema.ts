@@ -8,6 +8,7 @@ import type {
   EmailContentsTable,
   EmailMetadataTable,
   EmailRecipientsTable,
+  EmailSubjectsTable,
   EmailsTable,
   EmailTimelineTable,
   SuppressionsTable,
@@ -61,6 +62,7 @@ export type Database = {
   emails: EmailsTable
   email_contents: EmailContentsTable
   email_metadata: EmailMetadataTable
+  email_subjects: EmailSubjectsTable
   email_attachments: EmailAttachmentsTable
   email_recipients: EmailRecipientsTable
   email_timeline: EmailTimelineTable

@@ -1,6 +1,7 @@
 import { textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
+import { subjectKey } from '../message/subject-key.ts'
 import type { SendingScope } from './eligibility.ts'
 import { pairsOf } from './metadata.ts'
 import type { NewEmail } from './new-email.ts'
@@ -52,6 +53,10 @@ const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true
     INSERT INTO email_metadata (account_id, pair, email_id)
     SELECT ${'accountId'}, p.pair, p.email_id
     FROM unnest(${'pairOwners'}::text[], ${'pairs'}::text[]) AS p (email_id, pair)
+  ), subject AS (
+    INSERT INTO email_subjects (account_id, mode, subject_key, email_id)
+    SELECT ${'accountId'}, ${'mode'}, s.subject_key, s.email_id
+    FROM unnest(${'ids'}::text[], ${'subjectKeys'}::text[]) AS s (email_id, subject_key) WHERE s.subject_key <> ''
   ), recipient AS (
     INSERT INTO email_recipients (email_id, position, account_id, kind, name, address, address_key, domain, status,
       next_attempt_at, reason)
@@ -139,6 +144,7 @@ function textColumnsOf(
   return textArrays({
     senders: emails.map(({ sender }) => sender),
     subjects: contents.map(({ subject }) => subject),
+    subjectKeys: contents.map(({ subject }) => subjectKey(subject)),
     messageIds: emails.map(({ messageId }) => messageId),
     tags: contents.map(({ tags }) => JSON.stringify(tags)),
     metadata: contents.map(({ metadata }) => JSON.stringify(metadata)),

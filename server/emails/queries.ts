@@ -29,10 +29,16 @@ function emailsOf(handle: Handle, { accountId, mode }: Scope) {
   return handle.selectFrom('emails').select(emailColumns).where('account_id', '=', accountId).where('mode', '=', mode)
 }
 
-/** @param page.before Id of the last email of the page before. Newest first. `recipientKey`: made by `addressKey`. */
-export async function selectEmails(handle: Handle, scope: Scope, { query, recipientKey, before, limit }: EmailPage) {
-  const { status, tag, campaign, since, until, mode, metadata = {} } = query
+/** Returns emails, newest first. */
+export async function selectEmails(
+  handle: Handle,
+  scope: Scope,
+  { query, recipientKey, before, among, limit }: EmailPage,
+) {
+  const { status, tag, campaign, domain, since, until, mode, metadata = {} } = query
   let emails = emailsOf(handle, scope)
+  if (among !== undefined) emails = emails.where('id', '=', sql<string>`ANY(${among}::text[])`)
+  if (domain !== undefined) emails = emails.where('domain_id', '=', domain)
   if (before !== undefined) emails = emails.where('id', '<', before)
   if (status !== undefined) emails = emails.where('status', '=', status)
   // In addition to the mode of the scope: a query for the other mode finds nothing.
@@ -49,8 +55,12 @@ export async function selectEmails(handle: Handle, scope: Scope, { query, recipi
 
 export type EmailPage = {
   query: EmailListQuery
+  /** Made by `addressKey`. */
   recipientKey: string | undefined
+  /** The id of the last email of the page before. */
   before: string | undefined
+  /** The only emails that may be on the page. Default: all. */
+  among?: readonly string[] | undefined
   limit: number
 }
 

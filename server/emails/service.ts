@@ -5,15 +5,13 @@ import { afterCommit, type Handle, inTransaction, type Trx } from '../database/c
 import type { Clock } from '../lib/clock.ts'
 import { createCoalescing } from '../lib/request-coalescing.ts'
 import { mapYielding } from '../lib/yielding.ts'
-import { addressKey } from '../message/address.ts'
-import { readAddress } from '../message/mailbox.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
-import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
 import { insertEmails } from './insert-queries.ts'
+import { listEmails } from './listing.ts'
 import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
@@ -24,7 +22,6 @@ import {
   lockEmail,
   moveEmail,
   selectAttachments,
-  selectEmails,
   selectRecipients,
   selectTimeline,
   sizeOfContent,
@@ -55,7 +52,7 @@ export type EmailService = {
     sender: SendingScope,
     batch: { items: readonly BatchItem[]; isPermissive: boolean },
   ): Promise<(AcceptedEmail | DomainError)[]>
-  /** Returns emails, newest first. */
+  /** Returns emails, newest first: see `listEmails`. */
   list(handle: Handle, scope: Scope, query: EmailListQuery): Promise<Page<Email>>
   /**
    * Returns an email with its content, recipients, attachments and timeline.
@@ -184,25 +181,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         return results.map((result) => (isRefusal(result) ? result : { id: result.id, status: result.status }))
       })
     },
-    async list(handle, scope, query) {
-      const { recipient, limit } = query
-      const rows = await selectEmails(handle, scope, {
-        query,
-        recipientKey: recipient === undefined ? undefined : addressKey(readAddress(recipient, 'query.recipient')),
-        before: decodeCursor('email', query.cursor),
-        limit: limit + 1,
-      })
-      const recipients = await selectRecipients(
-        handle,
-        rows.map(({ id }) => id),
-      )
-      const byEmail = Map.groupBy(recipients, (row) => row.email_id)
-      return pageOfRows(rows, {
-        limit,
-        idOf: (row) => row.id,
-        toItem: (row) => toEmail(row, byEmail.get(row.id) ?? []),
-      })
-    },
+    list: listEmails,
     async get(handle, scope, id, enterLarge) {
       // In one transaction, so that all queries use one connection and are pipelined.
       const found = await inTransaction(handle, async (trx) => {

@@ -21,7 +21,9 @@ import {
   missesUntilFailed,
   patienceMs,
 } from '../../server/domains/verification-state.ts'
+import { candidates, lookedThrough, maxKeys as maxSearchedKeys } from '../../server/emails/search-queries.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
+import { subjectKeyLength } from '../../server/message/subject-key.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-limits.ts'
 import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
@@ -169,6 +171,7 @@ test('the page of limits has the limits of the code', () => {
     'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
+    '`search` of emails': `${written(emailLimits.searchCharacters)} characters, of which ${subjectKeyLength} of a subject are compared; a page looks at ${candidates} emails that fit, or, where more than ${maxSearchedKeys} different addresses or subjects begin so, at the newest ${written(lookedThrough)} of the account`,
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,
     'entries on a page': String(pageSize.max),

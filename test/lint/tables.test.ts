@@ -106,6 +106,7 @@ const owners: Record<string, Owner> = {
   },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_metadata: { room: 'emails' },
+  email_subjects: { room: 'emails', also: { 'email-delivery': 'deleted with the email' } },
   email_attachments: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_recipients: {
     room: 'emails',
@@ -124,7 +125,10 @@ const owners: Record<string, Owner> = {
   inbound_messages: { room: 'stored-messages' },
   idempotency_keys: { room: 'http' },
   rate_limit_windows: { room: 'http' },
-  settings: { room: 'config', also: { outbox: 'where positions began' } },
+  settings: {
+    room: 'config',
+    also: { outbox: 'where positions began', emails: 'which older emails can be searched by subject' },
+  },
 }
 
 const builders = 'selectFrom|insertInto|updateTable|deleteFrom|innerJoin|leftJoin'

@@ -135,6 +135,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       retentionMs,
       checkDomains: async () => {},
       deleteExpiredOfHttp: async () => {},
+      indexOlderSubjects: async () => 0,
       webhookChanges,
     })
   let workers = await runWorkers()

@@ -109,9 +109,16 @@ async function send(url: string, init: RequestInit): Promise<Response> {
 
 function urlOf(path: string, params: Record<string, string> = {}, query: Record<string, unknown> = {}): string {
   const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const given = Object.entries(query).flatMap(partsOf)
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
   return search === '' ? filled : `${filled}?${search}`
+}
+
+/** Returns a parameter, or those of an object: `metadata[customer]`. None for one that is not given. */
+function partsOf([name, value]: [string, unknown]): [string, unknown][] {
+  if (value === undefined || value === '') return []
+  if (typeof value !== 'object' || value === null) return [[name, value]]
+  return Object.entries(value).map(([key, part]) => [`${name}[${key}]`, part])
 }
 
 async function errorOf(response: Response): Promise<ApiError> {

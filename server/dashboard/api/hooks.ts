@@ -38,14 +38,27 @@ export type List<Row> = {
   error: ApiError | null
   hasMore: boolean
   isLoadingMore: boolean
+  /** Whether pages are read that had no rows yet: the API looks at a bounded number for each. */
+  isLooking: boolean
   loadMore: () => void
   retry: () => void
 }
 
 const pageLimit = 50
+/** Pages without rows that are read one after the other before the reader is asked. */
+const emptyPages = 20
+
+type ListOptions = {
+  /** Milliseconds to the next look for new rows, while no further page is shown and the window is. Default: none. */
+  pollMs?: number | undefined
+}
 
 /** Reads a list page by page. */
-export function useList<K extends Listing>(operation: K, input: Input<K>): List<RowOf<K>> {
+export function useList<K extends Listing>(
+  operation: K,
+  input: Input<K>,
+  { pollMs }: ListOptions = {},
+): List<RowOf<K>> {
   const { accountId, mode, call } = useScope()
   const { query } = input as { query?: object }
   const read = useInfiniteQuery({
@@ -59,19 +72,35 @@ export function useList<K extends Listing>(operation: K, input: Input<K>): List<
     // While a filter changes, the rows stay. Those of another account or mode must not.
     placeholderData: (rows, query) =>
       query?.queryKey[0] === accountId && query.queryKey[1] === mode ? rows : undefined,
+    // Of one page alone: to read all pages again would grow with what is shown.
+    refetchInterval: (latest: WithPages) =>
+      pollMs === undefined || (latest.state.data?.pages.length ?? 0) > 1 ? false : pollMs,
   })
   const error = read.error as ApiError | null
   useSessionCheck(error)
+  const { hasNextPage, isFetching, fetchNextPage, isPlaceholderData } = read
+  const pages = read.data?.pages ?? []
+  const isLooking =
+    hasNextPage &&
+    !isPlaceholderData &&
+    error === null &&
+    pages.length % emptyPages !== 0 &&
+    pages.every((page) => page.data.length === 0)
+  useEffect(() => {
+    if (isLooking && !isFetching) void fetchNextPage()
+  }, [isLooking, isFetching, fetchNextPage])
   return {
-    rows: read.data?.pages.flatMap((page) => page.data),
+    rows: isLooking ? undefined : read.data?.pages.flatMap((page) => page.data),
     error,
     hasMore: read.hasNextPage,
     isLoadingMore: read.isFetchingNextPage,
+    isLooking,
     loadMore: () => void read.fetchNextPage(),
     retry: () => void read.refetch(),
   }
 }
 
+type WithPages = { state: { data?: { pages: readonly unknown[] } | undefined } }
 type PageOf<Row> = { data: Row[]; nextCursor: string | null }
 
 function useSessionCheck(error: ApiError | null): void {

@@ -1,4 +1,4 @@
-import { Button, Skeleton, Table } from '@mantine/core'
+import { Button, Skeleton, Table, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { List } from '../api/hooks.ts'
 import { ErrorNotice } from './error-notice.tsx'
@@ -43,9 +43,14 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty }: Props<Row
   return (
     <>
       <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} />
-      {list.hasMore && (
+      {rows?.length === 0 && (
+        <Text c="dimmed" mt="md">
+          Nothing in the newest rows fits. Older ones have not been looked through yet.
+        </Text>
+      )}
+      {list.hasMore && !list.isLooking && (
         <Button variant="default" mt="md" loading={list.isLoadingMore} onClick={list.loadMore}>
-          Show more
+          {rows?.length === 0 ? 'Look further' : 'Show more'}
         </Button>
       )}
     </>

@@ -130,3 +130,12 @@ export type SuppressionsTable = {
 
 /** For filtering lists of emails: a row for each pair of the metadata. */
 export type EmailMetadataTable = { account_id: string; pair: string; email_id: string }
+
+/** For searching emails: the beginning of the subject of each. Rows are never updated. */
+export type EmailSubjectsTable = {
+  account_id: string
+  mode: Mode
+  /** Made by `subjectKey`. An email without visible characters in its subject has no row. */
+  subject_key: string
+  email_id: string
+}

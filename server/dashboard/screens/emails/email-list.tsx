@@ -2,7 +2,7 @@ import { Button, Code, Text } from '@mantine/core'
 import { IconSend } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
-import { type RowOf, useList } from '../../api/hooks.ts'
+import { type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty, NothingFits } from '../../components/empty.tsx'
@@ -60,23 +60,34 @@ const columns: readonly Column<Email>[] = [
   },
 ]
 
-const filterNames = ['status', 'recipient', 'tag', 'since', 'until'] as const
+const filterNames = ['search', 'status', 'domain', 'tag', 'metadata', 'since', 'until'] as const
 
-/** The emails of this mode, newest first. */
+/** Milliseconds between two looks for new emails. */
+const pollMs = 3_000
+
+/** The emails of this mode, newest first. New ones come in by themselves. */
 export function EmailList() {
   const { mode, can } = useScope()
   const filters = useFilters(filterNames)
   const { values, clear, isSet } = filters
   const [isSending, setSending] = useState(false)
-  const { since, until, status, ...rest } = values
-  const list = useList('GET /v1/emails', {
-    query: {
-      ...rest,
-      ...(status !== undefined && { status: status as Status }),
-      ...(since !== undefined && { since: startOfDay(since) }),
-      ...(until !== undefined && { until: startOfDay(until, 1) }),
+  const { search, status, domain, tag, metadata, since, until } = values
+  const list = useList(
+    'GET /v1/emails',
+    {
+      query: {
+        ...(search !== undefined && { search }),
+        ...(status !== undefined && { status: status as Status }),
+        ...(domain !== undefined && { domain }),
+        ...(tag !== undefined && { tag }),
+        ...(metadata !== undefined && { metadata: pairOf(metadata) }),
+        ...(since !== undefined && { since: startOfDay(since) }),
+        ...(until !== undefined && { until: startOfDay(until, 1) }),
+      },
     },
-  })
+    { pollMs: search === undefined ? pollMs : undefined },
+  )
+  const { data: domains } = useGet('GET /v1/domains', { query: { limit: 100 } }, { enabled: can('domains:read') })
   const send = (variant: 'filled' | 'default') =>
     can('emails:send') && (
       <Button variant={variant} leftSection={<IconSend size={16} aria-hidden />} onClick={() => setSending(true)}>
@@ -86,9 +97,18 @@ export function EmailList() {
   return (
     <Screen title="Emails" subtitle="What was sent, and what became of it." action={send('filled')}>
       <Filters isSet={isSet}>
+        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Recipient, subject or ID" />
         <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-        <TextFilter filters={filters} name="recipient" label="Recipient" isWide placeholder="ada@example.org" />
+        {(domains?.data.length ?? 0) > 1 && (
+          <SelectFilter
+            filters={filters}
+            name="domain"
+            label="Domain"
+            options={domains?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+          />
+        )}
         <TextFilter filters={filters} name="tag" label="Tag" />
+        <TextFilter filters={filters} name="metadata" label="Metadata" placeholder="name=value" />
         <DayFilter filters={filters} name="since" label="From day" />
         <DayFilter filters={filters} name="until" label="To day" />
         {isSet && (
@@ -105,7 +125,8 @@ export function EmailList() {
         empty={
           isSet ? (
             <NothingFits title="No email fits these filters" onClear={clear}>
-              Recipient and tag are compared as a whole. Emails of the other mode are not searched.
+              The search compares how addresses, subjects and IDs begin; tag and metadata are compared as a whole.
+              Emails of the other mode are not searched.
             </NothingFits>
           ) : (
             <Empty title={`No emails in ${mode} mode yet`} action={send('default')}>
@@ -119,6 +140,12 @@ export function EmailList() {
       {isSending && <SendEmail onClose={() => setSending(false)} />}
     </Screen>
   )
+}
+
+/** Reads `name=value`. Without a value, the name has an empty one. */
+function pairOf(text: string): Record<string, string> {
+  const at = text.indexOf('=')
+  return at === -1 ? { [text]: '' } : { [text.slice(0, at).trim()]: text.slice(at + 1).trim() }
 }
 
 /** Returns the start of a day, or of `later` days after it, in the reader's zone. */
