@@ -20,7 +20,7 @@ import * as outboxLeases from './migrations/0012-outbox-leases.ts'
 import * as waiting from './migrations/0013-waiting.ts'
 import * as users from './migrations/0014-users.ts'
 import * as auditLog from './migrations/0015-audit-log.ts'
-import * as emailSearch from './migrations/0021-email-search.ts'
+import * as emailSearch from './migrations/0016-email-search.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -42,7 +42,7 @@ export const migrations: Migrations = {
   '0013-waiting': waiting,
   '0014-users': users,
   '0015-audit-log': auditLog,
-  '0021-email-search': emailSearch,
+  '0016-email-search': emailSearch,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -42,7 +42,7 @@ async function deletePage(trx: Trx, { after, bound, until }: { after: string; bo
   return rows
 }
 
-/** Deletes what the emails are searched by. It has no foreign key: see the migration 0021-email-search. */
+/** Deletes what the emails are searched by. It has no foreign key: see the migration 0016-email-search. */
 async function deleteSubjects(trx: Trx, emails: readonly DeletedEmail[]): Promise<void> {
   if (emails.length === 0) return
   await sql`

@@ -11,7 +11,7 @@ let database: TestDatabase
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await resetToBefore(database.db, '0021')
+  await resetToBefore(database.db, '0016')
 })
 afterAll(() => database.drop())
 
