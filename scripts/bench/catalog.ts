@@ -10,6 +10,7 @@ import { fanOut } from './benchmarks/fan-out.ts'
 import { flow } from './benchmarks/flow.ts'
 import { hostileBodies } from './benchmarks/hostile-bodies.ts'
 import { latency } from './benchmarks/latency.ts'
+import { lists } from './benchmarks/lists.ts'
 import { neighbour } from './benchmarks/neighbour.ts'
 import { rateLimit } from './benchmarks/rate-limit.ts'
 import { scale } from './benchmarks/scale.ts'
@@ -26,6 +27,7 @@ export const benchmarks: readonly Benchmark[] = [
   backlog,
   fanOut,
   api,
+  lists,
   email,
   emailCopies,
   rateLimit,
