@@ -4,7 +4,7 @@ import { emailAddress, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
-import { personName, subscriptionStatus } from './subscribers.ts'
+import { peopleSearch, personName, subscriptionStatus } from './subscribers.ts'
 
 const c = initContract()
 
@@ -54,7 +54,11 @@ const updateContact = z
   })
   .meta({ id: 'UpdateContact', description: 'The fields to change.', example: { status: 'unsubscribed' } })
 
-const listQuery = z.strictObject({ ...pageQuery, status: subscriptionStatus.optional() })
+const listQuery = z.strictObject({
+  ...pageQuery,
+  search: peopleSearch.optional(),
+  status: subscriptionStatus.optional(),
+})
 
 const audienceParam = z.object({ audienceId: idSchema('audience', 'The audience.') })
 const contactParams = z.object({
@@ -92,7 +96,8 @@ export const contacts = c.router({
     method: 'GET',
     path: '/v1/audiences/:audienceId/contacts',
     summary: 'List the contacts of an audience',
-    description: 'Newest subscribers first.',
+    description:
+      'Newest subscribers first. With `status` a page can have fewer contacts than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
     pathParams: audienceParam,
     query: listQuery,
     ...outcome(

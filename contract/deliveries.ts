@@ -10,7 +10,7 @@ import { outcome } from './route.ts'
 
 const c = initContract()
 
-export const deliveryStatus = z.enum(['pending', 'succeeded', 'failed', 'canceled']).meta({
+const deliveryStatus = z.enum(['pending', 'succeeded', 'failed', 'canceled']).meta({
   id: 'DeliveryStatus',
   description:
     '`pending`: an attempt is due or running. `succeeded`: the endpoint answered 2xx. `failed`: the last attempt failed. `canceled`: the webhook was disabled or deleted first.',
@@ -211,7 +211,6 @@ export type Recovery = z.infer<typeof recovery>
 export type StartedRecovery = z.infer<typeof startedRecovery>
 export type RecoverRequest = z.infer<typeof recoverRequest>
 export type Delivery = z.infer<typeof delivery>
-export type DeliveryStatus = z.infer<typeof deliveryStatus>
 export type DeliveryWithAttempts = z.infer<typeof deliveryWithAttempts>
 export type DeliveryListQuery = Omit<z.infer<typeof listQuery>, 'from'>
 
@@ -220,7 +219,8 @@ export const deliveries = c.router({
     method: 'GET',
     path: '/v1/webhooks/:id/deliveries',
     summary: 'List the deliveries of a webhook',
-    description: 'Newest first, test deliveries included.',
+    description:
+      'Newest first, test deliveries included. With a filter a page can have fewer deliveries than `limit`, even none, and not be the last: 10,000 are looked through for each. Go on while there is a `nextCursor`.',
     pathParams: webhookParam,
     query: listQuery,
     ...outcome(

@@ -213,6 +213,16 @@ export function line(maxLength: number, { pattern, fault } = noControls) {
   return wellFormedString(maxLength).regex(pattern, fault)
 }
 
+/** Characters of a search: those of an address. */
+const maxSearch = 254
+
+/** What a list of people is searched for: one line, with a character that is no space. */
+export function searchText(description: string) {
+  return line(maxSearch)
+    .regex(/[^ ]/, 'must have a character that is not a space')
+    .meta({ description, example: 'ada' })
+}
+
 /*
  * The grammar of a mailbox in parts. They are written so that JavaScript, Python and Rust read them alike: without
  * look-around, `\s` and `\p{…}`. The first character tells which alternative it is, so that matching is linear.

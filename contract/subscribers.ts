@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { emailAddress, text, timestamp } from './fields.ts'
+import { emailAddress, searchText, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -8,6 +8,11 @@ import { outcome } from './route.ts'
 const c = initContract()
 
 export const personName = text(200)
+
+/** What lists of people are searched for. */
+export const peopleSearch = searchText(
+  'Only those whose address, name or last name begins with this, in any letter case; the name is first and last name with a space. Of more than 500 people of the account with such an address, such a name or such a last name, the first 500 by alphabet are found.',
+)
 
 export const subscriptionStatus = z
   .enum(['active', 'unsubscribed'])
@@ -56,6 +61,7 @@ const updateSubscriber = z
 
 const listQuery = z.strictObject({
   ...pageQuery,
+  search: peopleSearch.optional(),
   email: emailAddress.optional().meta({ description: 'Only the person with this address.' }),
   status: subscriptionStatus.optional(),
 })
@@ -91,7 +97,8 @@ export const subscribers = c.router({
     method: 'GET',
     path: '/v1/subscribers',
     summary: 'List subscribers',
-    description: 'Newest first.',
+    description:
+      'Newest first. With `status` a page can have fewer people than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
     query: listQuery,
     ...outcome(
       { operationId: 'listSubscribers', tag: 'Subscribers', permission: 'subscribers:read' },

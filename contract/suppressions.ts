@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { boundedString, mailbox, recipientAddress, timestamp } from './fields.ts'
+import { boundedString, mailbox, recipientAddress, searchText, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -56,6 +56,9 @@ const listQuery = z.strictObject({
   ...pageQuery,
   reason: suppressionReason.optional(),
   address: mailbox.optional().meta({ description: 'Only the entry of this address.' }),
+  search: searchText(
+    'Only those whose address begins with this, in any letter case. Of more than 500 such addresses, the first 500 by alphabet are found.',
+  ).optional(),
 })
 
 const addressParam = z.object({

@@ -1,8 +1,11 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import { type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 import { addressKey } from '../message/address.ts'
 import type { Person } from '../subscribers/people.ts'
+import { searchPeople } from '../subscribers/search.ts'
 
 /** Identifies a contact: an audience and a person. */
 export type ContactKey = { audienceId: string; subscriberId: string }
@@ -133,16 +136,61 @@ export async function findUnsubscribed(
   return row?.unsubscribed
 }
 
-/** @param page.after Id of the last subscriber of the page before. Newest first. */
+export type ContactPage = {
+  audienceId: string
+  search?: string | undefined
+  status?: SubscriptionStatus | undefined
+  after?: string | undefined
+  limit: number
+}
+
+/**
+ * Returns contacts, newest subscribers first. With `status` it looks through 10,000 at most: see `selectFitting`. With
+ * `search` it finds some of many: see `searchPeople`.
+ *
+ * @param page.after Id of the last subscriber of the page before.
+ */
 export async function selectContacts(
   handle: Handle,
   accountId: string,
-  page: { audienceId: string; status?: SubscriptionStatus | undefined; after?: string | undefined; limit: number },
-): Promise<ContactRow[]> {
-  let query = contactsOf(handle, accountId, page.audienceId)
-  if (page.status !== undefined) query = query.where('contacts.status', '=', page.status)
-  if (page.after !== undefined) query = query.where('contacts.subscriber_id', '<', page.after)
-  return query.orderBy('contacts.subscriber_id', 'desc').limit(page.limit).execute()
+  { audienceId, search, status, after, limit }: ContactPage,
+): Promise<FittingPage<ContactRow>> {
+  const rows =
+    search === undefined
+      ? newestContacts(audienceId, { status, after })
+      : sql`
+          SELECT c.*, c.subscriber_id AS id FROM (
+            SELECT id FROM (${searchPeople(accountId, search)}) AS m
+            WHERE ${after === undefined ? sql`true` : sql`id < ${after}`} ORDER BY id DESC
+          ) AS m
+          -- OFFSET 0 makes the planner look up each contact by the primary key, whatever the statistics say.
+          CROSS JOIN LATERAL (
+            SELECT * FROM contacts WHERE audience_id = ${audienceId} AND subscriber_id = m.id OFFSET 0
+          ) AS c
+          ORDER BY m.id DESC`
+  return selectFitting<ContactRow>(handle, {
+    rows,
+    fits: sql`account_id = ${accountId} AND ${status === undefined ? sql`true` : sql`status = ${status}`}`,
+    as: 'contact',
+    columns: sql`audience_id, subscriber_id, person.email, person.first_name, person.last_name, status, created_at, updated_at`,
+    join: sql`LEFT JOIN LATERAL (
+      SELECT email, first_name, last_name FROM subscribers WHERE id = contact.subscriber_id OFFSET 0
+    ) AS person ON true`,
+    limit,
+  })
+}
+
+function newestContacts(
+  audienceId: string,
+  { status, after }: Pick<ContactPage, 'status' | 'after'>,
+): RawBuilder<unknown> {
+  const bounds = [idsWithin(['audience_id', 'subscriber_id'], audienceId, { below: [after] })]
+  // They have an index of their own.
+  if (status === 'unsubscribed') bounds.push(sql`status = 'unsubscribed'`)
+  return sql`
+    SELECT *, subscriber_id AS id FROM contacts WHERE ${sql.join(bounds, sql` AND `)}
+    ORDER BY audience_id DESC, subscriber_id DESC
+  `
 }
 
 /** Deletes a contact. Returns its last status, or undefined when it did not exist. */

@@ -30,7 +30,7 @@ export type ContactService = {
    * `conflict` when the person is already in the audience.
    */
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
-  /** Returns contacts, newest subscribers first. */
+  /** Returns contacts, newest subscribers first: see `selectContacts`. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
   get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
   /**
@@ -87,12 +87,13 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         return toContact({ ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at })
       })
     },
-    async list(handle, accountId, audienceId, { status, limit, cursor }) {
+    async list(handle, accountId, audienceId, { search, status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
       const audience = await findAudience(handle, accountId, audienceId)
       if (audience === undefined) throw notFound('audience', audienceId)
-      const rows = await selectContacts(handle, accountId, { audienceId, status, after, limit: limit + 1 })
-      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact })
+      const page = { audienceId, search, status, after, limit: limit + 1 }
+      const { rows, lookedTo } = await selectContacts(handle, accountId, page)
+      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact, lookedTo })
     },
     get,
     async update(handle, { accountId, mode }, key, { firstName, lastName, status }) {

@@ -13,8 +13,8 @@ type LargeIndex = {
   columns: string
   /** The queries that are slow without it. */
   purpose: string
-  /** The index that it replaces. */
-  replaces: string
+  /** The index that it replaces. Default: none. */
+  replaces?: string
 }
 
 const largeIndexes: Readonly<Record<string, LargeIndex>> = {
@@ -23,6 +23,22 @@ const largeIndexes: Readonly<Record<string, LargeIndex>> = {
     columns: '(account_id, mode, id)',
     purpose: 'lists of emails for keys of the mode that has sent few',
     replaces: 'emails_by_account',
+  },
+  suppressions_by_reason: {
+    table: 'suppressions',
+    columns: '(account_id, reason, id)',
+    purpose: 'lists of suppressed addresses by reason',
+  },
+  // The expressions stand in server/subscribers/search.ts too.
+  subscribers_by_name: {
+    table: 'subscribers',
+    columns: `(account_id, lower(coalesce(first_name || ' ', '') || coalesce(last_name, '')) COLLATE "C", id)`,
+    purpose: 'searches for people',
+  },
+  subscribers_by_last_name: {
+    table: 'subscribers',
+    columns: '(account_id, lower(last_name) COLLATE "C", id)',
+    purpose: 'searches for people',
   },
 }
 
@@ -39,7 +55,7 @@ export async function createUnlessLarge(handle: Handle, name: keyof typeof large
   `.execute(handle)
   if (!rows[0]?.isSmall) return
   await sql.raw(`CREATE INDEX ${name} ON ${table} ${columns}`).execute(handle)
-  await sql.raw(`DROP INDEX ${replaces}`).execute(handle)
+  if (replaces !== undefined) await sql.raw(`DROP INDEX ${replaces}`).execute(handle)
 }
 
 /** Logs which indexes are missing or unfinished, and the statements that create them while the service runs. */
@@ -57,7 +73,7 @@ export async function warnOfMissingIndexes(handle: Handle, logger: Pick<Logger, 
     const statements = [
       ...(isUnfinished ? [`DROP INDEX CONCURRENTLY ${schema}.${name};`] : []),
       `CREATE INDEX CONCURRENTLY ${name} ON ${schema}.${table} ${columns};`,
-      `DROP INDEX CONCURRENTLY IF EXISTS ${schema}.${replaces};`,
+      ...(replaces === undefined ? [] : [`DROP INDEX CONCURRENTLY IF EXISTS ${schema}.${replaces};`]),
     ]
     const state = isUnfinished ? 'was left unfinished' : 'is missing: a migration does not make it of a large table'
     logger.warn(

@@ -21,6 +21,7 @@ import * as waiting from './migrations/0013-waiting.ts'
 import * as users from './migrations/0014-users.ts'
 import * as auditLog from './migrations/0015-audit-log.ts'
 import * as emailSearch from './migrations/0016-email-search.ts'
+import * as peopleSearch from './migrations/0017-people-search.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -43,6 +44,7 @@ export const migrations: Migrations = {
   '0014-users': users,
   '0015-audit-log': auditLog,
   '0016-email-search': emailSearch,
+  '0017-people-search': peopleSearch,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

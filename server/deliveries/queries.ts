@@ -1,8 +1,9 @@
-import { type ExpressionBuilder, sql } from 'kysely'
-import type { DeliveryListQuery, DeliveryStatus } from '../../contract/deliveries.ts'
+import { type Selectable, sql } from 'kysely'
+import type { DeliveryListQuery } from '../../contract/deliveries.ts'
 import type { Mode } from '../../contract/mode.ts'
+import { type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { Database } from '../database/schema.ts'
+import type { DeliveriesTable } from '../database/tables/deliveries.ts'
 import { queueNow } from '../queue/queue.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -25,40 +26,51 @@ export const isSample = sql<boolean>`(SELECT e.sample FROM events e WHERE e.id =
 /** The mode of a delivery, which is that of its event. An event is kept as long as its deliveries. */
 export const modeOfEvent = sql<Mode>`coalesce((SELECT e.mode FROM events e WHERE e.id = deliveries.event_id), 'live')`
 
-/** Returns up to `limit` deliveries of a webhook with ids below `before`, the newest first. */
+const shownColumns = sql`${sql.join(deliveryColumns.map((column) => sql.ref(`deliveries.${column}`)))},
+  ${isSample} AS sample, ${modeOfEvent} AS mode`
+
+export type DeliveryRow = Pick<Selectable<DeliveriesTable>, (typeof deliveryColumns)[number]> & {
+  sample: boolean
+  mode: Mode
+}
+
+/**
+ * Returns up to `limit` deliveries of a webhook with ids below `before`, the newest first. With a filter, it looks
+ * through 10,000 at most: see `selectFitting`.
+ */
 export async function listDeliveries(
   handle: Handle,
   { webhookId, query, before, limit }: { webhookId: string; query: DeliveryListQuery; before?: string; limit: number },
-) {
-  return handle
-    .selectFrom('deliveries')
-    .select([...deliveryColumns, isSample.as('sample'), modeOfEvent.as('mode')])
-    .where('webhook_id', '=', webhookId)
-    .$if(before !== undefined, (q) => q.where('id', '<', before as string))
-    .$if(query.status !== undefined, (q) => q.where('status', '=', query.status as DeliveryStatus))
-    .$if(query.eventType !== undefined, (q) => q.where('event_type', '=', query.eventType as string))
-    .$if(query.since !== undefined, (q) => q.where(createdSince(query.since as string)))
-    .$if(query.until !== undefined, (q) => q.where(createdBefore(query.until as string)))
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute()
+): Promise<FittingPage<DeliveryRow>> {
+  const { status, eventType, since, until } = query
+  const bounds = [
+    idsWithin(['webhook_id', 'id'], webhookId, {
+      above: since === undefined ? undefined : belowIdsAt(new Date(since)),
+      below: [before, until === undefined ? undefined : idAboveThoseBefore('delivery', new Date(until))],
+    }),
+  ]
+  // Few: they have an index of their own.
+  if (status !== undefined && status !== 'succeeded') bounds.push(sql`status <> 'succeeded'`)
+  const filters = [sql`true`]
+  if (status !== undefined) filters.push(sql`status = ${status}`)
+  if (eventType !== undefined) filters.push(sql`event_type = ${eventType}`)
+  // The time in an id is never before the creation, and can be after it.
+  if (since !== undefined) filters.push(sql`created_at >= ${new Date(since)}`)
+  if (until !== undefined) filters.push(sql`created_at < ${new Date(until)}`)
+  return selectFitting(handle, {
+    rows: sql`SELECT * FROM deliveries WHERE ${sql.join(bounds, sql` AND `)} ORDER BY webhook_id DESC, id DESC`,
+    fits: sql`${sql.join(filters, sql` AND `)}`,
+    as: 'deliveries',
+    columns: shownColumns,
+    limit,
+  })
 }
 
-/** Matches deliveries created at or after a time. The bound on the id lets the index scan stop there. */
-function createdSince(time: string) {
-  const at = new Date(time)
-  return (eb: ExpressionBuilder<Database, 'deliveries'>) =>
-    eb.and([eb('id', '>=', firstIdAt('delivery', at)), eb('created_at', '>=', at)])
+/** Returns an id below all of deliveries created from `at` on. */
+function belowIdsAt(at: Date): string {
+  // Without its last character it is below every id that begins with the same time.
+  return firstIdAt('delivery', at).slice(0, -1)
 }
-
-/** Matches deliveries created before a time. The bound on the id lets the index scan start there. */
-function createdBefore(time: string) {
-  const at = new Date(time)
-  const bound = idAboveThoseBefore('delivery', at)
-  return (eb: ExpressionBuilder<Database, 'deliveries'>) => eb.and([eb('id', '<', bound), eb('created_at', '<', at)])
-}
-
-export type DeliveryRow = Awaited<ReturnType<typeof listDeliveries>>[number]
 
 export async function findDelivery(
   handle: Handle,

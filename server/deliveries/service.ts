@@ -118,13 +118,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
     async list(handle, scope, webhookId, query) {
       await mustExist(handle, scope, webhookId)
       const before = decodeCursor('delivery', query.cursor)
-      const rows = await listDeliveries(handle, {
+      const { rows, lookedTo } = await listDeliveries(handle, {
         webhookId,
         query,
         limit: query.limit + 1,
         ...(before === undefined ? {} : { before }),
       })
-      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toDelivery })
+      return pageOfRows(rows, { limit: query.limit, idOf: (row) => row.id, toItem: toDelivery, lookedTo })
     },
 
     async get(handle, scope, webhookId, deliveryId) {

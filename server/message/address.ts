@@ -13,6 +13,12 @@ export function addressKey(address: string): string {
   return `${address.slice(0, at).normalize('NFC').toLowerCase()}@${asciiDomain(domain) ?? domain.toLowerCase()}`
 }
 
+/** Returns what the keys begin with of the addresses that begin with `text`. */
+export function addressPrefixes(text: string): string[] {
+  // The domain of a whole internationalised address has another form than its beginning.
+  return [...new Set([text.normalize('NFC').toLowerCase(), addressKey(text)])]
+}
+
 const isAscii = /^[ -~]*$/
 
 /** Letters and digits, with hyphens between them. Source: RFC 1123 §2.1. */

@@ -22,16 +22,17 @@ export function decodeCursor(kind: IdKind, cursor: string | undefined): string |
  * Returns one page of rows that were read with a limit of `limit + 1`. The extra row only shows that there is a next
  * page.
  *
- * @param idOf Returns the identifier that the rows are ordered by.
+ * @param options.idOf Returns the identifier that the rows are ordered by.
+ * @param options.lookedTo The identifier to continue after, where the rows are fewer and not the last. Default: null,
+ * they are the last.
  */
 export function pageOfRows<Row, Item>(
   rows: readonly Row[],
-  { limit, idOf, toItem }: { limit: number; idOf: (row: Row) => string; toItem: (row: Row) => Item },
+  options: { limit: number; idOf: (row: Row) => string; toItem: (row: Row) => Item; lookedTo?: string | null },
 ): Page<Item> {
+  const { limit, idOf, toItem, lookedTo = null } = options
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  return {
-    data: shown.map(toItem),
-    nextCursor: rows.length > limit && last !== undefined ? encodeCursor(idOf(last)) : null,
-  }
+  const end = rows.length > limit && last !== undefined ? idOf(last) : lookedTo
+  return { data: shown.map(toItem), nextCursor: end === null ? null : encodeCursor(end) }
 }

@@ -1,11 +1,13 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import pg from 'pg'
 import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import { afterAllIds, type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { SubscribersTable } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
 import type { SubscriberState } from './change.ts'
+import { searchPeople } from './search.ts'
 
 export type SubscriberRow = Selectable<SubscribersTable>
 
@@ -67,22 +69,59 @@ export async function lockSubscriber(
   return (purpose === 'delete' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst()
 }
 
-/** @param page.after Id of the last row of the page before. Newest first. */
+/**
+ * Returns people, newest first. With `status` it looks through 10,000 at most: see `selectFitting`. With `search` it
+ * finds some of many: see `searchPeople`.
+ *
+ * @param page.after Id of the last row of the page before.
+ */
 export async function selectSubscribers(
   handle: Handle,
   accountId: string,
-  page: {
-    email?: string | undefined
-    status?: SubscriptionStatus | undefined
-    after?: string | undefined
-    limit: number
-  },
-): Promise<SubscriberRow[]> {
-  let query = handle.selectFrom('subscribers').selectAll().where('account_id', '=', accountId)
-  if (page.email !== undefined) query = query.where('email_key', '=', addressKey(page.email))
-  if (page.status !== undefined) query = query.where('status', '=', page.status)
-  if (page.after !== undefined) query = query.where('id', '<', page.after)
-  return query.orderBy('id', 'desc').limit(page.limit).execute()
+  page: PeoplePage,
+): Promise<FittingPage<SubscriberRow>> {
+  const { search, email, status, after } = page
+  const filters = [sql`true`]
+  if (email !== undefined) filters.push(sql`email_key = ${addressKey(email)}`)
+  if (status !== undefined) filters.push(sql`status = ${status}`)
+  return selectFitting<SubscriberRow>(handle, {
+    rows: search === undefined ? newest(accountId, page) : found(accountId, search, after),
+    fits: sql`${sql.join(filters, sql` AND `)}`,
+    as: 'people',
+    columns: sql`people.*`,
+    limit: page.limit,
+  })
+}
+
+export type PeoplePage = {
+  search?: string | undefined
+  email?: string | undefined
+  status?: SubscriptionStatus | undefined
+  after?: string | undefined
+  limit: number
+}
+
+function newest(accountId: string, { email, status, after }: PeoplePage): RawBuilder<unknown> {
+  if (email !== undefined) {
+    return sql`SELECT * FROM subscribers WHERE account_id = ${accountId} AND email_key = ${addressKey(email)}
+      AND id < ${after ?? afterAllIds} ORDER BY id DESC`
+  }
+  const bounds = [idsWithin(['account_id', 'id'], accountId, { below: [after] })]
+  // They have an index of their own.
+  if (status === 'unsubscribed') bounds.push(sql`status = 'unsubscribed'`)
+  return sql`SELECT * FROM subscribers WHERE ${sql.join(bounds, sql` AND `)} ORDER BY account_id DESC, id DESC`
+}
+
+function found(accountId: string, search: string, after: string | undefined): RawBuilder<unknown> {
+  return sql`
+    SELECT s.* FROM (
+      SELECT id FROM (${searchPeople(accountId, search)}) AS m
+      WHERE ${after === undefined ? sql`true` : sql`id < ${after}`} ORDER BY id DESC
+    ) AS m
+    -- OFFSET 0 makes the planner look up each person by the primary key, whatever the statistics say.
+    CROSS JOIN LATERAL (SELECT * FROM subscribers WHERE account_id = ${accountId} AND id = m.id OFFSET 0) AS s
+    ORDER BY m.id DESC
+  `
 }
 
 /** Updates a person. Returns `taken` when another person of the account has the address; the transaction then fails. */

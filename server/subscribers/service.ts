@@ -21,7 +21,7 @@ import { guardUnsubscribing } from './unsubscribing.ts'
 export type SubscriberService = {
   /** Adds a person and emits `subscriber.added`. Throws `conflict` for an existing address, in any letter case. */
   create(handle: Handle, scope: Scope, subscriber: CreateSubscriber): Promise<Subscriber>
-  /** Returns people, newest first. */
+  /** Returns people, newest first: see `selectSubscribers`. */
   list(handle: Handle, accountId: string, query: SubscriberListQuery): Promise<Page<Subscriber>>
   get(handle: Handle, accountId: string, id: string): Promise<Subscriber>
   /**
@@ -63,10 +63,11 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       if (added === undefined) throw addressTaken(subscriber.email)
       return toSubscriber(added)
     },
-    async list(handle, accountId, { email, status, limit, cursor }) {
+    async list(handle, accountId, { search, email, status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
-      const rows = await selectSubscribers(handle, accountId, { email, status, after, limit: limit + 1 })
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSubscriber })
+      const page = { search, email, status, after, limit: limit + 1 }
+      const { rows, lookedTo } = await selectSubscribers(handle, accountId, page)
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSubscriber, lookedTo })
     },
     async get(handle, accountId, id) {
       const row = await findSubscriber(handle, accountId, id)

@@ -1,6 +1,7 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { SuppressionReason } from '../../contract/suppressions.ts'
 import type { Handle, Trx } from '../database/connection.ts'
+import { beginsWith } from '../database/prefixes.ts'
 import { prepare } from '../database/prepared.ts'
 import type { SuppressionsTable } from '../database/tables/emails.ts'
 
@@ -77,22 +78,44 @@ export async function insertUnsubscribed(
 
 export type NewSuppression = { id: string; accountId: string; address: string; addressKey: string; at: Date }
 
-/** @param page.before Id of the last entry of the page before. Newest first. */
+/** Most entries that a search looks at for each form of its address. */
+const maxMatches = 500
+
+/**
+ * Returns entries, newest first. Of more than 500 entries whose address begins with `prefixes`, it finds the first 500 by
+ * alphabet.
+ *
+ * @param page.before Id of the last entry of the page before.
+ */
 export async function selectSuppressions(
   handle: Handle,
   accountId: string,
-  page: {
-    reason: SuppressionReason | undefined
-    addressKey: string | undefined
-    before: string | undefined
-    limit: number
-  },
+  { reason, addressKey, prefixes, before, limit }: SuppressionPage,
 ): Promise<SuppressionRow[]> {
   let query = handle.selectFrom('suppressions').selectAll().where('account_id', '=', accountId)
-  if (page.reason !== undefined) query = query.where('reason', '=', page.reason)
-  if (page.addressKey !== undefined) query = query.where('address_key', '=', page.addressKey)
-  if (page.before !== undefined) query = query.where('id', '<', page.before)
-  return query.orderBy('id', 'desc').limit(page.limit).execute()
+  if (reason !== undefined) query = query.where('reason', '=', reason)
+  if (addressKey !== undefined) query = query.where('address_key', '=', addressKey)
+  if (prefixes !== undefined) query = query.where(isAmongMatches(accountId, prefixes))
+  if (before !== undefined) query = query.where('id', '<', before)
+  return query.orderBy('id', 'desc').limit(limit).execute()
+}
+
+function isAmongMatches(accountId: string, prefixes: readonly string[]): RawBuilder<boolean> {
+  const matches = prefixes.map(
+    (prefix) => sql`(
+      SELECT id FROM suppressions WHERE ${beginsWith(sql`address_key`, accountId, sql`${prefix}::text`)}
+      ORDER BY account_id, address_key LIMIT (SELECT ${maxMatches}::bigint)
+    )`,
+  )
+  return sql`id = ANY(ARRAY(${sql.join(matches, sql` UNION `)}))`
+}
+
+export type SuppressionPage = {
+  reason?: SuppressionReason | undefined
+  addressKey?: string | undefined
+  prefixes?: readonly string[] | undefined
+  before?: string | undefined
+  limit: number
 }
 
 type Found = Pick<SuppressionRow, 'address_key' | 'reason' | 'created_at'>

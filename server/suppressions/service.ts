@@ -8,7 +8,7 @@ import type {
 } from '../../contract/suppressions.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { addressKey } from '../message/address.ts'
+import { addressKey, addressPrefixes } from '../message/address.ts'
 import { readAddress } from '../message/mailbox.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
@@ -32,7 +32,7 @@ export type SuppressionService = {
    * reason.
    */
   create(handle: Handle, accountId: string, suppression: CreateSuppression): Promise<Suppression>
-  /** Returns entries, newest first. */
+  /** Returns entries, newest first: see `selectSuppressions`. */
   list(handle: Handle, accountId: string, query: SuppressionListQuery): Promise<Page<Suppression>>
   /** Returns the entry of an address, in any letter case. Throws `not_found` when it is not on the list. */
   get(handle: Handle, accountId: string, address: string): Promise<Suppression>
@@ -57,17 +57,18 @@ export function createSuppressionService({ clock }: { clock: Clock }): Suppressi
         return toSuppression(row)
       })
     },
-    async list(handle, accountId, { reason, address, limit, cursor }) {
+    async list(handle, accountId, { reason, address, search, limit, cursor }) {
       const rows = await selectSuppressions(handle, accountId, {
         reason,
         addressKey: address === undefined ? undefined : addressKey(readAddress(address, 'query.address')),
+        prefixes: search === undefined ? undefined : addressPrefixes(search.trim()),
         before: decodeCursor('suppression', cursor),
         limit: limit + 1,
       })
       return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSuppression })
     },
     async get(handle, accountId, address) {
-      const page = { reason: undefined, addressKey: addressKey(address), before: undefined, limit: 1 }
+      const page = { addressKey: addressKey(address), limit: 1 }
       const [row] = isStorable(address) ? await selectSuppressions(handle, accountId, page) : []
       if (row === undefined) throw notSuppressed()
       return toSuppression(row)

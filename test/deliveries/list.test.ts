@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { DeliveryListQuery } from '../../contract/deliveries.ts'
+import { type Db, inTransaction, type Trx } from '../../server/database/connection.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { type Engine, startEngine } from '../support/engine.ts'
 import { live } from '../support/scope.ts'
@@ -105,4 +107,55 @@ describe('the deliveries of a webhook', () => {
     const until = createdAt(count + 1).toISOString()
     expect(await find({ since, until })).toEqual([count])
   })
+
+  test('of a type that few have are looked for 10,000 at a time, and each is found once', async () => {
+    const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
+    await insertMany(engine.db, manyId, 10_020)
+    const list = (query: Partial<DeliveryListQuery>) =>
+      engine.deliveries.list(engine.db, live(engine.accountId), manyId, { limit: 5, ...query })
+    for (const query of [{ eventType: 'domain.deleted' }, { status: 'succeeded' }] as const) {
+      const first = await list(query)
+      expect(first.data).toEqual([])
+      const second = await list({ ...query, cursor: first.nextCursor ?? 'none' })
+      expect(second.data.map((delivery) => delivery.attemptCount)).toEqual([3, 2, 1])
+      expect(second.nextCursor).toBeNull()
+    }
+    // A full page continues after its last row, and one that ends with the 10,000th after that.
+    expect((await list({ eventType: 'contact.created' })).data.map(({ attemptCount }) => attemptCount)).toEqual([
+      10_020, 10_019, 10_018, 10_017, 10_016,
+    ])
+  })
+
+  test('are read from one index until the page is full, with a filter too', async () => {
+    const manyId = await engine.addWebhook('http://127.0.0.1:9/', [])
+    await insertMany(engine.db, manyId, 2_000)
+    await sql`ANALYZE deliveries`.execute(engine.db)
+    for (const query of [{}, { eventType: 'contact.created' }, { status: 'failed' }] as const) {
+      const read = await inTransaction(engine.db, async (trx) => {
+        const before = await rowsRead(trx)
+        await engine.deliveries.list(trx, live(engine.accountId), manyId, { limit: 5, ...query })
+        return (await rowsRead(trx)) - before
+      })
+      expect(read).toBeLessThan(50)
+    }
+  })
 })
+
+/** Inserts failed deliveries numbered from 1. The first three succeeded, with another type. */
+async function insertMany(db: Db, webhookId: string, count: number): Promise<void> {
+  await sql`
+    INSERT INTO deliveries (id, account_id, webhook_id, event_id, event_type, status, attempt_count, created_at, completed_at)
+    SELECT 'dlv_0' || right(${webhookId}, 6) || lpad(n::text, 19, '0'), ${engine.accountId}, ${webhookId},
+      'evt_' || lpad(n::text, 26, '0'), CASE WHEN n <= 3 THEN 'domain.deleted' ELSE 'contact.created' END,
+      CASE WHEN n <= 3 THEN 'succeeded' ELSE 'failed' END, n, now(), now()
+    FROM generate_series(1, ${count}::integer) n
+  `.execute(db)
+}
+
+/** Returns the deliveries that a session has read, since its statistics were last reported. */
+async function rowsRead(trx: Trx): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT (seq_tup_read + idx_tup_fetch)::float8 AS count FROM pg_stat_xact_user_tables WHERE relname = 'deliveries'
+  `.execute(trx)
+  return rows[0]?.count ?? 0
+}
