@@ -32,6 +32,7 @@ const rooms = {
   accounts: `${base} database`,
   'api-keys': `${base} database accounts audit-log`,
   users: `${base} secrets database accounts audit-log`,
+  'account-email': `${base} database message smtp email-delivery users`,
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
@@ -45,7 +46,7 @@ const rooms = {
     domains emails events deliveries webhooks audit-log`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log`,
-  config: `${base} network observability database secrets smtp`,
+  config: `${base} network observability database secrets message smtp`,
 
   // Built for browsers: it meets the service over HTTP alone.
   dashboard: 'contract',

@@ -67,6 +67,11 @@ export const errorTable = {
     status: 422,
     meaning: 'The account would be left without an owner; make another member an owner first.',
   },
+  account_email_off: {
+    status: 422,
+    meaning:
+      'The service sends no email to its users; its operator sets `ACCOUNT_EMAIL_FROM`, or makes a link on the command line.',
+  },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
   headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },

@@ -65,10 +65,35 @@ const acceptLink = z
     example: { token: exampleToken, name: 'Ada Lovelace', password: 'correct horse battery staple' },
   })
 
+const requestPasswordReset = z.strictObject({ email: emailAddress }).meta({
+  id: 'RequestPasswordReset',
+  description: 'The address of the user who forgot the password.',
+  example: { email: 'ada@example.com' },
+})
+
 export type Link = z.infer<typeof link>
 export type AcceptLink = z.infer<typeof acceptLink>
 
 export const links = c.router({
+  requestReset: {
+    method: 'POST',
+    path: '/v1/password-resets',
+    summary: 'Ask for a link that resets a password',
+    description:
+      'Sends a link to the address by email, if there is a user with it. The answer is the same for every address, and so is the work before it. The link works once, for an hour. One for an address within 10 minutes; 10 requests of a client network in an hour.',
+    body: requestPasswordReset,
+    ...outcome(
+      {
+        operationId: 'requestPasswordReset',
+        tag: 'Session',
+        caller: 'none',
+        permission: null,
+        hasBody: true,
+        errors: ['account_email_off'],
+      },
+      { 202: c.noBody() },
+    ),
+  },
   lookUp: {
     method: 'POST',
     path: '/v1/links/look-up',

@@ -16,6 +16,9 @@ const member = z
     role,
     hasTotp: z.boolean().meta({ description: 'True when signing in needs a second factor.' }),
     lastSignedInAt: timestamp.nullable().meta({ description: 'When the user last signed in; null: never.' }),
+    emailVerifiedAt: timestamp.nullable().meta({
+      description: 'When the user used a link that went to their address by email; null: the address is not verified.',
+    }),
     createdAt: timestamp.meta({ description: 'When the user became a member.' }),
   })
   .meta({
@@ -28,6 +31,7 @@ const member = z
       role: 'developer',
       hasTotp: true,
       lastSignedInAt: '2026-03-01T09:30:00.000Z',
+      emailVerifiedAt: '2026-03-01T09:30:00.000Z',
       createdAt: '2026-03-01T09:30:00.000Z',
     },
   })
@@ -43,6 +47,10 @@ const invitation = z
     id: idSchema('invitation', 'Identifies the invitation.'),
     email: emailAddress,
     role,
+    emailStatus: z.enum(['none', 'queued', 'sent', 'failed']).meta({
+      description:
+        'What became of the email with the link. `none`: the service sends none, and the link was shown. `queued`: it waits, or is tried again. `sent`: a mail server took it. `failed`: the address was refused, or the service gave up after a day; invite the person again.',
+    }),
     expiresAt: timestamp,
     createdAt: timestamp,
   })
@@ -53,18 +61,25 @@ const invitation = z
       id: exampleId('invitation'),
       email: 'ada@example.com',
       role: 'developer',
+      emailStatus: 'sent',
       expiresAt: '2026-03-08T09:30:00.000Z',
       createdAt: '2026-03-01T09:30:00.000Z',
     },
   })
 
 const createdInvitation = invitation
-  .extend({ link: z.string().meta({ description: 'The link to send to the person. It is shown only once.' }) })
+  .extend({
+    link: z.string().nullable().meta({
+      description:
+        'The link to send to the person, shown only once; null: it goes to the address by email, and is shown to no other person.',
+    }),
+  })
   .meta({
     id: 'CreatedInvitation',
-    description: 'A new invitation, with its link.',
+    description: 'A new invitation.',
     example: {
       ...Object(invitation.meta()?.example),
+      emailStatus: 'none',
       link: `https://postern.example.com/app/accept#token=${'x'.repeat(43)}`,
     },
   })
@@ -138,7 +153,7 @@ export const invitations = c.router({
     path: '/v1/invitations',
     summary: 'Invite a person',
     description:
-      'Makes a link that works once and for 7 days. Send it to the person yourself. Only an owner invites owners. An earlier invitation of the same address ends; 409 for a person who is a member already.',
+      'Makes a link that works once and for 7 days. The service sends it by email; where it sends no email to its users, the answer has the link, for you to send. Only an owner invites owners. An earlier invitation of the same address ends; 409 for a person who is a member already, and beyond 200 emails with invitations of an account, or 5 to one address, in 24 hours.',
     body: createInvitation,
     ...outcome(
       { ...writing, operationId: 'createInvitation', hasBody: true, errors: ['not_found', 'conflict'] },

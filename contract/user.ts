@@ -8,6 +8,8 @@ const c = initContract()
 
 /** Length of a password. Characters. */
 export const passwordLength = { min: 12, max: 256 } as const
+/** A new secret of a second factor must be confirmed within this time. Minutes. */
+export const totpConfirmMinutes = 15
 /** Recovery codes that a user gets with a second factor. */
 export const recoveryCodeCount = 10
 
@@ -122,8 +124,7 @@ export const ownUser = c.router({
     method: 'POST',
     path: '/v1/user/totp',
     summary: 'Begin with a second factor',
-    description:
-      'Makes the secret for an authenticator app (TOTP, RFC 6238: SHA-1, 30 seconds, 6 digits). Signing in asks for a code once the first one has been confirmed. Called again before that, it makes another secret; 409 when a second factor is in use.',
+    description: `Makes the secret for an authenticator app (TOTP, RFC 6238: SHA-1, 30 seconds, 6 digits). Signing in asks for a code once the first one has been confirmed. A secret that is not confirmed within ${totpConfirmMinutes} minutes ends. Called again before that, it makes another secret; 409 when a second factor is in use.`,
     body: confirmPassword,
     ...outcome({ ...ofSession, operationId: 'createTotp', hasBody: true, errors: ['conflict'] }, { 201: newTotp }),
   },

@@ -1,4 +1,5 @@
 import { publishedDocument } from '../openapi/published.ts'
+import { type AccountEmailWorker, startAccountEmailWorker } from './account-email/worker.ts'
 import { createAccountService } from './accounts/service.ts'
 import { createKeyCache } from './api-keys/cache.ts'
 import { startLastUses } from './api-keys/last-used.ts'
@@ -10,11 +11,11 @@ import type { Config } from './config/config.ts'
 import { inTransaction } from './database/connection.ts'
 import { runDueChecks } from './domains/check-domain.ts'
 import type { MakeDkimKeys } from './domains/generate-keys.ts'
+import { findServiceDomain } from './domains/service.ts'
 import { faultOfLinksIn } from './email-delivery/link-faults.ts'
 import { createMailMetrics } from './email-delivery/metrics.ts'
-import { startMail } from './email-delivery/start.ts'
+import { type MailSending, startMail } from './email-delivery/start.ts'
 import { warnAtStart } from './email-delivery/start-warnings.ts'
-import type { MailWorker } from './email-delivery/worker.ts'
 import { indexOlderSubjects } from './emails/subject-index.ts'
 import { type FoundationOptions, startFoundation } from './foundation.ts'
 import { clientAddressOf } from './http/client-address.ts'
@@ -71,6 +72,8 @@ export type AppOptions = FoundationOptions & {
 
 /** The plan of the account created at the first start. */
 const firstPlan = 'scale'
+/** Time for emails to users that are being sent when the service stops. Milliseconds. */
+const accountEmailGraceMs = 2_000
 /** Database connections for sending email: for its loops, and for storing captured messages. */
 const mailConnections = 6
 /** Database connections of the workers. Each loop runs one statement at a time, and rarely all at once. */
@@ -88,7 +91,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const { clock, logger, tracer, registry, database, db, queue, key, secretBox } = foundation
   const { roles, webhooks: policy } = config
   const { publicUrl } = config.http
-  const { hostname, spfInclude, dnsServers: servers, inbound: inboundAddress } = config.mail
+  const { hostname, spfInclude, dnsServers: servers, inbound: inboundAddress, accountEmailFrom } = config.mail
   const isCaptured = config.mail.transport === 'capture'
   const { pollIntervalMs = 1_000, webhookChanges = createWebhookChanges(), makeDkimKeys: makeKeys } = options
   // A separate pool: a flood of requests must not keep the workers from settling, or the other way round.
@@ -102,7 +105,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => exchange.close())
   const keyring = createKeyring(secretBox)
   const delivering = { queue, exchange, keyring, webhookChanges, clock, tracer, retentionMs: config.retentionMs }
-  let mail: MailWorker | null = null
+  let mail: MailSending | null = null
+  let accountEmails: AccountEmailWorker | null = null
   const background = starting.use(
     await startBackground({
       ...delivering,
@@ -136,7 +140,10 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
-    users: { serviceUrl: () => publicUrl ?? http.url },
+    users: {
+      serviceUrl: () => publicUrl ?? http.url,
+      wakeAccountEmails: accountEmailFrom && (() => accountEmails?.wake()),
+    },
     webhooks: { addressPolicy: policy, maxPerAccount: policy.maxPerAccount, webhookChanges },
   })
   const mailMetrics = createMailMetrics(registry)
@@ -181,6 +188,20 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       publicUrl: () => publicUrl ?? http.url,
     })
     starting.defer(() => mail?.stop(0))
+    if (accountEmailFrom !== null) {
+      accountEmails = startAccountEmailWorker({
+        db: workerDb,
+        clock,
+        logger,
+        emails: services.users.accountEmails,
+        transport: mail.transport,
+        signers: mail.signers,
+        from: accountEmailFrom,
+        findDomain: (name) => findServiceDomain(workerDb, name),
+        pollIntervalMs,
+      })
+      starting.defer(() => accountEmails?.stop(0))
+    }
     const receiving = { ...recording, db: workerDb, registry, hostname, keyOf: addressKey }
     if (inboundAddress !== null) inbound = await startInboundListener({ ...receiving, ...inboundAddress })
     starting.defer(() => inbound?.close(0))
@@ -189,11 +210,16 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   warnAtStart(config, logger)
 
   const running = starting.move()
+  const stopMail = async (deadlineMs: number) => {
+    // First, since it uses the transport of the other. What it has to abort is sent again later.
+    await accountEmails?.stop(Math.min(deadlineMs, accountEmailGraceMs))
+    await mail?.stop(deadlineMs)
+  }
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= shutDown({
       deadlineMs: config.shutdownTimeoutSeconds * 1000,
-      parts: [http.close, background.stop, (ms) => mail?.stop(ms), (ms) => inbound?.close(ms)],
+      parts: [http.close, background.stop, stopMail, (ms) => inbound?.close(ms)],
       closeRest: () => Promise.all([tracer.stop(), running.disposeAsync()]),
     })
     return stopped

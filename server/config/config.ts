@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { z } from 'zod'
+import type { Mailbox } from '../message/mailbox.ts'
 import { isPublicHostName } from '../network/host-name.ts'
 import { isLoopbackHost, isPublicUrl, leadsToOwnMachine } from '../network/local-host.ts'
 import type { TracingConfig } from '../observability/tracing/settings.ts'
@@ -63,6 +64,8 @@ export type Config = {
     readonly spfInclude: string | null
     /** Name servers in the format of `node:dns`. Null: those of the system. */
     readonly dnsServers: readonly string[] | null
+    /** The sender of emails to people who sign in. Null: there are no such emails. */
+    readonly accountEmailFrom: SettingValues['ACCOUNT_EMAIL_FROM']
     /** Port of the capture transport. 0: any free port. */
     readonly capturePort: number
     /** The SMTP server for notifications about email. Null: none. */
@@ -112,6 +115,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     ...idleRelayOf(env),
     ...missingNameOf(env, machineName),
     ...missingPairOf(env),
+    ...missingUrlOf(env),
   ])
   const isEmbedded = values.DATABASE_URL === null
   return {
@@ -148,6 +152,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
       hostname: values.MAIL_HOSTNAME ?? machineName.toLowerCase(),
       spfInclude: values.MAIL_SPF_INCLUDE,
       dnsServers: values.MAIL_DNS_SERVERS,
+      accountEmailFrom: values.ACCOUNT_EMAIL_FROM ?? defaultAccountSender(values),
       capturePort: values.CAPTURE_SMTP_PORT,
       inbound: inboundOf(values),
     },
@@ -160,6 +165,19 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
 /** Returns true when only programs on this machine can reach the API. */
 function isForThisMachine({ HOST: host, PUBLIC_URL: publicUrl }: SettingValues): boolean {
   return isLoopbackHost(host) && (publicUrl === null || !isPublicUrl(publicUrl))
+}
+
+/**
+ * Returns the sender of emails to people where ACCOUNT_EMAIL_FROM is not set. Links in captured email can be used by
+ * all who read it: the operator has to ask for that where others can reach the service.
+ */
+function defaultAccountSender(values: SettingValues): Mailbox | null {
+  const { HOST: host, PUBLIC_URL: publicUrl, MAIL_TRANSPORT: transport, ROLES: roles } = values
+  const isOfThisMachine = isLoopbackHost(host) && (publicUrl === null || leadsToOwnMachine(new URL(publicUrl).hostname))
+  const isAll = roles.includes('api') && roles.includes('worker')
+  return transport === 'capture' && isAll && isOfThisMachine
+    ? { name: 'Postern', address: 'account@postern.test', domain: 'postern.test' }
+    : null
 }
 
 function inboundOf(values: SettingValues): InboundConfig | null {
@@ -245,6 +263,15 @@ function missingKeyOf(env: Env): string[] {
 function missingPairOf(env: Env): string[] {
   if (Boolean(env.INBOUND_SMTP_TLS_CERT) === Boolean(env.INBOUND_SMTP_TLS_KEY)) return []
   return ['INBOUND_SMTP_TLS_CERT and INBOUND_SMTP_TLS_KEY are needed together: set both, or none for no STARTTLS']
+}
+
+/** Returns an error when emails to people would have links that lead nowhere. */
+function missingUrlOf(env: Env): string[] {
+  const { ACCOUNT_EMAIL_FROM: from, PUBLIC_URL: publicUrl, MAIL_TRANSPORT: transport, ROLES: roles } = env
+  const leaves = transport === 'relay' || transport === 'direct'
+  const isSplit = roles !== undefined && roles !== '' && !(roles.includes('api') && roles.includes('worker'))
+  if (!from || publicUrl || !(leaves || isSplit)) return []
+  return ['PUBLIC_URL is needed with ACCOUNT_EMAIL_FROM: the links in emails to people begin with it']
 }
 
 /** Settings whose values must not appear in a terminal or a log. */

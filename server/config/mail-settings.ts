@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { type Mailbox, readMailbox } from '../message/mailbox.ts'
 import { parseRelayUrl, type RelayConfig } from '../smtp/relay-url.ts'
 import { commaSeparatedList, numberSetting, optionalSetting, setting, wholeNumber, yesOrNo } from './setting-kinds.ts'
 
@@ -100,6 +101,22 @@ export const mailSettings = {
       allowed: '"true" or "false"',
     },
     yesOrNo,
+  ),
+  ACCOUNT_EMAIL_FROM: optionalSetting(
+    {
+      unit: 'mailbox',
+      default:
+        '`Postern <account@postern.test>` where email is captured by a service for this machine alone, else none',
+      meaning:
+        'The sender of emails to people who sign in: invitations, and links that reset a password. Without it there are none: the links are shown to the person who makes them. Needed in every process. A verified domain of any account that covers it signs them. Links begin with PUBLIC_URL, which is needed where email leaves this machine.',
+      allowed: 'an address with an optional name, such as Postern <account@example.com>',
+    },
+    z.string().transform((value, context): Mailbox => {
+      const { mailbox } = readMailbox(value)
+      if (mailbox !== null) return mailbox
+      context.addIssue('no mailbox')
+      return z.NEVER
+    }),
   ),
   CAPTURE_SMTP_PORT: numberSetting({
     unit: 'port',

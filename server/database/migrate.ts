@@ -22,6 +22,7 @@ import * as users from './migrations/0014-users.ts'
 import * as auditLog from './migrations/0015-audit-log.ts'
 import * as emailSearch from './migrations/0016-email-search.ts'
 import * as peopleSearch from './migrations/0017-people-search.ts'
+import * as accountEmails from './migrations/0018-account-emails.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -45,6 +46,7 @@ export const migrations: Migrations = {
   '0015-audit-log': auditLog,
   '0016-email-search': emailSearch,
   '0017-people-search': peopleSearch,
+  '0018-account-emails': accountEmails,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -24,6 +24,7 @@ import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from 
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type {
+  AccountEmailsTable,
   MembershipsTable,
   RecoveryCodesTable,
   UserLinksTable,
@@ -42,6 +43,7 @@ export type Database = {
   memberships: MembershipsTable
   user_sessions: UserSessionsTable
   user_links: UserLinksTable
+  account_emails: AccountEmailsTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

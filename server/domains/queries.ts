@@ -172,6 +172,22 @@ export async function findCovering(handle: Handle, accountId: string, names: rea
   return domain
 }
 
+/** Returns the verified domain with the longest of `names`, of any account: the one added first if there are several. */
+export async function findVerified(
+  handle: Handle,
+  names: readonly string[],
+): Promise<{ id: string; returnPath: string } | undefined> {
+  return handle
+    .selectFrom('domains')
+    .select(['id', 'return_path as returnPath'])
+    .where('status', '=', 'verified')
+    .where('name', '=', sql<string>`ANY(${names}::text[])`)
+    .orderBy(sql`length(name)`, 'desc')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
 /**
  * Claims domains whose check is due, the longest overdue first. No other process claims them until `leasedUntil`; if
  * this process dies, they are due again then.

@@ -31,6 +31,7 @@ import {
   deleteDomain,
   findCovering,
   findDomain,
+  findVerified,
   hasDomain,
   insertDomain,
   insertNextKeys,
@@ -220,9 +221,24 @@ export async function findSendingDomain(
   accountId: string,
   domainName: string,
 ): Promise<SendingDomain | null> {
+  return (await findCovering(handle, accountId, coveringNames(domainName))) ?? null
+}
+
+/**
+ * Returns the verified domain that covers `domainName`, as `findSendingDomain` does, of any account: for the emails of
+ * the service itself. The account that verified it controls its DNS.
+ */
+export async function findServiceDomain(
+  handle: Handle,
+  domainName: string,
+): Promise<{ id: string; returnPath: string } | null> {
+  return (await findVerified(handle, coveringNames(domainName))) ?? null
+}
+
+/** Returns a domain name and its parents with two labels or more, the longest first. */
+function coveringNames(domainName: string): string[] {
   const labels = domainName.split('.')
-  const covering = labels.slice(0, -1).map((_, index) => labels.slice(index).join('.'))
-  return (await findCovering(handle, accountId, covering)) ?? null
+  return labels.slice(0, -1).map((_, index) => labels.slice(index).join('.'))
 }
 
 function alreadyThere(name: string): DomainError {

@@ -5,11 +5,15 @@ import type { SecretBox } from '../secrets/secret-box.ts'
 import { OperatorError } from '../shared/errors.ts'
 import { createTransport, type TransportConfig, type TransportKind } from '../smtp/create-transport.ts'
 import type { RelayConfig } from '../smtp/relay-url.ts'
+import type { Transport } from '../smtp/transport.ts'
 import { startCaptureSink } from '../stored-messages/capture-listener.ts'
 import type { MailMetrics } from './metrics.ts'
 import { tellOfRelay } from './relay-log.ts'
-import { createSigners } from './signers.ts'
+import { createSigners, type Signers } from './signers.ts'
 import { type MailWorker, type MailWorkerOptions, startMailWorker } from './worker.ts'
+
+/** Sending email: the worker of the accounts' emails, and the means to send others. */
+export type MailSending = MailWorker & { transport: Transport; signers: Signers }
 
 /** The settings of sending email. */
 export type MailConfig = TransportConfig & {
@@ -48,18 +52,19 @@ const lastMessagesMs = 1_000
  * Starts sending email in this process, with the capture server if email is captured. Throws OperatorError when the
  * capture port is not available.
  */
-export async function startMail(options: MailOptions): Promise<MailWorker> {
+export async function startMail(options: MailOptions): Promise<MailSending> {
   await using starting = new AsyncDisposableStack()
   const { db, clock, logger, tokens, config } = options
   const to = await wayOut()
   const transport = createTransport({ ...options, to, onUnusable: options.metrics.onUnusable })
   starting.defer(() => transport.close())
+  const signers = createSigners(options)
   const worker = startMailWorker({
     ...options,
     ...options.metrics,
     transport,
     composer: createMailComposer(options),
-    signers: createSigners(options),
+    signers,
     concurrency: config.concurrency,
     connectionsPerHost: config.connectionsPerHost,
     copyForEach: config.transport !== 'capture' && options.successNotifications,
@@ -67,6 +72,8 @@ export async function startMail(options: MailOptions): Promise<MailWorker> {
   const running = starting.move()
   return {
     ...worker,
+    transport,
+    signers,
     async stop(deadlineMs) {
       await worker.stop(deadlineMs)
       await running.disposeAsync()

@@ -1,25 +1,68 @@
-import type { Selectable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { UserLinksTable } from '../database/tables/users.ts'
 
 export type LinkRow = Selectable<UserLinksTable>
 
-export async function insertLink(trx: Trx, link: LinkRow): Promise<void> {
+export async function insertLink(trx: Trx, link: Insertable<UserLinksTable>): Promise<void> {
   await trx.insertInto('user_links').values(link).execute()
 }
 
 export type FoundLinkRow = LinkRow & { account_name: string | null; email_of_user: string | null }
 
-/** Returns the link with this hash. The holder of its token needs no account, so this names none. */
-export async function findLinkByHash(handle: Handle, hash: Buffer): Promise<FoundLinkRow | undefined> {
+function links(handle: Handle) {
   return handle
     .selectFrom('user_links')
     .leftJoin('accounts', 'accounts.id', 'user_links.account_id')
     .leftJoin('users', 'users.id', 'user_links.user_id')
     .selectAll('user_links')
     .select(['accounts.name as account_name', 'users.email as email_of_user'])
-    .where('token_hash', '=', hash)
+}
+
+/** Returns the link with this hash. The holder of its token needs no account, so this names none. */
+export async function findLinkByHash(handle: Handle, hash: Buffer): Promise<FoundLinkRow | undefined> {
+  return links(handle).where('token_hash', '=', hash).executeTakeFirst()
+}
+
+/** Returns a link of any account and locks it until the transaction ends. For sending it. */
+export async function lockLink(trx: Trx, id: string): Promise<FoundLinkRow | undefined> {
+  return links(trx).where('user_links.id', '=', id).forUpdate('user_links').executeTakeFirst()
+}
+
+/** Replaces the token of a link: the former one works no more. */
+export async function setTokenHash(trx: Trx, id: string, hash: Buffer): Promise<void> {
+  await trx.updateTable('user_links').set({ token_hash: hash }).where('id', '=', id).execute()
+}
+
+/** Notes what became of the email with a link, if the link is still there. */
+export async function markEmail(
+  trx: Trx,
+  { link_id }: { link_id: string | null },
+  { sent, at }: { sent: boolean; at: Date },
+): Promise<void> {
+  const changes = sent ? { emailed_at: at } : { email_failed_at: at }
+  await trx.updateTable('user_links').set(changes).where('id', '=', link_id).execute()
+}
+
+/** Returns true when the user has a link that was made for an email after `since`. */
+export async function hasEmailedResetLink(
+  trx: Trx,
+  { userId, since }: { userId: string; since: Date },
+): Promise<boolean> {
+  const row = await trx
+    .selectFrom('user_links')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('by_email', '=', true)
+    .where('created_at', '>', since)
+    .limit(1)
     .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Deletes the links that went to a user by email. Those of the command line stay: a stranger can ask for an email. */
+export async function deleteEmailedResetLinks(trx: Trx, userId: string): Promise<void> {
+  await trx.deleteFrom('user_links').where('user_id', '=', userId).where('by_email', '=', true).execute()
 }
 
 /** Uses a link up. Returns false when another transaction did so first, or took it back. */

@@ -38,6 +38,8 @@ export type NewLink = {
   email?: string
   role?: Role
   createdBy?: string | null
+  /** True: it goes to its person by email. Default: the caller shows it. */
+  byEmail?: boolean
   at: Date
 }
 
@@ -60,6 +62,7 @@ export async function makeLink(trx: Trx, link: NewLink): Promise<MadeLink> {
     created_by: link.createdBy ?? null,
     created_at: link.at,
     expires_at: expiresAt,
+    by_email: link.byEmail ?? false,
   })
   return { id, token, expiresAt }
 }
@@ -121,8 +124,8 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       // Before the link: the same order as in every change of members.
       await lockAccount(trx, accountId)
       if (!(await takeLink(trx, link.id))) throw gone()
-      const user = await userOf(trx)
       const at = clock.now()
+      const user = await verified(trx, { user: await userOf(trx), link, at })
       if (await insertMember(trx, { accountId, userId: user.id, role, at })) {
         await deleteFirstUserLinks(trx, accountId)
         const target = { type: 'user', id: user.id, name: user.name } as const
@@ -170,7 +173,8 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       if (!(await takeLink(trx, link.id))) throw gone()
       await deleteResetLinks(trx, userId)
       await deleteSessions(trx, { userId, except: null })
-      const user = await updateUser(trx, userId, newPasswordOf(before, hash))
+      const changed = await updateUser(trx, userId, newPasswordOf(before, hash))
+      const user = await verified(trx, { user: changed, link, at })
       await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'password.changed', user })
       return startSession(trx, { user, client, at })
     })
@@ -197,6 +201,15 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       return acceptByKind[link.kind](db, { link, given, client })
     },
   }
+}
+
+/** Notes that the address of the user is verified: the link went there by email, and no other person saw it. */
+async function verified(
+  trx: Trx,
+  { user, link, at }: { user: UserRow; link: FoundLinkRow; at: Date },
+): Promise<UserRow> {
+  if (!link.by_email || user.email_verified_at !== null) return user
+  return updateUser(trx, user.id, { email_verified_at: at })
 }
 
 function gone(): DomainError {

@@ -4,14 +4,20 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { MembershipsTable, UsersTable } from '../database/tables/users.ts'
 
 export type MemberRow = Selectable<MembershipsTable> &
-  Pick<Selectable<UsersTable>, 'name' | 'email' | 'totp_confirmed_at' | 'last_signed_in_at'>
+  Pick<Selectable<UsersTable>, 'name' | 'email' | 'totp_confirmed_at' | 'last_signed_in_at' | 'email_verified_at'>
 
 function members(handle: Handle, accountId: string) {
   return handle
     .selectFrom('memberships')
     .innerJoin('users', 'users.id', 'memberships.user_id')
     .selectAll('memberships')
-    .select(['users.name', 'users.email', 'users.totp_confirmed_at', 'users.last_signed_in_at'])
+    .select([
+      'users.name',
+      'users.email',
+      'users.totp_confirmed_at',
+      'users.last_signed_in_at',
+      'users.email_verified_at',
+    ])
     .where('memberships.account_id', '=', accountId)
 }
 

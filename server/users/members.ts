@@ -8,6 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Author } from '../shared/scope.ts'
+import type { InvitationEmails } from './account-emails.ts'
 import {
   countInvitations,
   deleteInvitation,
@@ -46,15 +47,23 @@ export type MemberService = {
   listInvitations(handle: Handle, accountId: string, page: PageQuery): Promise<Page<Invitation>>
   /**
    * Makes an invitation, which replaces an earlier one of the same address. Throws `authentication_error` when the
-   * author may not give the role or that of the earlier one, `conflict` for a member and for one invitation too many, and `not_found` when there is no such account.
+   * author may not give the role or that of the earlier one, `conflict` for a member, for one invitation too many, and
+   * for one email too many, and `not_found` when there is no such account.
    */
   invite(handle: Handle, scope: MemberScope, given: CreateInvitation): Promise<CreatedInvitation>
   /** Takes an invitation back. Throws `not_found`, and `authentication_error` when the author may not give its role. */
   deleteInvitation(handle: Handle, scope: MemberScope, id: string): Promise<void>
 }
 
-/** @param serviceUrl Returns the URL of the service that links begin with, without a slash at the end. */
-export function createMemberService({ clock, serviceUrl }: { clock: Clock; serviceUrl: () => string }): MemberService {
+export type MemberServiceOptions = {
+  clock: Clock
+  /** Returns the URL of the service that links begin with, without a slash at the end. */
+  serviceUrl: () => string
+  /** How invitations are sent. Default: not by email; their links are returned. */
+  emails?: InvitationEmails
+}
+
+export function createMemberService({ clock, serviceUrl, emails = null }: MemberServiceOptions): MemberService {
   /**
    * Runs `work` while no other change of the members of the account runs, with the present role of the author: it may
    * have been another one when the request came. The operator on the command line acts as an owner.
@@ -149,12 +158,15 @@ export function createMemberService({ clock, serviceUrl }: { clock: Clock; servi
           email,
           role,
           createdBy,
+          byEmail: emails !== null,
           at,
         })
+        await emails?.queue(trx, { accountId, linkId: id, email, at })
         const target = { type: 'invitation', id, name: email } as const
         await record(trx, { accountId, at, author, action: 'member.invited', target, details: { role } })
         const times = { expiresAt: expiresAt.toISOString(), createdAt: at.toISOString() }
-        return { id, email, role, ...times, link: linkUrl(serviceUrl(), token) }
+        if (emails !== null) return { id, email, role, ...times, emailStatus: 'queued', link: null }
+        return { id, email, role, ...times, emailStatus: 'none', link: linkUrl(serviceUrl(), token) }
       })
     },
     async deleteInvitation(handle, scope, id) {
@@ -198,11 +210,20 @@ function toMember(row: MemberRow): Member {
     role: row.role,
     hasTotp: row.totp_confirmed_at !== null,
     lastSignedInAt: row.last_signed_in_at?.toISOString() ?? null,
+    emailVerifiedAt: row.email_verified_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
   }
 }
 
-function toInvitation({ id, email, role, expires_at, created_at }: LinkRow): Invitation {
+function toInvitation(row: LinkRow): Invitation {
+  const { id, email, role, expires_at, created_at } = row
   if (email === null || role === null) throw new Error('an invitation lacks its address or role')
-  return { id, email, role, expiresAt: expires_at.toISOString(), createdAt: created_at.toISOString() }
+  const times = { expiresAt: expires_at.toISOString(), createdAt: created_at.toISOString() }
+  return { id, email, role, ...times, emailStatus: emailStatusOf(row) }
+}
+
+function emailStatusOf({ by_email, emailed_at, email_failed_at }: LinkRow): Invitation['emailStatus'] {
+  if (!by_email) return 'none'
+  if (emailed_at !== null) return 'sent'
+  return email_failed_at === null ? 'queued' : 'failed'
 }

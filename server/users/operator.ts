@@ -28,6 +28,8 @@ export type UserInfo = {
   hasTotp: boolean
   createdAt: string
   lastSignedInAt: string | null
+  /** When the address was verified. Null: it is not. */
+  emailVerifiedAt: string | null
   memberships: { accountId: string; role: string }[]
 }
 
@@ -130,6 +132,7 @@ function toInfo(row: ListedUserRow): UserInfo {
     hasTotp: row.totp_confirmed_at !== null,
     createdAt: row.created_at.toISOString(),
     lastSignedInAt: row.last_signed_in_at?.toISOString() ?? null,
+    emailVerifiedAt: row.email_verified_at?.toISOString() ?? null,
     memberships: row.memberships,
   }
 }

@@ -1,4 +1,10 @@
-import type { NewTotp, RecoveryCodes, UpdateUser, User } from '../../contract/user.ts'
+import {
+  type NewTotp,
+  type RecoveryCodes,
+  totpConfirmMinutes,
+  type UpdateUser,
+  type User,
+} from '../../contract/user.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
@@ -96,17 +102,18 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
         if (user.totp_confirmed_at !== null) {
           throw new DomainError('conflict', 'You have a second factor already: remove it first.')
         }
-        await updateUser(trx, userId, { totp_secret: secretBox.seal(secret), totp_last_step: null })
+        const totp_secret = secretBox.seal(secret)
+        await updateUser(trx, userId, { totp_secret, totp_made_at: clock.now(), totp_last_step: null })
         return { secret, uri: totpUri({ secret, email: user.email, issuer }) }
       })
     },
     async confirmTotp(db, { userId }, { code, client }) {
       const confirmed = await inTransaction(db, async (trx) => {
         const user = await lockUser(trx, userId)
-        if (user.totp_secret === null || user.totp_confirmed_at !== null) {
+        const at = clock.now()
+        if (user.totp_secret === null || user.totp_confirmed_at !== null || isTooOld(user, at)) {
           throw new DomainError('conflict', 'There is no second factor to confirm: begin with POST /v1/user/totp.')
         }
-        const at = clock.now()
         const step = await checkFirstCode(trx, { user, secret: secretBox.open(user.totp_secret), code, at })
         if (step instanceof DomainError) return step
         const recoveryCodes = newRecoveryCodes()
@@ -138,6 +145,11 @@ export function createOwnUserService({ clock, secretBox, passwords, signIn }: Ow
   }
 }
 
+/** Returns true for a secret that was not confirmed in time. One from before the column `totp_made_at` is. */
+function isTooOld({ totp_made_at }: UserRow, at: Date): boolean {
+  return totp_made_at === null || at.getTime() - totp_made_at.getTime() >= totpConfirmMinutes * 60_000
+}
+
 /** Returns what a new password changes. A secret that is not confirmed ends: another person may have made it. */
 export function newPasswordOf(
   { totp_confirmed_at }: UserRow,
@@ -149,6 +161,7 @@ export function newPasswordOf(
 /** A user without a second factor. */
 export const noTotp = {
   totp_secret: null,
+  totp_made_at: null,
   totp_confirmed_at: null,
   totp_last_step: null,
   totp_failures: 0,

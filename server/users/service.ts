@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
+import { type AccountEmailService, createAccountEmailService, createInvitationEmails } from './account-emails.ts'
 import { createLinkService, type LinkService } from './links.ts'
 import { createMemberService, type MemberService } from './members.ts'
 import { createUserOperatorService, type UserOperatorService } from './operator.ts'
@@ -11,6 +12,7 @@ import { createSignInDelays } from './sign-in-delays.ts'
 
 /** People who sign in to the dashboard: who they are, and what they are in which account. */
 export type UserServices = {
+  accountEmails: AccountEmailService
   sessions: SessionService
   signIn: SignInService
   links: LinkService
@@ -25,17 +27,25 @@ export type UserServicesOptions = {
   secretBox: SecretBox
   /** Returns the URL of the service that links begin with, without a slash at the end. */
   serviceUrl: () => string
+  /** Called after a commit that queued an email to a person. Null: the service sends no such emails. */
+  wakeAccountEmails: (() => void) | null
 }
 
-export function createUserServices({ clock, secretBox, serviceUrl }: UserServicesOptions): UserServices {
+export function createUserServices({
+  clock,
+  secretBox,
+  serviceUrl,
+  wakeAccountEmails: wake,
+}: UserServicesOptions): UserServices {
   const proving = { clock, secretBox, passwords: createPasswords() }
   const signIn = createSignInService({ ...proving, delays: createSignInDelays({ clock }) })
   return {
+    accountEmails: createAccountEmailService({ clock, serviceUrl, wake }),
     sessions: createSessionService({ clock }),
     signIn,
     links: createLinkService({ ...proving, signIn }),
     ownUser: createOwnUserService({ ...proving, signIn }),
-    members: createMemberService({ clock, serviceUrl }),
+    members: createMemberService({ clock, serviceUrl, emails: createInvitationEmails({ wake }) }),
     operator: createUserOperatorService({ clock, serviceUrl }),
   }
 }

@@ -9,6 +9,7 @@ import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Author } from '../shared/scope.ts'
+import { deleteOldEmails } from './account-email-queries.ts'
 import { selectAccountsOf } from './member-queries.ts'
 import { getUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
@@ -165,9 +166,13 @@ export async function startSession(
   return { session: await toSession(trx, signedIn, row), token }
 }
 
-/** Deletes sessions and links that have ended, of all accounts. */
+/** Deletes sessions, links and emails to users that have ended, of all accounts. */
 export async function deleteEndedSessions({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
-  await deleteEnded(db, aliveAt(clock.now()))
+  const now = clock.now()
+  await deleteEnded(db, aliveAt(now))
+  const daysAgo = (days: number) => new Date(now.getTime() - days * dayMs)
+  // The link of an invitation has expired by then.
+  await deleteOldEmails(db, { doneBefore: daysAgo(1), before: daysAgo(8) })
 }
 
 function aliveAt(now: Date): Alive {

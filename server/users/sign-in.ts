@@ -49,10 +49,7 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
     const user = await findUserByEmail(db, email)
     const isRight = await passwords.verify(user?.password_hash ?? null, password)
     if (user === undefined || !isRight) {
-      throw new DomainError(
-        'authentication_error',
-        'The email address or the password is not right. A forgotten password is reset with a link from the operator.',
-      )
+      throw new DomainError('authentication_error', 'The email address or the password is not right.')
     }
     const fault = await inTransaction(db, (trx) =>
       checkSecondFactor(trx, { userId: user.id, code, at: clock.now(), secretBox, client }),

@@ -77,7 +77,7 @@ test('users operator shows the user first, marks them with --yes, and users list
     const listed: { id: string; isOperator: boolean }[] = JSON.parse(await users('list', '--json'))
     return listed.find(({ id }) => id === userId)?.isOperator
   }
-  const shown = `${email}: "Ada Lovelace", made TIME, viewer of ${service.accountId}.`
+  const shown = `${email}: "Ada Lovelace", made TIME, address not verified, viewer of ${service.accountId}.`
   const withoutTime = (text: string) => text.replace(/\d{4}-[\d-]+T[\d:.]+Z/, 'TIME')
   const asked: { code: number; stderr: string } = await users('operator', email).catch((error) => error)
   expect(asked.code).toBe(1)

@@ -45,6 +45,7 @@ describe('an empty environment', () => {
         hostname: hostname().toLowerCase(),
         spfInclude: null,
         dnsServers: null,
+        accountEmailFrom: { name: 'Postern', address: 'account@postern.test', domain: 'postern.test' },
         capturePort: 0,
         inbound: null,
       },
@@ -256,6 +257,47 @@ describe('the name of the service in the records of domains', () => {
   test('may be any where nothing is sent to it and nothing sent by it', () => {
     expect(readConfig({}, 'vm').mail.hostname).toBe('vm')
     expect(readConfig({ ...inbound, INBOUND_SMTP_PORT: '' }, 'vm').mail.hostname).toBe('vm')
+  })
+})
+
+describe('the sender of emails to users', () => {
+  const senderOf = (env: Record<string, string>) => readConfig(env, 'mail.example.com').mail.accountEmailFrom
+  const leaving = { MAIL_TRANSPORT: 'direct', PUBLIC_URL: 'https://mail.example.com' }
+  const given = { ACCOUNT_EMAIL_FROM: 'Shop <account@example.com>' }
+  const shop = { name: 'Shop', address: 'account@example.com', domain: 'example.com' }
+
+  test.each<Record<string, string>>([{}, { HOST: 'localhost' }, { PUBLIC_URL: 'http://localhost:8080' }])(
+    'has a default where email is captured for this machine alone: %o',
+    (env) => {
+      expect(senderOf(env)?.address).toBe('account@postern.test')
+      expect(senderOf({ ...env, ...given })).toEqual(shop)
+    },
+  )
+
+  test.each<Record<string, string>>([
+    { HOST: '0.0.0.0' },
+    { PUBLIC_URL: 'http://192.168.1.5' },
+    { PUBLIC_URL: 'https://mail.example.com' },
+    leaving,
+  ])('has no default where others could read the captured links, or email leaves: %o', (env) => {
+    expect(senderOf(env)).toBeNull()
+    expect(senderOf({ ...env, ...given })).toEqual(shop)
+  })
+
+  test('has no default in a process that is an API or a worker alone', () => {
+    expect(senderOf({ ROLES: 'api' })).toBeNull()
+  })
+
+  test.each<Record<string, string>>([{ ...leaving, PUBLIC_URL: '' }, { ROLES: 'worker' }])(
+    'needs PUBLIC_URL where links would lead nowhere without: %o',
+    (env) => {
+      expect(faultOf({ ...env, ...given }, 'mail.example.com')).toMatch(/^PUBLIC_URL is needed with ACCOUNT_EMAIL_FROM/)
+      expect(senderOf({ ...env, ...given, PUBLIC_URL: 'https://mail.example.com' })).toEqual(shop)
+    },
+  )
+
+  test('is refused when it is no address', () => {
+    expect(faultOf({ ACCOUNT_EMAIL_FROM: 'Shop' })).toMatch(/^ACCOUNT_EMAIL_FROM is "Shop", but must be an address /)
   })
 })
 

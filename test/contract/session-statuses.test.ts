@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readMailbox } from '../../server/message/mailbox.ts'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer, SendOptions } from '../support/client.ts'
@@ -45,6 +46,7 @@ function bodyOf({ id, body }: Operation): { json?: unknown } {
     createSession: { email: 'ada@example.com', password: goodPassword },
     lookUpLink: { token },
     acceptLink: { token, password: goodPassword },
+    requestPasswordReset: { email: 'ada@example.com' },
     updateUser: { name: 'Ada King' },
     confirmTotp: { code: '123456' },
     updateMember: { role: 'viewer' },
@@ -60,7 +62,8 @@ describe('on a service that is well', () => {
 
   beforeAll(async () => {
     time = createTestTime()
-    service = await startTestService({ roles: { worker: false }, time })
+    const { mailbox: accountEmailFrom } = readMailbox('account@example.com')
+    service = await startTestService({ roles: { worker: false }, time, mail: { accountEmailFrom } })
     owner = await signUp(service)
   })
   afterAll(() => service.stop())
@@ -213,8 +216,16 @@ describe('on a service that is well', () => {
     await db.updateTable('memberships').set({ role: 'owner' }).where('user_id', '=', owner.userId).execute()
   })
 
+  test('requestPasswordReset answers 422 where the service sends no email to its users', async () => {
+    await using without = await startTestService({ beside: service, roles: { worker: false }, time })
+    const operation = operationById('requestPasswordReset')
+    const answer = await call(without, operation, bodyOf(operation))
+    expect([answer.status, codeOf(answer)]).toEqual([422, 'account_email_off'])
+  })
+
   test('each 409 and 422 that is declared is provoked', () => {
-    const provoked = [...refusals.map(([id, status]) => `${id} ${status}`), 'updateMember 422', 'removeMember 422']
+    const elsewhere = ['updateMember', 'removeMember', 'requestPasswordReset'].map((id) => `${id} 422`)
+    const provoked = [...refusals.map(([id, status]) => `${id} ${status}`), ...elsewhere]
     for (const status of [409, 422]) {
       for (const [id] of declaring(status)) expect(provoked).toContain(`${id} ${status}`)
     }
@@ -245,9 +256,10 @@ describe('on a service with a fault', () => {
   let person: Person
 
   beforeAll(async () => {
-    service = await startTestService({ roles: { worker: false }, expectErrors: true })
+    const { mailbox: accountEmailFrom } = readMailbox('account@example.com')
+    service = await startTestService({ roles: { worker: false }, expectErrors: true, mail: { accountEmailFrom } })
     person = await signUp(service)
-    for (const table of ['users', 'user_sessions', 'user_links'])
+    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails'])
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
   })
   afterAll(() => service.stop())
@@ -267,6 +279,7 @@ describe('on a service that cannot reach its database', () => {
   beforeAll(async () => {
     service = await startTestService({
       roles: { worker: false },
+      mail: { accountEmailFrom: readMailbox('account@example.com').mailbox },
       expectErrors: true,
       async connectionString(direct) {
         const url = new URL(direct)

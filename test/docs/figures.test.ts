@@ -9,6 +9,7 @@ import { eventTypes } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
+import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'
@@ -28,6 +29,7 @@ import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-li
 import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
+import { invitationEmailsADay, resetPauseMs, resetsAnHour } from '../../server/users/account-emails.ts'
 import { maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/webhook-delivery/attempt/retry-schedule.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { failingLimitMs } from '../../server/webhook-delivery/settlement/webhook-health.ts'
@@ -179,6 +181,9 @@ test('the page of limits has the limits of the code', () => {
     'return path of a sending domain': `${maxReturnPathBelow} characters, ${maxReturnPathLength} with the domain`,
     'sending domains of an account': `${written(maxDomains)}; one more is answered ${errorTable.conflict.status} \`conflict\``,
     'webhooks of an account': `${written(defaults.webhooks.maxPerAccount)}, test and live together (\`MAX_WEBHOOKS_PER_ACCOUNT\`); one more is answered ${errorTable.conflict.status} \`conflict\`; an account that has more keeps them, and can change and delete them`,
+    'emails with invitations': `${invitationEmailsADay.ofAccount} of an account in 24 hours, ${invitationEmailsADay.ofAddress} of these to one address; one more is answered ${errorTable.conflict.status} \`conflict\``,
+    'links that reset a password, by email': `one for an address within ${resetPauseMs / 60_000} minutes; ${resetsAnHour} requests of one client address in an hour, in each process`,
+    'secret of a second factor': `${totpConfirmMinutes} minutes to confirm it`,
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),
     'entries of the audit log': `kept for ${auditLogDays} days`,

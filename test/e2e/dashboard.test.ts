@@ -192,7 +192,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Email').fill('grace@example.com')
     await dialog.getByRole('radio', { name: 'Marketer' }).check()
-    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    await dialog.getByRole('button', { name: 'Invite' }).click()
     const link = await dialog.getByRole('button', { name: /^Copy the link/ }).innerText()
     await dialog.getByRole('button', { name: 'I have copied it' }).click()
 

@@ -25,6 +25,7 @@ const owners: Record<string, Owner> = {
   memberships: { room: 'users' },
   user_sessions: { room: 'users' },
   user_links: { room: 'users' },
+  account_emails: { room: 'users' },
   audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',

@@ -141,6 +141,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
       hostname: 'mail.postern.test',
       spfInclude: null,
       dnsServers: ['127.0.0.1:9'],
+      accountEmailFrom: null,
       capturePort: 0,
       inbound: null,
       ...mail,

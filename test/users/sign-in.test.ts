@@ -203,6 +203,22 @@ describe('a second factor', () => {
     expect((await signIn(service, { email: person.email })).status).toBe(201)
   })
 
+  test('is confirmed within 15 minutes, or begun again', async () => {
+    const person = await signUp(service)
+    const begin = async () => {
+      const { body } = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
+      return String(Object(body).secret)
+    }
+    const confirm = async (secret: string) =>
+      (await person.send('POST', '/v1/user/totp/confirm', { json: { code: codeNow(secret) } })).status
+    const secret = await begin()
+    await time.advance(15 * 60_000)
+    expect(await confirm(secret)).toBe(409)
+    const another = await begin()
+    await time.advance(15 * 60_000 - 1)
+    expect(await confirm(another)).toBe(200)
+  })
+
   test('counts wrong codes before it is in use too, so that its secret is not guessed', async () => {
     const person = await signUp(service)
     const made = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })

@@ -86,6 +86,7 @@ async function listUsers({ json }: { json?: true }): Promise<void> {
       name: user.name,
       accounts: user.memberships.map(({ accountId, role }) => `${role} of ${accountId}`).join(', '),
       operator: user.isOperator ? 'yes' : '',
+      verified: user.emailVerifiedAt === null ? '' : 'yes',
       'second factor': user.hasTotp ? 'yes' : '',
       'last signed in': user.lastSignedInAt ?? '',
     })),
@@ -114,7 +115,8 @@ async function markOperator(email: string, { yes, remove, json }: OperatorOption
   printLine(isOperator ? `This user is an operator now: ${describe(user)}.` : `${email} is no operator any more.`)
 }
 
-function describe({ email, name, createdAt, memberships }: UserInfo): string {
+function describe({ email, name, createdAt, emailVerifiedAt, memberships }: UserInfo): string {
   const roles = memberships.map(({ accountId, role }) => `${role} of ${accountId}`).join(', ')
-  return `${email}: "${name}", made ${createdAt}, ${roles || 'member of no account'}`
+  const proof = emailVerifiedAt === null ? 'address not verified' : 'address verified'
+  return `${email}: "${name}", made ${createdAt}, ${proof}, ${roles || 'member of no account'}`
 }

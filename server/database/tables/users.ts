@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { Generated, GeneratedAlways } from 'kysely'
 import type { Role } from '../../../contract/roles.ts'
 
 /** People who sign in to the dashboard. They belong to no account: see `MembershipsTable`. */
@@ -18,6 +18,10 @@ export type UsersTable = {
   /** Wrong codes since the last right one. */
   totp_failures: Generated<number>
   totp_failed_at: Date | null
+  /** When the secret was made. Null: there is none, or it is from before this column. */
+  totp_made_at: Date | null
+  /** When a link was used that went to the address by email. Null: the address is not verified. */
+  email_verified_at: Date | null
   is_operator: Generated<boolean>
   created_at: Date
   last_signed_in_at: Date | null
@@ -67,4 +71,26 @@ export type UserLinksTable = {
   created_by: string | null
   created_at: Date
   expires_at: Date
+  /** True: it goes to its person by email, and no other person sees it. */
+  by_email: Generated<boolean>
+  /** When a mail server took the email. */
+  emailed_at: Date | null
+  /** When the email was refused for good, or given up. */
+  email_failed_at: Date | null
+}
+
+/** Emails of the service itself to people who sign in. They are emails of no account. */
+export type AccountEmailsTable = {
+  id: GeneratedAlways<string>
+  kind: 'invitation' | 'password_reset'
+  /** The account that invites. Null: a reset. */
+  account_id: string | null
+  /** Null: a reset whose address has not been looked up yet. */
+  link_id: string | null
+  /** In lower case. */
+  email: string
+  created_at: Date
+  /** When it is tried next. Null: it is done. */
+  due_at: Date | null
+  attempts: Generated<number>
 }

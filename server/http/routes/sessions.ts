@@ -34,8 +34,15 @@ export function sessionRoutes({ sessions, signIn }: Signing, { open, signedIn }:
   })
 }
 
-export function linkRoutes({ links }: Pick<UserServices, 'links'>, { open }: SessionEndpoints) {
+export function linkRoutes(
+  { links, accountEmails }: Pick<UserServices, 'links' | 'accountEmails'>,
+  { open }: SessionEndpoints,
+) {
   return initServer().router(contract.links, {
+    requestReset: open(async ({ body }, { db, client }) => {
+      await accountEmails.requestReset(db, body.email, client)
+      return { status: 202, body: undefined }
+    }),
     lookUp: open(async ({ body }, { db }) => ({ status: 200, body: await links.lookUp(db, body.token) })),
     accept: open(async ({ body }, { db, client, setToken }) => {
       const { session, token } = await links.accept(db, body, client)

@@ -84,11 +84,19 @@ export function Members() {
             keyOf={({ id }) => id}
             empty={null}
             columns={[
-              { header: 'Email', cell: ({ email }) => email },
-              { header: 'Role', width: '120px', cell: ({ role }) => roleLabels[role].label },
-              { header: 'Expires', width: '140px', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+              {
+                header: 'Email',
+                cell: ({ email, emailStatus }) => (
+                  <>
+                    {email}
+                    <span className="second-line">{deliveryLabels[emailStatus]}</span>
+                  </>
+                ),
+              },
+              { header: 'Role', width: '104px', cell: ({ role }) => roleLabels[role].label },
+              { header: 'Expires', width: '140px', isMinor: true, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
               actionsColumn<Invitation>(
-                '120px',
+                '112px',
                 (invitation) =>
                   mayWrite && (
                     <Button
@@ -111,6 +119,14 @@ export function Members() {
       {asked?.act === 'withdraw' && <Withdraw invitation={asked.invitation} onClose={close} />}
     </Screen>
   )
+}
+
+/** What became of the email with an invitation. */
+const deliveryLabels: Readonly<Record<Invitation['emailStatus'], string>> = {
+  none: 'Link was shown',
+  queued: 'Being sent',
+  sent: 'Sent by email',
+  failed: 'Not delivered',
 }
 
 function RemoveMember({ member: { userId, name }, onClose }: { member: Member; onClose: () => void }) {
