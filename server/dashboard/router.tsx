@@ -36,6 +36,12 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./screens/sign-in/sign-in.tsx'), 'SignIn'),
 })
 
+const forgotPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/forgot-password',
+  component: lazyRouteComponent(() => import('./screens/sign-in/forgot-password.tsx'), 'ForgotPassword'),
+})
+
 const accept = createRoute({
   getParentRoute: () => root,
   path: '/accept',
@@ -139,7 +145,7 @@ const screens = [
 ]
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, signIn, accept, account.addChildren([start, ...screens])]),
+  routeTree: root.addChildren([home, signIn, forgotPassword, accept, account.addChildren([start, ...screens])]),
   basepath: '/app',
   defaultErrorComponent: Fault,
   defaultNotFoundComponent: NotFound,

@@ -91,8 +91,9 @@ export function createClient(scope: Scope | null): Call {
       headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    if (response.ok) return response.status === 204 ? undefined : await response.json()
-    throw await errorOf(response)
+    if (!response.ok) throw await errorOf(response)
+    const text = await response.text()
+    return text === '' ? undefined : JSON.parse(text)
   }
 }
 

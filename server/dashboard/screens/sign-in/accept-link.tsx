@@ -57,6 +57,9 @@ function UnusableLink() {
         It was used already, has expired, or is not complete. Ask the sender for a new one. On a new service, run{' '}
         <code>npm run postern -- users invite you@example.com</code>
       </Text>
+      <Anchor component={Link} to="/forgot-password">
+        Send me a link to set a new password
+      </Anchor>
       <Anchor component={Link} to="/sign-in">
         Sign in
       </Anchor>

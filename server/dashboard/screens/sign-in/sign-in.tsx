@@ -1,5 +1,5 @@
-import { Button, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Anchor, Button, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { callForUser } from '../../api/query-client.ts'
@@ -68,10 +68,9 @@ export function SignIn() {
           <Button type="submit" loading={isRunning}>
             {needsCode ? 'Confirm' : 'Sign in'}
           </Button>
-          <Text fz="xs" c="dimmed">
-            Forgot your password? The operator of this service makes a link that sets a new one:{' '}
-            <code>npm run postern -- users reset-password</code>
-          </Text>
+          <Anchor component={Link} to="/forgot-password" size="sm">
+            Forgot your password?
+          </Anchor>
         </Stack>
       </form>
     </Centered>
