@@ -1,5 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
+import { deliverability } from './deliverability.ts'
 import { boundedString, timestamp, wellFormedString } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
@@ -228,6 +229,23 @@ export const domains = c.router({
     ...outcome(
       { operationId: 'getDomain', tag: 'Domains', permission: 'domains:read', errors: ['not_found'] },
       { 200: domain },
+    ),
+  },
+  deliverability: {
+    method: 'GET',
+    path: '/v1/domains/:id/deliverability',
+    summary: 'Check the deliverability of a domain',
+    description:
+      'Looks up what receivers look at, for at most ten seconds, and counts recent bounces by recipient domain. Changes nothing: `verify` checks the records and stores what it finds.',
+    pathParams: idParam,
+    ...outcome(
+      {
+        operationId: 'getDomainDeliverability',
+        tag: 'Domains',
+        permission: 'domains:read',
+        errors: ['not_found'],
+      },
+      { 200: deliverability },
     ),
   },
   delete: {

@@ -99,6 +99,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/domains/domain-detail.tsx'), 'DomainDetail'),
   ),
   screen(
+    'domains/$id/deliverability',
+    lazyRouteComponent(() => import('./screens/domains/deliverability.tsx'), 'DomainDeliverability'),
+  ),
+  screen(
     'events',
     lazyRouteComponent(() => import('./screens/events/event-list.tsx'), 'EventList'),
   ),

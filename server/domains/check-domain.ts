@@ -1,10 +1,12 @@
 import type { Logger } from 'pino'
+import type { DeliverabilityCheck } from '../../contract/deliverability.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isPublicHostName } from '../network/host-name.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { RecordCheck } from './check-result.ts'
+import { inspect, withoutInspection } from './deliverability.ts'
 import { type DnsOptions, openDns } from './dns.ts'
 import { lookUp, type RecordChecks, withoutLookUp } from './look-up.ts'
 import {
@@ -73,6 +75,33 @@ export function obstacleTo(
   if (isCaptured || isPublicHostName(sender.hostname) || !namesHost(record, sender)) return null
   const hint = `This record cannot be published yet: "${sender.hostname}", as the service calls itself, has no dot, and the DNS cannot have it. Whoever runs the service has to set MAIL_HOSTNAME to a host name such as mail.example.com; then the value shown here is another.`
   return { status: 'missing', hint }
+}
+
+/** Looks up what receivers look at. Do not call it in a transaction, because DNS queries may take seconds. */
+export async function inspectDomain(domain: DomainWithKeys, options: CheckOptions): Promise<DeliverabilityCheck[]> {
+  const { sender, isCaptured } = options
+  if (isCaptured && isTestName(domain.name)) return withoutInspection()
+  const { findings } = await check(domain, options)
+  const obstacles = recordsOf(domain, sender).flatMap((record) => {
+    const obstacle = obstacleTo(record, options)
+    return obstacle === null ? [] : [[record.purpose, obstacle] as const]
+  })
+  using dns = openDns(options.dns)
+  return await inspect(
+    {
+      name: domain.name,
+      findings: { ...findings, ...Object.fromEntries(obstacles) },
+      sender,
+      skipsHost: reasonToSkipHost({ sender, isCaptured }),
+    },
+    dns,
+  )
+}
+
+function reasonToSkipHost({ sender, isCaptured }: Pick<CheckOptions, 'sender' | 'isCaptured'>): string | null {
+  if (isCaptured) return 'Email is captured: no host sends it.'
+  if (sender.spfInclude === null) return null
+  return `Email leaves by the hosts of "${sender.spfInclude}", whose reverse DNS its operator sets.`
 }
 
 /** Returns true for names below `.test`, which the public DNS never has. Source: RFC 6761 §6.2. */

@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { hasCode } from '../lib/error-codes.ts'
+import { type IpAddress, reverseNameOf } from '../lib/ip-address.ts'
 
 /** The result of a DNS query: the records, none, a time-out, or an error of the name servers. */
 export type DnsResponse<T> =
@@ -16,6 +17,10 @@ export type Dns = Disposable & {
   txt(name: string): Promise<DnsResponse<string>>
   mx(name: string): Promise<DnsResponse<MxRecord>>
   cname(name: string): Promise<DnsResponse<string>>
+  /** Returns the addresses of a name, of one version of IP. */
+  addresses(name: string, version: 4 | 6): Promise<DnsResponse<string>>
+  /** Returns the names of an address, from its PTR records. `Resolver.reverse` would read the file of hosts too. */
+  names(address: IpAddress): Promise<DnsResponse<string>>
 }
 
 export type DnsOptions = {
@@ -61,6 +66,8 @@ export function openDns({ servers, budgetMs = defaultBudgetMs, signal }: DnsOpti
     txt: (name) => ask(async () => (await resolver.resolveTxt(name)).map((strings) => strings.join(''))),
     mx: (name) => ask(() => resolver.resolveMx(name)),
     cname: (name) => ask(() => resolver.resolveCname(name)),
+    addresses: (name, version) => ask(() => (version === 4 ? resolver.resolve4(name) : resolver.resolve6(name))),
+    names: (address) => ask(() => resolver.resolvePtr(reverseNameOf(address))),
     [Symbol.dispose]() {
       clearTimeout(timer)
       signal?.removeEventListener('abort', end)

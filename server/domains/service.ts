@@ -1,3 +1,4 @@
+import type { DomainDeliverability } from '../../contract/deliverability.ts'
 import {
   type CreateDomain,
   type Domain,
@@ -19,7 +20,15 @@ import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { AuthoredScope, Scope } from '../shared/scope.ts'
-import { type Checked, type CheckOptions, check, isTestName, obstacleTo, recordCheck } from './check-domain.ts'
+import {
+  type Checked,
+  type CheckOptions,
+  check,
+  inspectDomain,
+  isTestName,
+  obstacleTo,
+  recordCheck,
+} from './check-domain.ts'
 import { type OwnKeys, readOwnKeys, type SelectedKeys } from './client-keys.ts'
 import { createDkimKeyMaker, type MakeDkimKeys, makeEd25519Keys } from './generate-keys.ts'
 import type { RecordChecks } from './look-up.ts'
@@ -61,6 +70,11 @@ export type DomainService = {
   /** Looks up the records now, and stores the result: see `recordCheck`. Do not call it in a transaction. */
   verify(handle: Handle, scope: Scope, id: string): Promise<Domain>
   /**
+   * Looks up what receivers look at, and counts bounces. Changes nothing: what it finds of the records is not stored. Do
+   * not call it in a transaction.
+   */
+  deliverability(handle: Handle, accountId: string, id: string): Promise<DomainDeliverability>
+  /**
    * Adds next keys, given or new, and replaces next keys that were waiting. They sign as soon as a check has found
    * their records. Throws `rule_violation` for an invalid key and `conflict` for a selector that the domain uses.
    * While email is captured, the keys of a name below `.test` sign at once. Do not call it in a transaction.
@@ -74,6 +88,8 @@ export type DomainServiceOptions = CheckOptions & {
   secretBox: SecretBox
   /** Default: `createDkimKeyMaker`. */
   makeKeys?: MakeDkimKeys
+  /** Counts the bounces of a domain: see `countBounces` of the emails. */
+  countBounces: (handle: Handle, accountId: string, domainId: string) => Promise<DomainDeliverability['bounces']>
 }
 
 export function createDomainService(options: DomainServiceOptions): DomainService {
@@ -174,6 +190,14 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
     async verify(handle, { accountId, mode }, id) {
       const checked = await check(await find(handle, accountId, id), options)
       return toDomain(await inTransaction(handle, (trx) => settle(trx, checked, mode)), options)
+    },
+    async deliverability(handle, accountId, id) {
+      const domain = await find(handle, accountId, id)
+      const [checks, bounces] = await Promise.all([
+        inspectDomain(domain, options),
+        options.countBounces(handle, accountId, id),
+      ])
+      return { domainId: id, checkedAt: clock.now().toISOString(), checks, bounces }
     },
     async rotateKeys(handle, scope, id, { dkimKeys }) {
       const { accountId, mode } = scope

@@ -4,6 +4,7 @@ import { createAudienceService } from '../audiences/service.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
+import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
@@ -17,7 +18,7 @@ import type { Services } from './routes/index.ts'
 export type ServicesOptions = Shared & {
   apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
-  domains: Omit<DomainServiceOptions, keyof Shared>
+  domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
   users: Omit<UserServicesOptions, keyof Shared>
   webhooks: Omit<WebhookServiceOptions, keyof Shared | 'deliveries'>
@@ -55,7 +56,7 @@ export function createServices({
     suppressions,
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),
-    domains: createDomainService({ ...shared, ...domains }),
+    domains: createDomainService({ ...shared, ...domains, countBounces }),
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
     users: createUserServices({ ...shared, ...users }),

@@ -27,3 +27,14 @@ export function isMappedIpv4(address: IpAddress): boolean {
 export function textOfIpAddress(address: IpAddress): string {
   return ipaddr.fromByteArray([...address]).toString()
 }
+
+/**
+ * Returns the name at which the names of an address stand: `10.2.0.192.in-addr.arpa` for `192.0.2.10`.
+ *
+ * Source: RFC 1035 §3.5 (IPv4), RFC 3596 §2.5 (IPv6).
+ */
+export function reverseNameOf(address: IpAddress): string {
+  if (address.length === 4) return `${address.toReversed().join('.')}.in-addr.arpa`
+  const digits = address.flatMap((byte) => [byte >> 4, byte & 15]).map((digit) => digit.toString(16))
+  return `${digits.toReversed().join('.')}.ip6.arpa`
+}

@@ -38,6 +38,7 @@ export const kinds: Record<string, Kind> = {
   createDomain: 'shared',
   listDomains: 'shared',
   getDomain: 'shared',
+  getDomainDeliverability: 'shared',
   deleteDomain: 'live',
   verifyDomain: 'live',
   rotateDomainKeys: 'live',

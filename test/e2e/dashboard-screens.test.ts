@@ -98,6 +98,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'domains',
       `domains/${domain.id}`,
       `domains/${pending.id}`,
+      `domains/${pending.id}/deliverability`,
       'webhooks',
       `webhooks/${webhook.id}`,
       `webhooks/${webhook.id}/deliveries/${deliveries.at(-1)?.id}`,

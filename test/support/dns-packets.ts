@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 
 /** The types of records that the name server of the tests knows, with their numbers: RFC 1035 §3.2.2, RFC 3596. */
-const typeCodes = { A: 1, CNAME: 5, MX: 15, TXT: 16, AAAA: 28 } as const
+const typeCodes = { A: 1, CNAME: 5, PTR: 12, MX: 15, TXT: 16, AAAA: 28 } as const
 
 export type DnsType = keyof typeof typeCodes
 
@@ -15,6 +15,7 @@ export type DnsRecords = {
   TXT?: readonly (string | readonly string[])[]
   MX?: readonly { exchange: string; priority: number }[]
   CNAME?: string
+  PTR?: readonly string[]
 }
 
 export const rcode = { ok: 0, serverFailure: 2, noSuchName: 3 }
@@ -63,6 +64,8 @@ function dataOf(type: DnsType, records: DnsRecords): Buffer[] {
       return (records[type] ?? []).map((address) => Buffer.from(ipaddr.parse(address).toByteArray()))
     case 'CNAME':
       return records.CNAME === undefined ? [] : [nameOf(records.CNAME)]
+    case 'PTR':
+      return (records.PTR ?? []).map(nameOf)
     case 'MX':
       return (records.MX ?? []).map(({ exchange, priority }) => {
         return Buffer.concat([Buffer.from([priority >> 8, priority & 0xff]), nameOf(exchange)])

@@ -17,6 +17,10 @@ export function domainRoutes(domains: DomainService, endpoint: Endpoint) {
       status: 200,
       body: await domains.get(handle, scope.accountId, params.id),
     })),
+    deliverability: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await domains.deliverability(handle, scope.accountId, params.id),
+    })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
       await domains.delete(handle, scope, params.id)
       return { status: 204, body: undefined }

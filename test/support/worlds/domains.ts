@@ -3,6 +3,7 @@ import type { Domain, DomainRecord } from '../../../contract/domains.ts'
 import { runDueChecks } from '../../../server/domains/check-domain.ts'
 import type { SendingHost } from '../../../server/domains/records.ts'
 import { createDomainService } from '../../../server/domains/service.ts'
+import { countBounces } from '../../../server/emails/bounce-counts.ts'
 import type { Clock } from '../../../server/lib/clock.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
 import { secretBox } from '../../../server/secrets/secret-box.ts'
@@ -40,7 +41,7 @@ export async function createDomainWorld({ isCaptured = false, sender: shown = se
     box,
     account: await addAccount('Ours'),
     stranger: await addAccount('Theirs'),
-    domains: createDomainService({ ...checks, clock, outbox, secretBox: box }),
+    domains: createDomainService({ ...checks, clock, outbox, secretBox: box, countBounces }),
     moveClock(ms: number): void {
       now += ms
     },

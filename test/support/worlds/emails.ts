@@ -2,6 +2,7 @@ import type { SendEmail } from '../../../contract/emails.ts'
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
 import { createDomainService, findSendingDomain } from '../../../server/domains/service.ts'
+import { countBounces } from '../../../server/emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../../../server/emails/service.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
@@ -46,6 +47,7 @@ export async function createEmailWorld({
     clock,
     outbox,
     secretBox: secretBox(Buffer.alloc(32, 3)),
+    countBounces,
   })
   const emails = createEmailService({
     clock,

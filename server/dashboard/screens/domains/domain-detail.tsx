@@ -12,6 +12,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { DnsRecord } from './dns-record.tsx'
@@ -83,7 +84,10 @@ function Details({ domain }: { domain: Domain }) {
           ['ID', <Copyable key="id" label="Copy the ID" value={domain.id} />],
         ]}
       />
-      <Section title="DNS records">
+      <Section
+        title="DNS records"
+        action={<ScreenLink to={`/domains/${domain.id}/deliverability`}>Check the deliverability</ScreenLink>}
+      >
         {domain.records.map((record) => (
           <DnsRecord key={`${record.purpose} ${record.name} ${record.key}`} record={record} />
         ))}

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countedBounces } from '../../contract/deliverability.ts'
+import { live } from '../support/scope.ts'
+import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
+
+let world: EmailWorld
+
+beforeAll(async () => {
+  world = await createEmailWorld()
+})
+afterAll(() => world.end())
+
+type Sending = { scope?: EmailWorld['live']; from?: string; reason?: string; bounced?: string[] }
+
+/** Sends an email that bounces for some of its recipients. */
+async function bounce(
+  to: string[],
+  { scope = world.live, from = good.from, reason = 'Gone', bounced = to }: Sending = {},
+) {
+  const { db, emails } = world
+  const { id } = await emails.send(db, scope, { ...good, from, to })
+  await db.updateTable('emails').set({ status: 'bounced' }).where('id', '=', id).execute()
+  await db
+    .updateTable('email_recipients')
+    .set({ status: 'bounced', reason })
+    .where('email_id', '=', id)
+    .where('address', 'in', bounced)
+    .execute()
+  await world.time.advance(1_000)
+}
+
+async function counted(domainId = world.domainId) {
+  return (await world.domains.deliverability(world.db, world.account, domainId)).bounces
+}
+
+test('recipients that bounced are counted by their domain, the most first, with the latest reason', async () => {
+  expect(await counted()).toEqual({ since: null, byRecipientDomain: [] })
+  const since = world.time.clock.now().toISOString()
+  await bounce(['a@one.example'], { reason: '550 An older one' })
+  await bounce(['a@two.example', 'b@two.example', 'c@three.example'], { bounced: ['a@two.example', 'b@two.example'] })
+  await bounce(['b@one.example', 'c@one.example'], { reason: '550 5.1.1 No such user' })
+  await world.emails.send(world.db, world.live, { ...good, to: 'kept@four.example' })
+  expect(await counted()).toEqual({
+    since,
+    byRecipientDomain: [
+      { domain: 'one.example', bounced: 3, reason: '550 5.1.1 No such user' },
+      { domain: 'two.example', bounced: 2, reason: 'Gone' },
+    ],
+  })
+})
+
+test('emails of another domain or account do not count, nor test emails', async () => {
+  const before = await counted()
+  const other = await world.domains.create(world.db, world.live, { name: 'other.test' })
+  await world.domains.create(world.db, live(world.stranger), { name: 'theirs.test' })
+  await bounce(['a@five.example'], { from: 'hello@other.test' })
+  await bounce(['a@six.example'], { scope: world.test })
+  await bounce(['a@seven.example'], { scope: live(world.stranger), from: 'hello@theirs.test' })
+  expect(await counted()).toEqual(before)
+  expect((await counted(other.id)).byRecipientDomain.map(({ domain }) => domain)).toEqual(['five.example'])
+})
+
+test(`only the newest ${countedBounces} bounced emails are read, and 20 domains are returned`, async () => {
+  const newest = Array.from({ length: countedBounces }, (_, at) => `a@many-${at % 30}.example`)
+  for (const to of newest) await bounce([to])
+  const { byRecipientDomain } = await counted()
+  expect(byRecipientDomain).toHaveLength(20)
+  expect(byRecipientDomain.every(({ domain }) => domain.startsWith('many-'))).toBe(true)
+})
