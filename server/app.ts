@@ -29,6 +29,7 @@ import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
 import { startTracking } from './tracking/start.ts'
 import { deleteEndedSessions } from './users/sessions.ts'
+import { deleteOldSignInFailures } from './users/sign-in-delays.ts'
 import { createExchange } from './webhook-delivery/attempt/exchange.ts'
 import { createKeyring } from './webhook-delivery/attempt/keyring.ts'
 import { createDeliveryMetrics } from './webhook-delivery/metrics.ts'
@@ -121,7 +122,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       on: { [keysChannel]: keyCache.tellNotified },
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () =>
-        Promise.all([deleteExpired, deleteEndedSessions].map((run) => run({ db: workerDb, clock }))),
+        Promise.all(
+          [deleteExpired, deleteEndedSessions, deleteOldSignInFailures].map((run) => run({ db: workerDb, clock })),
+        ),
       indexOlderSubjects: () => indexOlderSubjects(workerDb),
     }),
   )

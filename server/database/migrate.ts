@@ -23,6 +23,7 @@ import * as auditLog from './migrations/0015-audit-log.ts'
 import * as emailSearch from './migrations/0016-email-search.ts'
 import * as peopleSearch from './migrations/0017-people-search.ts'
 import * as accountEmails from './migrations/0018-account-emails.ts'
+import * as signInFailures from './migrations/0019-sign-in-failures.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -47,6 +48,7 @@ export const migrations: Migrations = {
   '0016-email-search': emailSearch,
   '0017-people-search': peopleSearch,
   '0018-account-emails': accountEmails,
+  '0019-sign-in-failures': signInFailures,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -27,6 +27,7 @@ import type {
   AccountEmailsTable,
   MembershipsTable,
   RecoveryCodesTable,
+  SignInFailuresTable,
   UserLinksTable,
   UserSessionsTable,
   UsersTable,
@@ -44,6 +45,7 @@ export type Database = {
   user_sessions: UserSessionsTable
   user_links: UserLinksTable
   account_emails: AccountEmailsTable
+  sign_in_failures: SignInFailuresTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

@@ -45,7 +45,7 @@ export async function lockProved(trx: Trx, proved: Pick<UserRow, 'id' | 'passwor
 
 export function createSignInService({ clock, secretBox, passwords, delays }: SignInOptions): SignInService {
   async function prove(db: Db, { email, password, code }: SignIn, client: Client): Promise<UserRow> {
-    const attempt = delays.begin({ email, client: client.network })
+    const attempt = await delays.begin(db, { email, client: client.network })
     const user = await findUserByEmail(db, email)
     const isRight = await passwords.verify(user?.password_hash ?? null, password)
     if (user === undefined || !isRight) {
@@ -54,8 +54,8 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
     const fault = await inTransaction(db, (trx) =>
       checkSecondFactor(trx, { userId: user.id, code, at: clock.now(), secretBox, client }),
     )
-    if (fault === null) attempt.succeeded()
-    else if (code === undefined) attempt.inconclusive()
+    if (fault === null) await attempt.succeeded()
+    else if (code === undefined) await attempt.inconclusive()
     if (fault !== null) throw fault
     return user
   }
@@ -74,11 +74,11 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
     },
     async confirmPassword(db, { userId, password }, client) {
       const user = await getUser(db, userId)
-      const attempt = delays.begin({ email: user.email, client: client.network })
+      const attempt = await delays.begin(db, { email: user.email, client: client.network })
       if (!(await passwords.verify(user.password_hash, password))) {
         throw new DomainError('authentication_error', 'The password is not right.')
       }
-      attempt.succeeded()
+      await attempt.succeeded()
       return user
     },
   }

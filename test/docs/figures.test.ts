@@ -30,6 +30,7 @@ import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
 import { minReadingMs } from '../../server/tracking/automated-visits.ts'
 import { invitationEmailsADay, resetPauseMs, resetsAnHour } from '../../server/users/account-emails.ts'
+import { delayAfter, freeTries, maxPairs } from '../../server/users/sign-in-delays.ts'
 import { maxRetryDelaySeconds, retryDelaysSeconds } from '../../server/webhook-delivery/attempt/retry-schedule.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { failingLimitMs } from '../../server/webhook-delivery/settlement/webhook-health.ts'
@@ -183,6 +184,7 @@ test('the page of limits has the limits of the code', () => {
     'webhooks of an account': `${written(defaults.webhooks.maxPerAccount)}, test and live together (\`MAX_WEBHOOKS_PER_ACCOUNT\`); one more is answered ${errorTable.conflict.status} \`conflict\`; an account that has more keeps them, and can change and delete them`,
     'emails with invitations': `${invitationEmailsADay.ofAccount} of an account in 24 hours, ${invitationEmailsADay.ofAddress} of these to one address; one more is answered ${errorTable.conflict.status} \`conflict\``,
     'links that reset a password, by email': `one for an address within ${resetPauseMs / 60_000} minutes; ${resetsAnHour} requests of one client address in an hour, in each process`,
+    'failed tries to sign in': `${freeTries} for an address from one client address without a delay, which then doubles from ${delayAfter(freeTries) / 1000} second up to ${delayAfter(1_000) / 60_000} minutes, in all processes together; forgotten after an hour, and beyond ${written(maxPairs)} pairs`,
     'secret of a second factor': `${totpConfirmMinutes} minutes to confirm it`,
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),

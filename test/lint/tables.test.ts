@@ -26,6 +26,7 @@ const owners: Record<string, Owner> = {
   user_sessions: { room: 'users' },
   user_links: { room: 'users' },
   account_emails: { room: 'users' },
+  sign_in_failures: { room: 'users' },
   audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',

@@ -1,9 +1,10 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { secretBox } from '../../server/secrets/secret-box.ts'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { createPasswords } from '../../server/users/passwords.ts'
 import { createSignInService } from '../../server/users/sign-in.ts'
-import { createSignInDelays, delayAfter } from '../../server/users/sign-in-delays.ts'
+import { createSignInDelays, delayAfter, deleteOldSignInFailures, maxPairs } from '../../server/users/sign-in-delays.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import type { Answer } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
@@ -105,25 +106,77 @@ describe('signing in', () => {
 })
 
 describe('the delays of failures', () => {
+  const begin = (pair: { email: string; client: string }) =>
+    createSignInDelays({ clock: time.clock }).begin(service.database.db, pair)
+
   test('double up to 15 minutes', () => {
     expect([4, 5, 6, 7, 8].map(delayAfter)).toEqual([0, 1_000, 2_000, 4_000, 8_000])
     expect(delayAfter(1_000)).toBe(15 * 60_000)
   })
 
-  test('of one client do not hold up another, so that nobody locks a user out', () => {
-    const delays = createSignInDelays({ clock: time.clock })
+  test('of one client do not hold up another, so that a stranger locks no user out', async () => {
     const email = 'ada@example.com'
-    for (let failure = 0; failure < 5; failure += 1) delays.begin({ email, client: '192.0.2.1' })
-    expect(() => delays.begin({ email, client: '192.0.2.1' })).toThrow(/Too many failed tries/)
-    expect(() => delays.begin({ email, client: '192.0.2.2' })).not.toThrow()
+    for (let failure = 0; failure < 5; failure += 1) await begin({ email, client: '192.0.2.1' })
+    await expect(begin({ email, client: '192.0.2.1' })).rejects.toThrow(/Too many failed tries/)
+    await begin({ email, client: '192.0.2.2' })
   })
 
   test('are forgotten an hour after the last failure', async () => {
-    const delays = createSignInDelays({ clock: time.clock })
-    const pair = { email: 'ada@example.com', client: '192.0.2.1' }
-    for (let failure = 0; failure < 5; failure += 1) delays.begin(pair)
+    const pair = { email: 'grace@example.com', client: '192.0.2.1' }
+    for (let failure = 0; failure < 5; failure += 1) await begin(pair)
     await time.advance(3_600_000)
-    for (let failure = 0; failure < 5; failure += 1) expect(() => delays.begin(pair)).not.toThrow()
+    for (let failure = 0; failure < 5; failure += 1) await begin(pair)
+    await expect(begin(pair)).rejects.toThrow(/Too many failed tries/)
+  })
+
+  test('reach 15 minutes and stay there', async () => {
+    const pair = { email: 'edsger@example.com', client: '192.0.2.1' }
+    for (let failure = 0; failure < 20; failure += 1) {
+      await begin(pair)
+      await time.advance(delayAfter(failure + 1))
+    }
+    await begin(pair)
+    await time.advance(15 * 60_000 - 1)
+    await expect(begin(pair)).rejects.toThrow('try again in 1 second.')
+    await time.advance(1)
+    await begin(pair)
+  })
+
+  test('hold in all processes together, and a right password in one ends them in all', async () => {
+    await using other = await startTestService({ beside: service, roles: { worker: false }, time })
+    const { email } = await signUp(service)
+    const failAt = async (process: TestService) =>
+      (await signIn(process, { email, password: 'not the password' })).status
+    const tries = Array.from({ length: 12 }, (_, index) => failAt(index % 2 === 0 ? service : other))
+    const statuses = await Promise.all(tries)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(5)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(7)
+    expect((await signIn(other, { email })).status).toBe(429)
+    await time.advance(1_000)
+    expect((await signIn(other, { email })).status).toBe(201)
+    expect(await failAt(service)).toBe(401)
+  })
+
+  test('are kept for 100,000 pairs, the latest ones, and name no address', async () => {
+    const { db } = service.database
+    const pair = { email: 'barbara@example.com', client: '192.0.2.1' }
+    for (let failure = 0; failure < 5; failure += 1) await begin(pair)
+    const before = new Date(time.clock.now().getTime() - 1)
+    await sql`
+      INSERT INTO sign_in_failures (pair_hash, failures, last_at)
+      SELECT sha256(n::text::bytea), 5, ${before} FROM generate_series(1, ${maxPairs}) n
+    `.execute(db)
+    await deleteOldSignInFailures({ db, clock: time.clock })
+    const count = () => db.selectFrom('sign_in_failures').select(({ fn }) => fn.countAll<string>().as('count'))
+    expect(await count().executeTakeFirst()).toEqual({ count: String(maxPairs) })
+    await expect(begin(pair)).rejects.toThrow(/Too many failed tries/)
+    const { rows } = await sql`
+      SELECT failures FROM sign_in_failures f WHERE encode(pair_hash, 'escape') || f::text LIKE '%barbara%'
+    `.execute(db)
+    expect(rows).toEqual([])
+    await time.advance(3_600_000)
+    await deleteOldSignInFailures({ db, clock: time.clock })
+    expect(await count().executeTakeFirst()).toEqual({ count: '0' })
   })
 })
 
@@ -182,6 +235,14 @@ describe('a second factor', () => {
   }
   const codeNow = (secret: string) => totpCode(secret, stepAt(time.clock.now()))
   const codeOf = ({ body }: Answer) => Object(body).error?.code
+
+  test('that is asked for counts as no failure, however often', async () => {
+    const person = await signUp(service)
+    await enable(person)
+    for (let round = 0; round < 7; round += 1) {
+      expect(codeOf(await signIn(service, { email: person.email }))).toBe('second_factor_needed')
+    }
+  })
 
   test('is asked for only when the password is right', async () => {
     const person = await signUp(service)

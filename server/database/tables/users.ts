@@ -94,3 +94,11 @@ export type AccountEmailsTable = {
   due_at: Date | null
   attempts: Generated<number>
 }
+
+/** Failed tries to sign in, of all processes. */
+export type SignInFailuresTable = {
+  /** SHA-256 of the network of the client and the address. */
+  pair_hash: Buffer
+  failures: number
+  last_at: Date
+}
