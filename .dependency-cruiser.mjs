@@ -16,15 +16,16 @@ const rooms = {
   database: base,
   queue: `${base} database`,
   outbox: `${base} database`,
+  statistics: `${base} database`,
 
-  'webhook-delivery': `${base} secrets network observability database queue outbox`,
+  'webhook-delivery': `${base} secrets network observability database queue outbox statistics`,
   'fan-out': `${base} observability database queue outbox webhook-delivery`,
 
   message: `${base} secrets`,
   smtp: 'lib network',
   'smtp-listener': `${base}`,
   'stored-messages': `${base} database smtp-listener`,
-  'email-delivery': `${base} secrets network database queue outbox message smtp stored-messages`,
+  'email-delivery': `${base} secrets network database queue outbox statistics message smtp stored-messages`,
   tracking: `${base} database outbox message email-delivery`,
   bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,
 
@@ -37,15 +38,15 @@ const rooms = {
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
   domains: `${features} audit-log secrets network`,
-  emails: `${features} queue audiences email-delivery`,
+  emails: `${features} queue audiences email-delivery statistics`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets observability database tracking stored-messages api-keys users suppressions subscribers audiences
-    domains emails events deliveries webhooks audit-log`,
+    domains emails events deliveries webhooks audit-log statistics`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
-    audit-log`,
+    audit-log statistics`,
   config: `${base} network observability database secrets message smtp`,
 
   // Built for browsers: it meets the service over HTTP alone.

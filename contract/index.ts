@@ -12,6 +12,7 @@ import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
 import { sessions } from './sessions.ts'
+import { statistics } from './statistics.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
 import { ownUser } from './user.ts'
@@ -31,6 +32,7 @@ export const contract = initContract().router(
     suppressions,
     capturedMessages,
     inboundMessages,
+    statistics,
     apiKeys,
     auditLog,
     sessions,

@@ -12,6 +12,7 @@ export const keyPermissions = [
   'emails:read',
   'emails:send',
   'events:read',
+  'statistics:read',
   'subscribers:read',
   'subscribers:write',
   'suppressions:read',

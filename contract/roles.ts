@@ -16,6 +16,7 @@ export const rolePermissions = {
     'emails:read',
     'emails:send',
     'events:read',
+    'statistics:read',
     'subscribers:read',
     'subscribers:write',
     'suppressions:read',

@@ -52,6 +52,7 @@ export const tags = {
   Suppressions: 'Addresses that are not written to.',
   'Captured messages': 'What was kept instead of being sent.',
   'Inbound messages': 'What came back and was not understood.',
+  Statistics: 'Counts of what happened, by hour or day.',
   'API keys': 'Keys of this API.',
   'Audit log': 'Who changed what.',
 } as const

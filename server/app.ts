@@ -118,6 +118,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       connectionString: database.connectionString,
       logger,
       pollIntervalMs,
+      statisticsMs: config.statisticsMs,
       wakeMail: () => mail?.wake(),
       on: { [keysChannel]: keyCache.tellNotified },
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
@@ -143,6 +144,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
+    statistics: { statisticsMs: config.statisticsMs },
     users: {
       serviceUrl: () => publicUrl ?? http.url,
       wakeAccountEmails: accountEmailFrom && (() => accountEmails?.wake()),

@@ -29,6 +29,7 @@ export const sections: readonly Section[] = [
       'docs/concepts/webhook-delivery.md': 'webhooks: the schedule, recovering, what is promised, fairness',
       'docs/concepts/email-delivery.md': 'servers, replies, retries, crashes, signatures',
       'docs/concepts/people-and-roles.md': 'users of the dashboard: invitations, roles, signing in, sessions',
+      'docs/concepts/statistics.md': 'what each figure counts, the rates, what is promised',
     },
   },
   {

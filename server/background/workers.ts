@@ -7,6 +7,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Loop } from '../lib/polling-loop.ts'
 import { createOutbox, type Outbox } from '../outbox/append.ts'
 import type { Queue } from '../queue/queue.ts'
+import { deleteOldFigures } from '../statistics/retention.ts'
+import { startRollUp } from '../statistics/roll-up.ts'
 import { cancelRest } from '../webhook-delivery/cancel.ts'
 import { reconcile, takeOverKept } from '../webhook-delivery/reconcile.ts'
 import { continueRecovery, takeOverRecovery } from '../webhook-delivery/recovery/recover.ts'
@@ -38,6 +40,8 @@ export type WorkersOptions = Omit<DeliveryWorkerOptions, 'wakeFanOut'> & {
   clock: Clock
   logger: Logger
   retentionMs: number
+  /** How long statistics by day are kept. Milliseconds. */
+  statisticsMs: number
   /** Checks the DNS records of domains that are due, until `signal` aborts. */
   checkDomains: (means: { outbox: Outbox; signal: AbortSignal }) => Promise<unknown>
   /** Deletes expired rows of the HTTP room: idempotency keys and windows of the rate limit. */
@@ -78,6 +82,13 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   })
   starting.defer(() => adopting.stop())
 
+  const rollingUp = startRollUp({
+    db,
+    intervalMs: 5 * (options.pollIntervalMs ?? 1_000),
+    onError: (error) => logger.error({ err: error }, 'rolling up statistics failed; trying again'),
+  })
+  starting.defer(() => rollingUp.stop())
+
   await queue.kept.onLapse(async (deliveryIds) => {
     await takeOverKept({ db, queue }, deliveryIds)
     delivery.wake()
@@ -90,6 +101,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
   const deleteExpired = createRetention(options)
   await queue.onSchedule('retention', everyMinute, async () => {
     const expired = await deleteExpired()
+    await deleteOldFigures(db, clock.now(), options.statisticsMs)
     await options.deleteExpiredOfHttp()
     if (expired.events + expired.deliveries + expired.emails > 0)
       logger.info(expired, 'deleted rows past their retention')
@@ -124,7 +136,7 @@ export async function startWorkers(options: WorkersOptions): Promise<Workers> {
     alive: () => Math.max(fanOut.idleMs(), delivery.idleMs()) < silenceLimitMs,
     async stop(deadlineMs) {
       stopping.abort()
-      await Promise.all([fanOut.stop(), adopting.stop(), delivery.stop(deadlineMs)])
+      await Promise.all([fanOut.stop(), adopting.stop(), rollingUp.stop(), delivery.stop(deadlineMs)])
     },
   }
 }

@@ -37,6 +37,8 @@ export type Config = {
   readonly rateLimits: Readonly<Record<string, number>>
   /** Milliseconds after which events, attempts and emails are deleted. */
   readonly retentionMs: number
+  /** How long statistics by day are kept. Milliseconds. */
+  readonly statisticsMs: number
   readonly webhooks: {
     readonly allowPrivateNetworks: boolean
     readonly allowHttp: boolean
@@ -133,6 +135,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
     rateLimits: values.RATE_LIMITS,
     retentionMs: values.RETENTION_DAYS * 24 * 3_600_000,
+    statisticsMs: values.STATISTICS_DAYS * 24 * 3_600_000,
     webhooks: {
       allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
       allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,

@@ -198,6 +198,14 @@ export const settingsSchema = z.object({
       .transform(Number)
       .pipe(z.number().positive().max(36_500)),
   ),
+  STATISTICS_DAYS: numberSetting({
+    unit: 'days',
+    default: 400,
+    min: 1,
+    max: 36_500,
+    meaning:
+      'Figures of statistics by day that are older than this are deleted. Figures by hour are kept for 31 days at most.',
+  }),
   WEBHOOK_ALLOW_PRIVATE_NETWORKS: optionalSetting(
     {
       unit: 'true or false',

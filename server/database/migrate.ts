@@ -24,6 +24,7 @@ import * as emailSearch from './migrations/0016-email-search.ts'
 import * as peopleSearch from './migrations/0017-people-search.ts'
 import * as accountEmails from './migrations/0018-account-emails.ts'
 import * as signInFailures from './migrations/0019-sign-in-failures.ts'
+import * as statistics from './migrations/0020-statistics.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -49,6 +50,7 @@ export const migrations: Migrations = {
   '0017-people-search': peopleSearch,
   '0018-account-emails': accountEmails,
   '0019-sign-in-failures': signInFailures,
+  '0020-statistics': statistics,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -22,6 +22,7 @@ import type {
 } from './tables/events.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
+import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type {
   AccountEmailsTable,
@@ -75,5 +76,8 @@ export type Database = {
   inbound_messages: InboundMessagesTable
   idempotency_keys: IdempotencyKeysTable
   rate_limit_windows: RateLimitWindowsTable
+  statistics_deltas: StatisticsDeltasTable
+  statistics_hours: StatisticsHoursTable
+  statistics_days: StatisticsDaysTable
   settings: SettingsTable
 }

@@ -10,8 +10,10 @@ import type {
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
+import { countRecipients, type RecipientCount } from '../statistics/count-recipients.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
+import { figuresOf } from './recipient-figures.ts'
 import { type RecipientState, type TimelineEntry, transition } from './recipient-transitions.ts'
 
 export type RecordMeans = {
@@ -45,13 +47,15 @@ type Email = {
   id: string
   scope: Scope
   subject: string
+  domainId: string | null
+  tags: readonly string[]
   status: EmailStatus
   recipients: Recipient[]
 }
 
 /**
- * Stores facts about recipients: their states, timeline entries, events and suppressions, atomically in the
- * transaction of `handle` or in one of its own. Facts are applied in the given order. Facts that change nothing are
+ * Stores facts about recipients: their states, timeline entries, events, suppressions and statistics, atomically in
+ * the transaction of `handle` or in one of its own. Facts are applied in the given order. Facts that change nothing are
  * skipped, such as a repeated notification or one about a deleted email.
  *
  * This is the only writer of these rows, wherever a fact was learned. Returns the remaining work of each email found.
@@ -64,7 +68,7 @@ export async function recordFacts(
   if (facts.length === 0) return []
   return inTransaction(handle, async (trx) => {
     const emails = await lockEmails(trx, [...new Set(facts.map(({ emailId }) => emailId))])
-    const { entries, events, suppressed } = apply(
+    const { entries, events, suppressed, counted } = apply(
       emails,
       await withoutRepeated(trx, facts),
       means.random ?? Math.random,
@@ -72,6 +76,7 @@ export async function recordFacts(
     await writeRecipients(trx, emails)
     await writeTimeline(trx, entries)
     await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
+    await countRecipients(trx, counted)
     for (const { scope, events: ofScope } of events.values()) await means.outbox.append(trx, scope, ofScope)
     return [...emails.values()].map(remainderOf)
   })
@@ -108,15 +113,16 @@ type Consequences = {
   /** The events by account and mode. */
   events: Map<string, { scope: Scope; events: NewEvent[] }>
   suppressed: Suppressed[]
+  counted: RecipientCount[]
 }
 
-/** Changes the states in `emails` and returns the timeline entries, events and suppressions that follow. */
+/** Changes the states in `emails` and returns the timeline entries, events, suppressions and figures that follow. */
 function apply(
   emails: ReadonlyMap<string, Email>,
   facts: readonly RecipientFact[],
   random: () => number,
 ): Consequences {
-  const consequences: Consequences = { entries: [], events: new Map(), suppressed: [] }
+  const consequences: Consequences = { entries: [], events: new Map(), suppressed: [], counted: [] }
   for (const fact of facts) {
     const email = emails.get(fact.emailId)
     const recipient = email?.recipients[fact.position]
@@ -124,11 +130,13 @@ function apply(
     const { emailId, address, domain } = recipient
     const next = transition({ emailId, address, domain, subject: email.subject }, recipient.state, fact, random())
     if (next === null) continue
+    const { scope, domainId, tags } = email
+    const figures = figuresOf(recipient.state, next)
+    consequences.counted.push({ scope, domainId, tags, at: fact.at, figures })
     recipient.state = next.state
     recipient.changed = true
     const { position, at } = fact
     consequences.entries.push(...next.timeline.map((entry) => ({ ...entry, emailId, position, at })))
-    const { scope } = email
     const key = `${scope.accountId} ${scope.mode}`
     const ofScope = consequences.events.get(key) ?? { scope, events: [] }
     ofScope.events.push(...next.events)
@@ -150,6 +158,8 @@ function remainderOf({ id, recipients }: Email): Remainder {
 
 type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
   mode: Mode
+  domain_id: string | null
+  tags: string[]
   subject: string
   email_status: EmailStatus
 }
@@ -157,7 +167,7 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
 /** Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks. */
 async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
   const { rows } = await sql<Row>`
-    SELECT e.id AS email_id, e.account_id, e.mode, e.subject, e.status AS email_status,
+    SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.tags, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
       r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
@@ -168,7 +178,15 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
   const emails = new Map<string, Email>()
   for (const row of rows) {
     const { email_id: id, account_id: accountId, mode, subject, email_status: status } = row
-    const email = emails.get(id) ?? { id, scope: { accountId, mode }, subject, status, recipients: [] }
+    const email = emails.get(id) ?? {
+      id,
+      scope: { accountId, mode },
+      domainId: row.domain_id,
+      tags: row.tags,
+      subject,
+      status,
+      recipients: [],
+    }
     emails.set(id, email)
     email.recipients[row.position] = {
       emailId: id,

@@ -4,6 +4,8 @@ import { isWaiting, statusOfEmail } from '../email-delivery/email-status.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { NewEvent } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
+import type { Scope } from '../shared/scope.ts'
+import type { RecipientCount } from '../statistics/count-recipients.ts'
 import type { Eligibility, SendingScope } from './eligibility.ts'
 import type { NewRecipient, ReadEmail } from './validate-email.ts'
 
@@ -49,6 +51,14 @@ export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning)
     waits,
     content,
   }
+}
+
+/** Returns a count for each suppressed recipient of a new email. */
+export function countsOf({ domainId, content, recipients }: NewEmail, scope: Scope, at: Date): RecipientCount[] {
+  const { tags } = content
+  return recipients.flatMap(({ status }) =>
+    status === 'suppressed' ? [{ scope, domainId, tags, at, figures: ['suppressed'] }] : [],
+  )
 }
 
 /** Returns `email.failed` for each suppressed recipient of a new email. */

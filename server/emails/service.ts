@@ -9,10 +9,11 @@ import type { Outbox } from '../outbox/append.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
+import { countRecipients } from '../statistics/count-recipients.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
 import { insertEmails } from './insert-queries.ts'
 import { listEmails } from './listing.ts'
-import { beginEmail, eventsOf, type NewEmail } from './new-email.ts'
+import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
   type EmailRow,
@@ -116,6 +117,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     if (emails.length === 0) return
     const { accountId } = sender
     await insertEmails(trx, sender, emails, at)
+    await countRecipients(
+      trx,
+      emails.flatMap((email) => countsOf(email, sender, at)),
+    )
     await outbox.append(
       trx,
       sender,

@@ -19,7 +19,7 @@ export type Target = {
 }
 
 export type TargetRow = Pick<DueDelivery['webhook'], 'url' | 'version' | 'flow' | 'host'> &
-  Omit<DueDelivery['webhook'], 'readAt'> & { id: string; account_id: string; mode: Mode; events: string[] }
+  Omit<DueDelivery['webhook'], 'readAt'> & { id: string; account_id: string; events: string[] }
 
 const columns = sql.join(sealedSecretColumns.map((column) => sql.ref(`w.${column}`)))
 
@@ -39,10 +39,10 @@ export function selectTargets(accountIds: readonly string[], types: readonly str
  * @param readAt A sequence number from before the statement was sent.
  */
 export function toTargets(rows: readonly TargetRow[], readAt: number): Map<string, Target[]> {
-  const targets = rows.map(({ id, account_id: accountId, mode, events, ...webhook }) => ({
+  const targets = rows.map(({ id, account_id: accountId, events, ...webhook }) => ({
     id,
     accountId,
-    mode,
+    mode: webhook.mode,
     events,
     webhook: { ...webhook, readAt },
     flowName: flowName(accountId, webhook),

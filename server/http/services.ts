@@ -7,6 +7,7 @@ import { createDomainService, type DomainServiceOptions, findSendingDomain } fro
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
+import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
@@ -20,6 +21,7 @@ export type ServicesOptions = Shared & {
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   users: Omit<UserServicesOptions, keyof Shared>
   webhooks: Omit<WebhookServiceOptions, keyof Shared | 'deliveries'>
 }
@@ -32,6 +34,7 @@ export function createServices({
   deliveries,
   domains,
   emails,
+  statistics,
   users,
   webhooks,
   ...shared
@@ -39,8 +42,10 @@ export function createServices({
   const deliveryService = createDeliveryService({ ...shared, ...deliveries })
   const contacts = createContactService(shared)
   const suppressions = createSuppressionService(shared)
+  const domainService = createDomainService({ ...shared, ...domains, countBounces })
+  const webhookService = createWebhookService({ ...shared, ...webhooks, deliveries: deliveryService })
   return {
-    webhooks: createWebhookService({ ...shared, ...webhooks, deliveries: deliveryService }),
+    webhooks: webhookService,
     deliveries: deliveryService,
     events: createEventService(),
     subscribers: createSubscriberService(shared),
@@ -56,7 +61,13 @@ export function createServices({
     suppressions,
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),
-    domains: createDomainService({ ...shared, ...domains, countBounces }),
+    domains: domainService,
+    statistics: createStatisticsService({
+      ...shared,
+      ...statistics,
+      checkDomain: (handle, { accountId }, id) => domainService.get(handle, accountId, id),
+      checkWebhook: webhookService.get,
+    }),
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
     users: createUserServices({ ...shared, ...users }),

@@ -31,7 +31,7 @@ export type DueDelivery = {
   run: number
   schedulePosition: number
   /** The webhook as it was read, by a statement sent after `readAt`. */
-  webhook: SealedSecrets & WebhookFlow & { url: string; version: number; readAt: number }
+  webhook: SealedSecrets & WebhookFlow & { url: string; mode: Mode; version: number; readAt: number }
 }
 
 /** `waitedSeconds`: the time between when the delivery was due and when it was read. */
@@ -63,6 +63,7 @@ type Row = SealedSecrets & {
   mode: Mode | null
   traceparent: string | null
   url: string | null
+  webhook_mode: Mode | null
   status: 'enabled' | 'disabled' | null
   waited_seconds: number
   version: number
@@ -87,7 +88,7 @@ export async function loadDue(
   const { rows } = await sql<Row>`
     SELECT d.id, d.account_id, d.webhook_id, d.event_id, d.attempt_count, d.run, d.schedule_position,
       e.body, e.sample, e.mode, e.traceparent,
-      w.url, ${secrets}, w.status, w.version, w.flow, f.host,
+      w.url, w.mode AS webhook_mode, ${secrets}, w.status, w.version, w.flow, f.host,
       EXTRACT(EPOCH FROM ${queueNow} - d.next_attempt_at)::float8 AS waited_seconds
     FROM deliveries d
     -- OFFSET 0 makes the planner look up each event by its primary key, whatever the statistics say.
@@ -97,8 +98,10 @@ export async function loadDue(
     WHERE d.id = ANY(${deliveryIds}::text[]) AND d.status = 'pending'
   `.execute(handle)
   return rows.map((row) => {
-    const { id, url, body, mode } = row
-    if (url === null || body === null || mode === null || row.status !== 'enabled') return { id, passed: 'unwanted' }
+    const { id, url, body, mode, webhook_mode: webhookMode } = row
+    if (url === null || webhookMode === null || body === null || mode === null || row.status !== 'enabled') {
+      return { id, passed: 'unwanted' }
+    }
     if (row.waited_seconds < -roundingSeconds) return { id, passed: 'early' }
     return {
       id,
@@ -115,6 +118,7 @@ export async function loadDue(
       waitedSeconds: Math.max(0, row.waited_seconds),
       webhook: {
         url,
+        mode: webhookMode,
         secret: row.secret,
         previous_secret: row.previous_secret,
         previous_secret_expires_at: row.previous_secret_expires_at,

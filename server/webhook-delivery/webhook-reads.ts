@@ -24,7 +24,7 @@ async function readWebhooks(handle: Handle, ids: readonly string[]): Promise<Map
     handle
       .selectFrom('webhooks')
       .innerJoin('delivery_flows', 'number', 'flow')
-      .select(['id', 'url', ...sealedSecretColumns, 'version', 'flow', 'host'])
+      .select(['id', 'url', 'mode', ...sealedSecretColumns, 'version', 'flow', 'host'])
       .where('id', '=', sql<string>`ANY(${[...new Set(ids)]}::text[])`)
       .where('status', '=', 'enabled'),
   )

@@ -33,6 +33,7 @@ describe('an empty environment', () => {
       roles: { api: true, worker: true },
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
       retentionMs: 30 * 24 * 3_600_000,
+      statisticsMs: 400 * 24 * 3_600_000,
       webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
       delivery: { places: 1_024, endpointMax: 64 },
       mail: {
@@ -142,6 +143,7 @@ describe('what is given', () => {
       ROLES: ' worker ',
       RATE_LIMITS: 'scale=5, tiny=1',
       RETENTION_DAYS: '0.5',
+      STATISTICS_DAYS: '90',
       WEBHOOK_ALLOW_HTTP: 'false',
       MAX_WEBHOOKS_PER_ACCOUNT: '250',
       TRUST_PROXY: '2',
@@ -158,6 +160,7 @@ describe('what is given', () => {
     expect(config.roles).toEqual({ api: false, worker: true })
     expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
     expect(config.retentionMs).toBe(12 * 3_600_000)
+    expect(config.statisticsMs).toBe(90 * 24 * 3_600_000)
     expect(config.mail).toMatchObject({
       hostname: 'mail.example.com',
       dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
@@ -193,6 +196,7 @@ describe('what is given', () => {
     ['RATE_LIMITS', 'free=1.5'],
     ['RETENTION_DAYS', '0'],
     ['RETENTION_DAYS', 'forever'],
+    ['STATISTICS_DAYS', '0'],
     ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
     ['WEBHOOK_ALLOW_HTTP', '1'],
     ['MAX_WEBHOOKS_PER_ACCOUNT', '0'],

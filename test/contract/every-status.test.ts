@@ -276,6 +276,8 @@ describe('on a service that is well', () => {
       listWebhooks: { query: '?metadata[__proto__]=42' },
       listEmails: { query: `?recipient=${noMailbox}` },
       listDeliveries: { query: '?since=2026-03-01T00:00:00Z&from=2026-03-02T00:00:00Z' },
+      getStatistics: { query: '?since=2026-03-02T00:00:00Z&until=2026-03-01T00:00:00Z' },
+      rankStatistics: { query: '?since=2026-03-02T00:00:00Z&until=2026-03-01T00:00:00Z' },
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
       updateContact: {
@@ -328,6 +330,7 @@ describe('on a service with a fault', () => {
       'captured_messages',
       'inbound_messages',
       'audit_log',
+      'statistics_deltas',
     ]) {
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
     }

@@ -1,5 +1,8 @@
-/** `own`: an object of one mode. `list`: a list of such. `makes`: makes one. `live`: needs a live key. */
-export type Kind = 'own' | 'list' | 'makes' | 'shared' | 'live'
+/**
+ * `own`: an object of one mode. `list`: a list of such. `makes`: makes one. `live`: needs a live key. `figures`: what
+ * happened in one mode, which test/statistics shows.
+ */
+export type Kind = 'own' | 'list' | 'makes' | 'shared' | 'live' | 'figures'
 
 /** Every operation. A new one has to be judged here. */
 export const kinds: Record<string, Kind> = {
@@ -56,6 +59,8 @@ export const kinds: Record<string, Kind> = {
   getCapturedMessage: 'own',
   listInboundMessages: 'list',
   getInboundMessage: 'own',
+  getStatistics: 'figures',
+  rankStatistics: 'figures',
   createApiKey: 'makes',
   listApiKeys: 'list',
   getApiKey: 'own',

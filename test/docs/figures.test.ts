@@ -9,6 +9,7 @@ import { eventTypes } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
+import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
 import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
@@ -193,6 +194,9 @@ test('the page of limits has the limits of the code', () => {
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,
     'deliveries in flight': `${written(defaults.delivery.places)} in a process (\`DELIVERY_PLACES\`), ${defaults.delivery.endpointMax} to one URL of an account in it (\`ENDPOINT_MAX_IN_FLIGHT\`), ${2 * defaults.delivery.endpointMax} to one host, ${1.5 * defaults.delivery.endpointMax} of these to URLs there that are not known to answer`,
+    'statistics of one request': `${maxRangeDays.hour} days by hour, ${maxRangeDays.day} days by day; a ranking: ${maxRangeDays.ranking} days`,
+    'domains, tags and webhooks with statistics of their own': `the first ${written(maxKeysPerDay)} of each kind in a day, of an account and mode`,
+    statistics: `kept for ${hourlyDays} days by hour, ${defaults.statisticsMs / 86_400_000} days by day (\`STATISTICS_DAYS\`)`,
     'events, attempts and emails': `kept for ${defaults.retentionMs / 86_400_000} days (\`RETENTION_DAYS\`)`,
   })
 })

@@ -16,6 +16,7 @@ const owners: Record<string, Owner> = {
       'api-keys': 'the plan of an account is read with the key of a request',
       users: 'name and plan of an account are read with the session of a request',
       suppressions: 'an address is suppressed only while its account exists',
+      statistics: 'figures of a deleted account are not rolled up',
       'stored-messages': 'a message of another program belongs to the first account',
     },
   },
@@ -127,6 +128,9 @@ const owners: Record<string, Owner> = {
   inbound_messages: { room: 'stored-messages' },
   idempotency_keys: { room: 'http' },
   rate_limit_windows: { room: 'http' },
+  statistics_deltas: { room: 'statistics' },
+  statistics_hours: { room: 'statistics' },
+  statistics_days: { room: 'statistics' },
   settings: {
     room: 'config',
     also: { outbox: 'where positions began', emails: 'which older emails can be searched by subject' },

@@ -133,6 +133,7 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       endpointMax: options.endpointMax ?? 8,
       pollIntervalMs: 50,
       retentionMs,
+      statisticsMs: 400 * 24 * 3_600_000,
       checkDomains: async () => {},
       deleteExpiredOfHttp: async () => {},
       indexOlderSubjects: async () => 0,

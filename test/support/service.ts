@@ -129,6 +129,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionMs: 30 * 24 * 3_600_000,
+    statisticsMs: 400 * 24 * 3_600_000,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
     delivery: options.delivery ?? { places: 64, endpointMax: 16 },
     mail: {

@@ -8,6 +8,7 @@ import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
+import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
@@ -25,6 +26,7 @@ import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
+import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { suppressionRoutes } from './suppressions.ts'
@@ -42,6 +44,7 @@ export type Services = {
   suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
+  statistics: StatisticsService
   apiKeys: AccountKeyService
   auditLog: AuditLogService
   users: UserServices
@@ -67,6 +70,7 @@ export function createRoutes(services: Services, endpoint: Endpoint, sessionEndp
     suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
+    statistics: statisticsRoutes(services.statistics, endpoint),
     apiKeys: apiKeyRoutes(services.apiKeys, endpoint),
     auditLog: auditLogRoutes(services.auditLog, endpoint),
   })

@@ -4,6 +4,7 @@ import { type Db, type Handle, inTransaction } from '../../database/connection.t
 import { executePrepared } from '../../database/prepared.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
+import { countingAttempts } from '../../statistics/count-attempts.ts'
 import { loggedAnswer } from '../attempt/exchange.ts'
 import type { Verdict } from '../attempt/verdict.ts'
 import type { DueDelivery } from '../load-deliveries.ts'
@@ -129,10 +130,11 @@ async function write(
         ${plainArray(rows.map(({ answer }) => answer?.status ?? null))}::int[],
         ${rows.map(({ answer }) => answer?.body ?? null)}::text[],
         ${rows.map(({ error }) => error)}::text[],
-        ${plainArray(rows.map(({ outcome }) => String(outcome?.reposted ?? false)))}::bool[]
+        ${plainArray(rows.map(({ outcome }) => String(outcome?.reposted ?? false)))}::bool[],
+        ${plainArray(rows.map(({ delivery }) => delivery.webhook.mode))}::text[]
       ) AS i (
         id, job_id, account_id, webhook_id, flow, event_id, event_type, created_at, status, is_claimed, delay_seconds,
-        started_at, duration_ms, response_status, response_body, error, reposted
+        started_at, duration_ms, response_status, response_body, error, reposted, webhook_mode
       )
       WHERE i.event_id IN (SELECT event_id FROM gone)
     ), made AS (
@@ -151,6 +153,10 @@ async function write(
         (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted)
       SELECT id, 1, started_at, duration_ms, response_status, response_body, error, reposted
       FROM input WHERE started_at IS NOT NULL
+    ), counted AS (
+      ${countingAttempts(sql`
+        SELECT *, error IS NULL AS is_success, nullif(status, 'pending') AS ended FROM input WHERE started_at IS NOT NULL
+      `)}
     ), jobs AS (
       ${queue.flows.insertion(sql`SELECT job_id AS id, flow, due_at, is_claimed FROM input WHERE due_at IS NOT NULL`)}
     )

@@ -2,10 +2,11 @@ import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../../database/connection.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
+import { countingAttempts } from '../../statistics/count-attempts.ts'
 import { loggedAnswer } from '../attempt/exchange.ts'
 import type { Verdict } from '../attempt/verdict.ts'
 import { lockedDeliveries } from '../lock-order.ts'
-import { isUnrecorded, settleSuccesses, turnTimes } from './settle-successes.ts'
+import { countedMode, isUnrecorded, settleSuccesses, turnTimes } from './settle-successes.ts'
 import type { Settlement } from './settlement-types.ts'
 import { healthChanges, lockAffected, recordHealth } from './webhook-health.ts'
 
@@ -84,8 +85,10 @@ async function writeFailures(trx: Trx, queue: Queue, failures: readonly FailedAt
         ${answers.map((answer) => answer?.status ?? null)}::int[],
         ${answers.map((answer) => answer?.body ?? null)}::text[],
         ${failures.map(({ verdict }) => verdict.error)}::text[],
-        ${failures.map(({ outcome }) => outcome.reposted)}::bool[]
-      ) AS i (id, job_id, run, position, delay_seconds, started_at, duration_ms, response_status, response_body, error, reposted)
+        ${failures.map(({ outcome }) => outcome.reposted)}::bool[],
+        ${failures.map(countedMode)}::text[]
+      ) AS i (id, job_id, run, position, delay_seconds, started_at, duration_ms, response_status, response_body, error,
+        reposted, webhook_mode)
     ), settled AS (
       UPDATE deliveries d SET
         attempt_count = d.attempt_count + 1,
@@ -106,11 +109,14 @@ async function writeFailures(trx: Trx, queue: Queue, failures: readonly FailedAt
         ${turnTimes(queue)}
       FROM input i
       WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(sql`${ids}`)})) AND ${isUnrecorded}
-      RETURNING i.*, d.attempt_count AS number, d.next_attempt_at, d.run = i.run AS is_current
+      RETURNING i.*, d.account_id, d.webhook_id, d.attempt_count AS number, d.next_attempt_at, d.run = i.run AS is_current,
+        CASE WHEN d.run = i.run AND d.status = 'failed' THEN d.status END AS ended
     ), logged AS (
       INSERT INTO attempts
         (delivery_id, number, started_at, duration_ms, response_status, response_body, error, reposted)
       SELECT id, number, started_at, duration_ms, response_status, response_body, error, reposted FROM settled
+    ), counted AS (
+      ${countingAttempts(sql`SELECT *, false AS is_success FROM settled`)}
     )
     SELECT id, next_attempt_at FROM settled WHERE is_current
   `.execute(trx)

@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
+import type { Mode } from '../../../contract/mode.ts'
 import { plainArray } from '../../database/arrays.ts'
 import type { Db } from '../../database/connection.ts'
 import { type Queue, queueNow } from '../../queue/queue.ts'
 import { uuidOf } from '../../shared/ids.ts'
+import { countingAttempts } from '../../statistics/count-attempts.ts'
 import { loggedAnswer } from '../attempt/exchange.ts'
 import { dueSince } from '../due-since.ts'
 import { lockedDeliveries } from '../lock-order.ts'
@@ -35,10 +37,15 @@ export function turnTimes(queue: Queue) {
   `
 }
 
+/** Returns the mode in which an attempt is counted for statistics. Null: it sent a sample, which is not counted. */
+export function countedMode({ delivery }: Settlement): Mode | null {
+  return delivery.sample ? null : delivery.webhook.mode
+}
+
 /**
- * Records successes in one statement: inserts the attempts, updates their deliveries and removes their jobs. A success
- * changes nothing if another worker has attempted the delivery meanwhile. Returns whether one of the webhooks was
- * failing; the caller must then end its run of failures.
+ * Records successes in one statement: inserts the attempts, updates their deliveries, removes their jobs and counts them
+ * for statistics. A success changes nothing if another worker has attempted the delivery meanwhile. Returns whether one
+ * of the webhooks was failing; the caller must then end its run of failures.
  */
 export async function settleSuccesses(
   { db, queue }: { db: Db; queue: Queue },
@@ -60,8 +67,9 @@ export async function settleSuccesses(
         ${plainArray(settlements.map(({ outcome }) => Math.round(outcome.durationMs)))}::int[],
         ${plainArray(answers.map((answer) => answer?.status ?? null))}::int[],
         ${answers.map((answer) => answer?.body ?? null)}::text[],
-        ${plainArray(settlements.map(({ outcome }) => String(outcome.reposted)))}::bool[]
-      ) AS i (id, job_id, run, position, started_at, duration_ms, response_status, response_body, reposted)
+        ${plainArray(settlements.map(({ outcome }) => String(outcome.reposted)))}::bool[],
+        ${plainArray(settlements.map(countedMode))}::text[]
+      ) AS i (id, job_id, run, position, started_at, duration_ms, response_status, response_body, reposted, webhook_mode)
     ), settled AS (
       UPDATE deliveries d SET
         attempt_count = d.attempt_count + 1,
@@ -72,10 +80,14 @@ export async function settleSuccesses(
         ${turnTimes(queue)}
       FROM input i
       WHERE d.id = i.id AND d.id = ANY(ARRAY(${lockedDeliveries(idArray)})) AND ${isUnrecorded}
-      RETURNING i.*, d.attempt_count AS number, d.run = i.run AS is_current
+      RETURNING i.*, d.account_id, d.webhook_id, d.attempt_count AS number, d.run = i.run AS is_current
     ), logged AS (
       INSERT INTO attempts (delivery_id, number, started_at, duration_ms, response_status, response_body, reposted)
       SELECT id, number, started_at, duration_ms, response_status, response_body, reposted FROM settled
+    ), counted AS (
+      ${countingAttempts(sql`
+        SELECT *, true AS is_success, CASE WHEN is_current THEN 'succeeded' END AS ended FROM settled
+      `)}
     ), removed AS (
       ${queue.removal(sql`SELECT job_id FROM settled WHERE is_current`)}
     )

@@ -1,0 +1,61 @@
+import { sql } from 'kysely'
+import { plainArray } from '../database/arrays.ts'
+import type { Trx } from '../database/connection.ts'
+import { executePrepared } from '../database/prepared.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type EmailFigure, emailFigures } from './figures.ts'
+
+/** What happened to one recipient of an email at one moment. */
+export type RecipientCount = {
+  scope: Scope
+  /** Null: the email has no domain, or it is deleted. */
+  domainId: string | null
+  tags: readonly string[]
+  at: Date
+  figures: readonly EmailFigure[]
+}
+
+const hourMs = 3_600_000
+
+type Delta = { scope: Scope; kind: 'domain' | 'tag'; key: string; hour: number; counts: Map<EmailFigure, number> }
+
+/**
+ * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag and hour. The
+ * statement is sent with the next one.
+ */
+export async function countRecipients(trx: Trx, counted: readonly RecipientCount[]): Promise<void> {
+  const deltas = sumUp(counted)
+  if (deltas.length === 0) return
+  const countsOf = (figure: EmailFigure) => sql`${plainArray(deltas.map(({ counts }) => counts.get(figure) ?? null))}`
+  const statement = sql`
+    INSERT INTO statistics_deltas (account_id, mode, kind, key, hour, ${sql.raw(emailFigures.join(', '))})
+    SELECT * FROM unnest(
+      ${plainArray(deltas.map(({ scope }) => scope.accountId))}::text[],
+      ${plainArray(deltas.map(({ scope }) => scope.mode))}::text[],
+      ${plainArray(deltas.map(({ kind }) => kind))}::text[],
+      ${deltas.map(({ key }) => key)}::text[],
+      ${plainArray(deltas.map(({ hour }) => new Date(hour).toISOString()))}::timestamptz[],
+      ${sql.join(emailFigures.map((figure) => sql`${countsOf(figure)}::int[]`))}
+    )
+  `
+  await executePrepared(trx, { name: 'count_recipients', sendsWithNext: true }, statement)
+}
+
+function sumUp(counted: readonly RecipientCount[]): Delta[] {
+  const deltas = new Map<string, Delta>()
+  for (const { scope, domainId, tags, at, figures } of counted) {
+    if (figures.length === 0) continue
+    const hour = Math.floor(at.getTime() / hourMs) * hourMs
+    add({ scope, kind: 'domain', key: domainId ?? '', hour }, figures)
+    for (const tag of tags) add({ scope, kind: 'tag', key: tag, hour }, figures)
+  }
+  return [...deltas.values()]
+
+  function add(about: Omit<Delta, 'counts'>, figures: readonly EmailFigure[]): void {
+    const { scope, kind, key, hour } = about
+    const name = `${scope.accountId} ${scope.mode} ${kind} ${hour} ${key}`
+    const delta = deltas.get(name) ?? { ...about, counts: new Map<EmailFigure, number>() }
+    deltas.set(name, delta)
+    for (const figure of figures) delta.counts.set(figure, (delta.counts.get(figure) ?? 0) + 1)
+  }
+}
