@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
+import { miscounted } from '../../support/statistics.ts'
 import { type Load, type LoadOptions, type Operation, startLoad } from './load.ts'
 import { mailVerdict } from './mail-evidence.ts'
 import { cutSessions } from './sessions.ts'
@@ -140,10 +141,11 @@ export async function setMailStage(options: MailStageOptions): Promise<MailStage
       const page = await (await fetch(`${stage.service.url}/metrics`)).text()
       return Number(/^postern_email_recipients_resent_total (\d+)$/m.exec(page)?.[1] ?? Number.NaN)
     },
-    verdict({ areLossesKnown = true, patienceMs } = {}) {
+    async verdict({ areLossesKnown = true, patienceMs } = {}) {
       const messages = server.messages
       const losses = areLossesKnown ? (address: string) => lost.get(address)?.size ?? 0 : null
-      return mailVerdict({ db, ledger, recipientsOf, recorder, messages, lost: losses }, patienceMs)
+      const wrong = await mailVerdict({ db, ledger, recipientsOf, recorder, messages, lost: losses }, patienceMs)
+      return [...wrong, ...(await miscounted(db))]
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -2,6 +2,7 @@ import type { EventTypeName } from '../../../contract/event-types.ts'
 import type { Db } from '../../../server/database/connection.ts'
 import { type Env, type ServiceProcess, startService } from '../../main/service-process.ts'
 import { encryptionKey } from '../../support/service.ts'
+import { miscounted } from '../../support/statistics.ts'
 import { claimsOf } from './claims.ts'
 import { verdict } from './evidence.ts'
 import { createLedger, type Ledger } from './ledger.ts'
@@ -23,11 +24,13 @@ export type Stage = AsyncDisposable & {
   readonly service: ServiceProcess
   /** Starts another process in place of the one that has ended. */
   restart(env?: Env): Promise<void>
+  /** Starts a process beside `service`. The caller ends it. */
+  startBeside(env?: Env): Promise<ServiceProcess>
   /** Kills the process at once, and notes what it had in hand. */
   kill(): Promise<void>
   /** Default: four writers who take their time. */
   startLoad(options?: Pick<LoadOptions, 'writers' | 'paceMs' | 'onAcknowledged'>): Load
-  /** Waits for the recovery and answers what was lost or is wrong. See `verdict`. */
+  /** Waits for the recovery and answers what was lost, is wrong or miscounted. See `verdict` and `miscounted`. */
   verdict(options?: { patienceMs?: number }): Promise<string[]>
 }
 
@@ -83,6 +86,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     async restart(more = {}) {
       service = await start(more)
     },
+    startBeside: (more = {}) => start(more),
     async kill() {
       service.child.kill('SIGKILL')
       await service.exit
@@ -90,7 +94,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     },
     startLoad: (options) =>
       startLoad({ ledger, url: () => service.url, key, ...addingSubscribers({ db, accountId }), ...options }),
-    verdict: (options) => verdict({ db, ledger, recorder }, options),
+    verdict: async (options) => [...(await verdict({ db, ledger, recorder }, options)), ...(await miscounted(db))],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }
