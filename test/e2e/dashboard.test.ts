@@ -264,7 +264,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     expect(links).not.toEqual(expect.arrayContaining(['Members']))
     expect(await viewed.getByRole('button', { name: 'Add webhook' }).count()).toBe(0)
     await viewed.goto(`${root}/settings/api-keys`)
-    await viewed.getByRole('alert').filter({ hasText: 'api_keys:read' }).waitFor()
+    await viewed.getByText('lacks the permission api_keys:read').waitFor()
     await context.close()
   })
 

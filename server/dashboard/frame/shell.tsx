@@ -1,11 +1,12 @@
 import { AppShell, Burger, Group, ScrollArea } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { Outlet, useParams, useRouter } from '@tanstack/react-router'
+import { useParams, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { sessionQuery } from '../api/query-client.ts'
 import { ScopeProvider } from '../api/scope.tsx'
 import { AccountMenu } from './account-menu.tsx'
+import { AllowedScreen } from './allowed-screen.tsx'
 import { NotFound } from './fault.tsx'
 import { Wordmark } from './mark.tsx'
 import { ModeSwitch } from './mode-switch.tsx'
@@ -67,7 +68,7 @@ export function Shell() {
             </p>
           )}
           <div className="content">
-            <Outlet />
+            <AllowedScreen />
           </div>
         </AppShell.Main>
       </AppShell>

@@ -2,6 +2,7 @@ import { Button, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
+import type { Role } from '../../../../contract/roles.ts'
 import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
@@ -12,7 +13,7 @@ import { Screen } from '../../components/screen.tsx'
 import { Time } from '../../components/time.tsx'
 import { ChangeRole } from './change-role.tsx'
 import { Invite } from './invite.tsx'
-import { roleLabels } from './roles.ts'
+import { roleLabels, rolesGivenBy } from './roles.ts'
 
 type Member = RowOf<'GET /v1/members'>
 type Invitation = RowOf<'GET /v1/invitations'>
@@ -24,11 +25,12 @@ type Asked =
 
 /** The members of the account, and its open invitations. */
 export function Members() {
-  const { can, session } = useScope()
+  const { account, can, session } = useScope()
   const [asked, setAsked] = useState<Asked | null>(null)
   const members = useList('GET /v1/members', {})
   const invitations = useList('GET /v1/invitations', {})
   const mayWrite = can('members:write')
+  const mayChange = (role: Role) => mayWrite && rolesGivenBy(account.role).includes(role)
   const close = () => setAsked(null)
 
   const columns: Column<Member>[] = [
@@ -53,14 +55,18 @@ export function Members() {
   ]
   if (mayWrite) {
     columns.push(
-      actionsColumn('56px', (member) => (
-        <RowMenu of={member.name}>
-          <Menu.Item onClick={() => setAsked({ act: 'role', member })}>Change role</Menu.Item>
-          <Menu.Item color="red" onClick={() => setAsked({ act: 'remove', member })}>
-            Remove
-          </Menu.Item>
-        </RowMenu>
-      )),
+      actionsColumn(
+        '56px',
+        (member) =>
+          mayChange(member.role) && (
+            <RowMenu of={member.name}>
+              <Menu.Item onClick={() => setAsked({ act: 'role', member })}>Change role</Menu.Item>
+              <Menu.Item color="red" onClick={() => setAsked({ act: 'remove', member })}>
+                Remove
+              </Menu.Item>
+            </RowMenu>
+          ),
+      ),
     )
   }
   return (
@@ -98,7 +104,7 @@ export function Members() {
               actionsColumn<Invitation>(
                 '112px',
                 (invitation) =>
-                  mayWrite && (
+                  mayChange(invitation.role) && (
                     <Button
                       size="compact-xs"
                       variant="default"

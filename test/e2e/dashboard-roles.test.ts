@@ -1,0 +1,182 @@
+import { arch, platform } from 'node:os'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import type { Permission } from '../../contract/permissions.ts'
+import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, openDashboard } from '../support/dashboard.ts'
+import { deadUrl, tomorrow } from '../support/fixtures.ts'
+import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
+import { type Made, screensOf } from '../support/screens.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'roles in the dashboard'
+  : `roles in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let people: Record<Role, Person>
+  let made: Made
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    people = Object.fromEntries(
+      await Promise.all(roles.map(async (role) => [role, await signUp(service, { role })] as const)),
+    ) as Record<Role, Person>
+    made = await fill()
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  async function fill(): Promise<Made> {
+    const { client } = service
+    const webhook = await client.succeed(contract.webhooks.create, {
+      body: { url: deadUrl, events: ['subscriber.added'] },
+    })
+    await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    const domain = await client.succeed(contract.domains.create, { body: { name: 'pending.example' } })
+    const email = await client.succeed(contract.emails.send, {
+      body: {
+        from: 'hello@shop.test',
+        to: 'delivered@simulator.test',
+        subject: 'Tomorrow',
+        text: 'Hello',
+        scheduledAt: tomorrow(),
+      },
+    })
+    const audience = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
+    await client.succeed(contract.contacts.add, {
+      params: { audienceId: audience.id },
+      body: { email: 'contact@example.com' },
+    })
+    await client.succeed(contract.suppressions.create, { body: { address: 'gone@example.com' } })
+    await client.succeed(contract.apiKeys.create, { body: { name: 'Shop', permissions: ['emails:send'] } })
+    await people.owner.send('POST', '/v1/invitations', { json: { email: 'invited@example.com', role: 'viewer' } })
+    await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
+    const { data: deliveries } = await client.succeed(contract.deliveries.list, {
+      params: { id: webhook.id },
+      query: {},
+    })
+    const { data: events } = await client.succeed(contract.events.list, { query: { type: 'contact.created' } })
+    const [delivery, event] = [deliveries[0], events[0]]
+    if (delivery === undefined || event === undefined) throw new Error('there is no delivery or no event')
+    return {
+      email: email.id,
+      domain: domain.id,
+      webhook: webhook.id,
+      delivery: delivery.id,
+      event: String(event.id),
+      audience: audience.id,
+    }
+  }
+
+  const may = (role: Role, permission: Permission | null) =>
+    permission === null || (rolePermissions[role] as readonly Permission[]).includes(permission)
+
+  const button = (page: Page, name: string) => page.getByRole('main').getByRole('button', { name, exact: true })
+
+  test.each(roles)('%s sees each screen that the role allows, with its buttons, and no other', async (role) => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person: people[role] })
+    for (const { path, heading, area = heading, permission, buttons } of screensOf(made)) {
+      await page.goto(`/app/${service.accountId}/live/${path}`)
+      const isSeen = may(role, permission)
+      await page.getByRole('heading', { level: 1, name: isSeen ? heading : area, exact: true }).waitFor()
+      await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+      const refusal = page.getByRole('heading', { name: 'Your role does not allow this' })
+      expect(await refusal.count(), path).toBe(isSeen ? 0 : 1)
+      expect(await page.getByRole('alert').count(), path).toBe(0)
+      if (!isSeen) expect(await accessibilityFaults(page), path).toEqual([])
+      for (const [name, needed] of buttons) {
+        if (isSeen && may(role, needed)) await button(page, name).first().waitFor()
+        else expect(await button(page, name).count(), `${path}: ${name}`).toBe(0)
+      }
+      if (path.includes('/') && !path.startsWith('settings')) continue
+      const link = page.getByRole('navigation').getByRole('link', { name: heading, exact: true })
+      expect(await link.count(), path).toBe(isSeen ? 1 : 0)
+    }
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test.each(roles)('the API refuses %s what the screens do not show', async (role) => {
+    for (const [operation, permission] of screensOf(made).flatMap(({ calls }) => calls)) {
+      const [method = '', path = ''] = operation.split(' ')
+      const { status, body } = await people[role].send(method, path, method === 'GET' ? {} : { json: {} })
+      const message = Object(body).error?.message
+      if (may(role, permission)) expect(status, `${operation}: ${message}`).not.toBe(401)
+      else expect([status, message], operation).toEqual([401, expect.stringContaining(`"${permission}"`)])
+    }
+  })
+
+  test('an admin is offered no owners: neither to invite, nor to change or remove', async () => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person: people.admin })
+    await people.owner.send('PATCH', '/v1/user', { json: { name: 'The Owner' } })
+    await people.owner.send('POST', '/v1/invitations', { json: { email: 'owner-too@example.com', role: 'owner' } })
+    await page.goto(`/app/${service.accountId}/live/settings/members`)
+    await page.getByRole('row', { name: /The Owner/ }).waitFor()
+    await page.getByRole('row', { name: /owner-too@example.com/ }).waitFor()
+    expect(await button(page, 'Actions for The Owner').count()).toBe(0)
+    expect(await button(page, 'Withdraw the invitation of owner-too@example.com').count()).toBe(0)
+    expect(await button(page, 'Withdraw the invitation of invited@example.com').count()).toBe(1)
+    await button(page, 'Invite').click()
+    const offered = page.getByRole('dialog').getByRole('radio')
+    await offered.first().waitFor()
+    expect(await offered.count()).toBe(roles.length - 1)
+    expect(await page.getByRole('radio', { name: 'Owner' }).count()).toBe(0)
+    const refused = await Promise.all([
+      people.admin.send('POST', '/v1/invitations', { json: { email: 'x@example.com', role: 'owner' } }),
+      people.admin.send('PATCH', `/v1/members/${people.owner.userId}`, { json: { role: 'viewer' } }),
+      people.admin.send('DELETE', `/v1/members/${people.owner.userId}`),
+    ])
+    expect(refused.map(({ status }) => status)).toEqual([401, 401, 401])
+    await context.close()
+  })
+
+  test('a user of two accounts sees the things of one at a time, with the role that they have there', async () => {
+    const { db } = service.database
+    const others = await db.selectFrom('accounts').select(['id', 'name']).where('id', '<>', service.accountId).execute()
+    const theirs = others.find(({ name }) => name === 'Theirs')
+    if (theirs === undefined) throw new Error('there is no account "Theirs"')
+    const person = await signUp(service, { role: 'viewer' })
+    const token = await invite(service, { email: person.email, accountId: theirs.id, role: 'admin' })
+    const accepted = await service.client.send('POST', '/v1/links/accept', {
+      key: null,
+      headers: pageHeaders(service.url),
+      json: { token, password: goodPassword },
+    })
+    expect(accepted.status).toBe(201)
+    const client = service.client.as(service.keys.other)
+    await client.succeed(contract.domains.create, { body: { name: 'theirs.test' } })
+
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/live/domains`)
+    const main = page.getByRole('main')
+    await main.getByRole('link', { name: 'shop.test' }).waitFor()
+    expect(await main.innerText()).not.toContain('theirs.test')
+    expect(await button(page, 'Add domain').count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Account Ours: switch' }).click()
+    await page.getByRole('menuitem', { name: 'Theirs' }).click()
+    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+    await page.getByRole('link', { name: 'Domains' }).click()
+    await main.getByRole('link', { name: 'theirs.test' }).waitFor()
+    expect(await main.innerText()).not.toContain('shop.test')
+    await button(page, 'Add domain').waitFor()
+    expect(await page.title()).toBe('Domains · Theirs · Postern')
+
+    // An object of one account is not there in the other.
+    await page.goto(`/app/${theirs.id}/live/domains/${made.domain}`)
+    await page.getByRole('heading', { name: 'There is no such domain' }).waitFor()
+    expect(await main.innerText()).not.toContain('pending.example')
+    await page.goto(`/app/${service.accountId}/live/domains/${made.domain}`)
+    await page.getByRole('heading', { level: 1, name: 'pending.example' }).waitFor()
+    await context.close()
+  })
+})
