@@ -59,7 +59,8 @@ const packages = {
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',
   '(smtp-server|@types/smtp-server)': 'server/smtp-listener',
-  '(react|react-dom|@mantine/[^/]+|@tanstack/[^/]+|@tabler/[^/]+)': 'server/dashboard',
+  '@simplewebauthn/server': 'server/users',
+  '(react|react-dom|@mantine/[^/]+|@tanstack/[^/]+|@tabler/[^/]+|@simplewebauthn/browser)': 'server/dashboard',
 }
 
 const own = '^(contract|openapi|server|scripts|test)/'

@@ -19,6 +19,7 @@ export const idPrefixes = {
   event: 'evt',
   inboundMessage: 'inb',
   invitation: 'inv',
+  passkey: 'passkey',
   recovery: 'rec',
   session: 'ses',
   subscriber: 'sub',

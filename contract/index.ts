@@ -11,7 +11,9 @@ import { events } from './events.ts'
 import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
+import { passkeys } from './passkeys.ts'
 import { sessions } from './sessions.ts'
+import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
@@ -38,6 +40,8 @@ export const contract = initContract().router(
     sessions,
     links,
     ownUser,
+    passkeys,
+    signInMethods: signInMethodRoutes,
     members,
     invitations,
   },

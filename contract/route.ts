@@ -89,6 +89,8 @@ type Options<E extends ErrorCode> = {
   idempotency?: RouteMetadata['idempotency']
   /** Default: `account`. */
   keptFor?: RouteMetadata['keptFor']
+  /** False for an answer that needs no database, so that it lacks the errors of one that is out of reach. Default: true. */
+  readsDatabase?: boolean
   /** Whether a request body is read: adds the errors of a bad one. */
   hasBody?: boolean
   /** Whether the body may hold files. Default: no. */
@@ -110,8 +112,10 @@ type Options<E extends ErrorCode> = {
 export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(options: Options<E>, success: R) {
   const idempotency = options.idempotency ?? 'none'
   const caller = options.caller ?? 'any'
+  const { readsDatabase = true } = options
+  const isPossible = (code: ErrorCode) => readsDatabase || (code !== 'internal_error' && code !== 'unavailable')
   const errors: ErrorCode[] = [
-    ...errorsOfEveryRoute.filter((code) => caller !== 'none' || code !== 'authentication_error'),
+    ...errorsOfEveryRoute.filter((code) => isPossible(code) && (caller !== 'none' || code !== 'authentication_error')),
     ...(caller === 'session' || caller === 'none' ? (['forbidden_origin'] as const) : []),
     ...(options.hasBody ? errorsOfEveryBody : []),
     ...(idempotency === 'none' ? [] : (['idempotency_conflict'] as const)),

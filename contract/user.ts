@@ -16,11 +16,13 @@ export const recoveryCodeCount = 10
 /** Control and format characters (Unicode Cc, Cf): invisible, and some reverse the text after them. */
 const unseen = /[\p{Cc}\p{Cf}]/u
 
-export const userName = line(200)
+/** A name that a user gives something: one visible line. */
+export const objectName = line(200)
   .min(1)
   .refine((name) => name.trim() !== '', { error: 'must not be blank', params: { isRule: true } })
   .refine((name) => !unseen.test(name), { error: 'must not contain invisible characters', params: { isRule: true } })
-  .meta({ description: 'What people call the user.', example: 'Ada Lovelace' })
+
+export const userName = objectName.meta({ description: 'What people call the user.', example: 'Ada Lovelace' })
 
 /** A password that a user has. It is compared, so no rule of new ones applies. */
 export const password = boundedString(passwordLength.max)
@@ -45,7 +47,10 @@ export const user = z
     name: z.string(),
     email: emailAddress,
     isOperator: z.boolean().meta({ description: 'True for a user whom the command line marked as an operator.' }),
-    hasTotp: z.boolean().meta({ description: 'True when signing in needs a code of an authenticator app (TOTP).' }),
+    hasPassword: z.boolean().meta({ description: 'False for a user who can sign in in other ways only.' }),
+    hasTotp: z
+      .boolean()
+      .meta({ description: 'True when signing in with the password needs a code of an authenticator app (TOTP) too.' }),
     createdAt: timestamp,
   })
   .meta({
@@ -56,6 +61,7 @@ export const user = z
       name: 'Ada Lovelace',
       email: 'ada@example.com',
       isOperator: false,
+      hasPassword: true,
       hasTotp: false,
       createdAt: '2026-03-01T09:30:00.000Z',
     },

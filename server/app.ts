@@ -24,10 +24,12 @@ import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
+import { deriveKey } from './secrets/secret-box.ts'
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
 import { startTracking } from './tracking/start.ts'
+import { relyingPartyOf } from './users/passkeys/relying-party.ts'
 import { deleteEndedSessions } from './users/sessions.ts'
 import { deleteOldSignInFailures } from './users/sign-in-delays.ts'
 import { createExchange } from './webhook-delivery/attempt/exchange.ts'
@@ -148,6 +150,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     users: {
       serviceUrl: () => publicUrl ?? http.url,
       wakeAccountEmails: accountEmailFrom && (() => accountEmails?.wake()),
+      relyingParty: () => relyingPartyOf(publicUrl, http.url),
+      challengeKey: deriveKey(key, 'passkey challenge'),
     },
     webhooks: { addressPolicy: policy, maxPerAccount: policy.maxPerAccount, webhookChanges },
   })

@@ -25,6 +25,7 @@ import * as peopleSearch from './migrations/0017-people-search.ts'
 import * as accountEmails from './migrations/0018-account-emails.ts'
 import * as signInFailures from './migrations/0019-sign-in-failures.ts'
 import * as statistics from './migrations/0020-statistics.ts'
+import * as passkeys from './migrations/0021-passkeys.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -51,6 +52,7 @@ export const migrations: Migrations = {
   '0018-account-emails': accountEmails,
   '0019-sign-in-failures': signInFailures,
   '0020-statistics': statistics,
+  '0021-passkeys': passkeys,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -21,6 +21,7 @@ import type {
   OutboxView,
 } from './tables/events.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
+import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
@@ -47,6 +48,8 @@ export type Database = {
   user_links: UserLinksTable
   account_emails: AccountEmailsTable
   sign_in_failures: SignInFailuresTable
+  passkeys: PasskeysTable
+  used_challenges: UsedChallengesTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

@@ -18,6 +18,7 @@ import {
 } from './link-queries.ts'
 import { insertMember } from './member-queries.ts'
 import { newPasswordOf } from './own-user.ts'
+import { deletePasskeys } from './passkeys/queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
 import { findUserByEmail, insertUser, lockUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
@@ -173,9 +174,12 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       if (!(await takeLink(trx, link.id))) throw gone()
       await deleteResetLinks(trx, userId)
       await deleteSessions(trx, { userId, except: null })
+      // Another person may have added them: the link is how an owner takes the user back.
+      const passkeysRemoved = String(await deletePasskeys(trx, userId))
       const changed = await updateUser(trx, userId, newPasswordOf(before, hash))
       const user = await verified(trx, { user: changed, link, at })
-      await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'password.changed', user })
+      const details = { passkeysRemoved }
+      await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'password.changed', user, details })
       return startSession(trx, { user, client, at })
     })
   }

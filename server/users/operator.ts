@@ -6,6 +6,7 @@ import { deleteResetLinks } from './link-queries.ts'
 import { linkUrl, makeLink } from './links.ts'
 import { selectAccountsOf } from './member-queries.ts'
 import { noTotp } from './own-user.ts'
+import { deletePasskeys } from './passkeys/queries.ts'
 import {
   findUserByEmail,
   hasUsers,
@@ -42,7 +43,7 @@ export type UserOperatorService = {
   /**
    * Returns a link that sets a new password. Earlier ones end.
    *
-   * @param removeTotp Also removes the second factor, and ends all sessions. Default: no.
+   * @param removeTotp Also removes the second factor and the passkeys, and ends all sessions. Default: no.
    */
   resetPassword(handle: Handle, email: string, options?: { removeTotp?: boolean }): Promise<ResetLink>
   /** Returns a user as `list` does. */
@@ -90,6 +91,7 @@ export function createUserOperatorService({
         if (removeTotp) {
           await updateUser(trx, user.id, noTotp)
           await replaceRecoveryCodes(trx, user.id, [])
+          await deletePasskeys(trx, user.id)
           await deleteSessions(trx, { userId: user.id, except: null })
           if (user.totp_confirmed_at !== null) {
             await recordInAccounts(trx, { at, author: commandLine, action: 'totp.disabled', user })

@@ -1,3 +1,4 @@
+import type { SignInMethods } from '../../contract/sign-in-methods.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { type AccountEmailService, createAccountEmailService, createInvitationEmails } from './account-emails.ts'
@@ -5,7 +6,11 @@ import { createLinkService, type LinkService } from './links.ts'
 import { createMemberService, type MemberService } from './members.ts'
 import { createUserOperatorService, type UserOperatorService } from './operator.ts'
 import { createOwnUserService, type OwnUserService } from './own-user.ts'
+import { createChallenges } from './passkeys/challenges.ts'
+import type { RelyingParty } from './passkeys/relying-party.ts'
+import { createPasskeyService, type PasskeyService } from './passkeys/service.ts'
 import { createPasswords } from './passwords.ts'
+import { createProof } from './proof.ts'
 import { createSessionService, type SessionService } from './sessions.ts'
 import { createSignInService, type SignInService } from './sign-in.ts'
 import { createSignInDelays } from './sign-in-delays.ts'
@@ -17,6 +22,9 @@ export type UserServices = {
   signIn: SignInService
   links: LinkService
   ownUser: OwnUserService
+  passkeys: PasskeyService
+  /** Returns the ways to sign in, besides address and password. */
+  methods: () => SignInMethods
   members: MemberService
   operator: UserOperatorService
 }
@@ -29,6 +37,10 @@ export type UserServicesOptions = {
   serviceUrl: () => string
   /** Called after a commit that queued an email to a person. Null: the service sends no such emails. */
   wakeAccountEmails: (() => void) | null
+  /** Returns the service that passkeys belong to. */
+  relyingParty: () => RelyingParty
+  /** Signs the challenges of passkeys. 32 bytes, for this purpose alone. */
+  challengeKey: Buffer
 }
 
 export function createUserServices({
@@ -36,6 +48,8 @@ export function createUserServices({
   secretBox,
   serviceUrl,
   wakeAccountEmails: wake,
+  relyingParty,
+  challengeKey,
 }: UserServicesOptions): UserServices {
   const proving = { clock, secretBox, passwords: createPasswords() }
   const signIn = createSignInService({ ...proving, delays: createSignInDelays({ clock }) })
@@ -45,6 +59,16 @@ export function createUserServices({
     signIn,
     links: createLinkService({ ...proving, signIn }),
     ownUser: createOwnUserService({ ...proving, signIn }),
+    passkeys: createPasskeyService({
+      clock,
+      relyingParty,
+      challenges: createChallenges({ key: challengeKey, clock }),
+      prove: createProof({ clock, secretBox, signIn }),
+    }),
+    methods: () => {
+      const { origin, isUsable } = relyingParty()
+      return { passkeyOrigin: isUsable ? origin : null }
+    },
     members: createMemberService({ clock, serviceUrl, emails: createInvitationEmails({ wake }) }),
     operator: createUserOperatorService({ clock, serviceUrl }),
   }

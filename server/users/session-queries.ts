@@ -40,13 +40,17 @@ export async function findSessionByHash(
     .executeTakeFirst()
 }
 
-export async function getSession(handle: Handle, { id, userId }: { id: string; userId: string }): Promise<SessionRow> {
+/** Returns a session of the user, or undefined when it has ended. */
+export async function findSession(
+  handle: Handle,
+  { id, userId }: { id: string; userId: string },
+): Promise<SessionRow | undefined> {
   return handle
     .selectFrom('user_sessions')
     .selectAll()
     .where('id', '=', id)
     .where('user_id', '=', userId)
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
 }
 
 /** Tells that a session was used, unless that was told after `since`. */

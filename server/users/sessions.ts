@@ -11,6 +11,7 @@ import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Author } from '../shared/scope.ts'
 import { deleteOldEmails } from './account-email-queries.ts'
 import { selectAccountsOf } from './member-queries.ts'
+import { deleteExpiredChallenges } from './passkeys/queries.ts'
 import { getUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
 import {
@@ -18,9 +19,10 @@ import {
   deleteEnded,
   deleteOldestSessions,
   deleteSession,
+  deleteSessionByHash,
   deleteSessions,
+  findSession,
   findSessionByHash,
-  getSession,
   insertSession,
   type SessionRow,
   selectSessions,
@@ -101,7 +103,8 @@ export function createSessionService({ clock }: { clock: Clock }): SessionServic
     },
     async get(handle, { userId, sessionId }) {
       const user = await getUser(handle, userId)
-      const row = await getSession(handle, { id: sessionId, userId })
+      const row = await findSession(handle, { id: sessionId, userId })
+      if (row === undefined) throw sessionEnded()
       return toSession(handle, user, row)
     },
     async signOut(db, signedIn, client) {
@@ -143,11 +146,29 @@ export function authorOf({ id, name }: { id: string; name: string }, { ipAddress
   return { actor: { type: 'user', id, name }, ipAddress }
 }
 
+/** The error for a session that ended while its request was on the way. */
+export function sessionEnded(): DomainError {
+  return new DomainError('authentication_error', 'The session has ended: sign in again.')
+}
+
+type Starting = {
+  user: UserRow
+  client: Client
+  at: Date
+  /** The token that the browser sent. The session of the user with it ends: the browser forgets it. Default: none. */
+  formerToken?: string | null
+  /** What proved who the user is, for the audit log. Default: the password, or a link. */
+  by?: 'passkey'
+}
+
 /** Starts a session of a user who has proved who they are. */
 export async function startSession(
   trx: Trx,
-  { user, client, at }: { user: UserRow; client: Client; at: Date },
+  { user, client, at, formerToken = null, by }: Starting,
 ): Promise<StartedSession> {
+  if (formerToken !== null && hasTokenShape(formerToken)) {
+    await deleteSessionByHash(trx, { hash: hashOfToken(formerToken), userId: user.id })
+  }
   const token = newToken()
   const row: SessionRow = {
     id: newId('session', at),
@@ -162,14 +183,16 @@ export async function startSession(
   await insertSession(trx, row)
   await deleteOldestSessions(trx, user.id, maxSessions)
   const signedIn = await updateUser(trx, user.id, { last_signed_in_at: at })
-  await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'session.signed_in', user })
+  const details = by === undefined ? {} : { by }
+  await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'session.signed_in', user, details })
   return { session: await toSession(trx, signedIn, row), token }
 }
 
-/** Deletes sessions, links and emails to users that have ended, of all accounts. */
+/** Deletes sessions, links, challenges and emails to users that have ended, of all accounts. */
 export async function deleteEndedSessions({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
   const now = clock.now()
   await deleteEnded(db, aliveAt(now))
+  await deleteExpiredChallenges(db, now)
   const daysAgo = (days: number) => new Date(now.getTime() - days * dayMs)
   // The link of an invitation has expired by then.
   await deleteOldEmails(db, { doneBefore: daysAgo(1), before: daysAgo(8) })
@@ -200,6 +223,7 @@ export function toUser(row: UserRow): User {
     name: row.name,
     email: row.email,
     isOperator: row.is_operator,
+    hasPassword: row.password_hash !== null,
     hasTotp: row.totp_confirmed_at !== null,
     createdAt: row.created_at.toISOString(),
   }

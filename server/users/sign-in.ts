@@ -6,10 +6,8 @@ import { DomainError } from '../shared/errors.ts'
 import type { Passwords } from './passwords.ts'
 import { findUserByEmail, getUser, lockUser, type UserRow } from './queries.ts'
 import { checkSecondFactor } from './second-factor.ts'
-import { deleteSessionByHash } from './session-queries.ts'
 import { type Client, type StartedSession, startSession } from './sessions.ts'
 import type { SignInDelays } from './sign-in-delays.ts'
-import { hashOfToken, hasTokenShape } from './tokens.ts'
 
 export type SignInOptions = { clock: Clock; secretBox: SecretBox; passwords: Passwords; delays: SignInDelays }
 
@@ -66,10 +64,7 @@ export function createSignInService({ clock, secretBox, passwords, delays }: Sig
       const proved = await prove(db, given, client)
       return inTransaction(db, async (trx) => {
         const user = await lockProved(trx, proved)
-        if (formerToken !== null && hasTokenShape(formerToken)) {
-          await deleteSessionByHash(trx, { hash: hashOfToken(formerToken), userId: user.id })
-        }
-        return startSession(trx, { user, client, at: clock.now() })
+        return startSession(trx, { user, client, at: clock.now(), formerToken })
       })
     },
     async confirmPassword(db, { userId, password }, client) {

@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { maxPasskeys } from '../../contract/passkeys.ts'
 import { readMailbox } from '../../server/message/mailbox.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
 import type { Answer, SendOptions } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { type PathParameters, pathOf, unknownParameters } from '../support/fixtures.ts'
+import { addPasskey, challengeOf, optionsFor, passkeyOrigin } from '../support/passkeys.ts'
 import { goodPassword, invite, type Person, pageHeaders, signIn, signUp } from '../support/people.ts'
 import { type Operation, operationById, operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -51,6 +55,16 @@ function bodyOf({ id, body }: Operation): { json?: unknown } {
     confirmTotp: { code: '123456' },
     updateMember: { role: 'viewer' },
     createInvitation: { email: 'new-member@example.com', role: 'viewer' },
+    createPasskeyChallenge: {},
+    signInWithPasskey: {
+      credentialId: 'AA',
+      clientDataJSON: 'AA',
+      authenticatorData: 'AA',
+      signature: 'AA',
+      userHandle: 'AA',
+    },
+    addPasskey: { name: 'Laptop', clientDataJSON: 'AA', attestationObject: 'AA' },
+    updatePasskey: { name: 'Phone' },
   }
   return body === null ? {} : { json: bodies[id] ?? { password: goodPassword } }
 }
@@ -80,6 +94,28 @@ describe('on a service that is well', () => {
     const { body } = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
     return String(Object(body).secret)
   }
+  const newCredential = async (person: Person) => ({
+    name: 'Laptop',
+    ...createAuthenticator({ origin: passkeyOrigin(service) }).create(await optionsFor(person)),
+  })
+  /** Gives a user as many passkeys as a user can have. */
+  const fillPasskeys = async (person: Person) => {
+    const { db } = service.database
+    const rows = Array.from({ length: maxPasskeys }, (_, index) => ({
+      id: newId('passkey', time.clock.now()),
+      user_id: person.userId,
+      credential_id: Buffer.from(`${person.userId} ${index}`),
+      public_key: Buffer.alloc(0),
+      counter: 0,
+      transports: [],
+      is_synced: false,
+      name: 'Laptop',
+      created_at: time.clock.now(),
+      last_used_at: null,
+      refused_at: null,
+    }))
+    await db.insertInto('passkeys').values(rows).execute()
+  }
   const codeNow = (secret: string) => totpCode(secret, stepAt(time.clock.now()))
   const firstUserToken = async () => {
     const users = createUserOperatorService({ clock: service.clock, serviceUrl: () => service.url })
@@ -98,6 +134,13 @@ describe('on a service that is well', () => {
     updateMember: async () => ({ parameters: await newMember() }),
     removeMember: async () => ({ parameters: await newMember() }),
     deleteInvitation: async () => ({ parameters: await newInvitation() }),
+    signInWithPasskey: async (person) => {
+      const { authenticator } = await addPasskey(service, person)
+      return { json: authenticator.get(await challengeOf(service)) }
+    },
+    addPasskey: async (person) => ({ json: await newCredential(person) }),
+    updatePasskey: async (person) => ({ parameters: { id: (await addPasskey(service, person)).id } }),
+    removePasskey: async (person) => ({ parameters: { id: (await addPasskey(service, person)).id } }),
   }
 
   test.each(named(ofPeople))('%s succeeds', async (id, operation) => {
@@ -190,6 +233,30 @@ describe('on a service that is well', () => {
       },
     ],
     ['confirmTotp', 409, async () => ({ json: { code: '123456' } })],
+    ['signInWithPasskey', 401, async () => ({ json: bodyOf(operationById('signInWithPasskey')).json })],
+    [
+      'createPasskeyOptions',
+      409,
+      async (person) => {
+        await fillPasskeys(person)
+        return { json: { password: goodPassword } }
+      },
+    ],
+    [
+      'addPasskey',
+      409,
+      async (person) => {
+        const json = await newCredential(person)
+        await fillPasskeys(person)
+        return { json }
+      },
+    ],
+    ['addPasskey', 422, async (person) => ({ json: { ...(await newCredential(person)), name: ' ' } })],
+    [
+      'updatePasskey',
+      422,
+      async (person) => ({ parameters: { id: (await addPasskey(service, person)).id }, json: { name: ' ' } }),
+    ],
     ['createInvitation', 409, async ({ email }) => ({ json: { email, role: 'viewer' } })],
     ['updateUser', 422, async ({ email }) => ({ json: { password: { current: goodPassword, new: email } } })],
     ['acceptLink', 422, async () => ({ json: { token: await invite(service), name: 'Ada', password: 'short' } })],
@@ -259,7 +326,7 @@ describe('on a service with a fault', () => {
     const { mailbox: accountEmailFrom } = readMailbox('account@example.com')
     service = await startTestService({ roles: { worker: false }, expectErrors: true, mail: { accountEmailFrom } })
     person = await signUp(service)
-    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails'])
+    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys'])
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
   })
   afterAll(() => service.stop())

@@ -28,6 +28,8 @@ const owners: Record<string, Owner> = {
   user_links: { room: 'users' },
   account_emails: { room: 'users' },
   sign_in_failures: { room: 'users' },
+  passkeys: { room: 'users' },
+  used_challenges: { room: 'users' },
   audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',

@@ -7,8 +7,8 @@ export type UsersTable = {
   /** In lower case. */
   email: string
   name: string
-  /** Argon2id in the PHC string format. */
-  password_hash: string
+  /** Argon2id in the PHC string format. Null: the user has no password, and signs in in other ways. */
+  password_hash: string | null
   /** Encrypted. */
   totp_secret: Buffer | null
   /** When the second factor came into use. Null: it is not in use. */

@@ -25,6 +25,7 @@ import { domainRoutes } from './domains.ts'
 import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
+import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
@@ -57,6 +58,8 @@ export function createRoutes(services: Services, endpoint: Endpoint, sessionEndp
     sessions: sessionRoutes(users, sessionEndpoints),
     links: linkRoutes(users, sessionEndpoints),
     ownUser: ownUserRoutes(users, sessionEndpoints),
+    passkeys: passkeyRoutes(users, sessionEndpoints),
+    signInMethods: signInMethodRoutes(users, sessionEndpoints),
     members: memberRoutes(users.members, endpoint),
     invitations: invitationRoutes(users.members, endpoint),
     webhooks: webhookRoutes(services.webhooks, endpoint),
