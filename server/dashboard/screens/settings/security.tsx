@@ -9,10 +9,11 @@ import { Section } from '../../components/facts.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { Passkeys } from './passkeys.tsx'
 import { RemoveTotp } from './remove-totp.tsx'
 import { SetUpTotp } from './set-up-totp.tsx'
 
-/** The password and the second factor of the user. */
+/** The password, the second factor and the passkeys of the user. */
 export function Security() {
   const { user } = useScope().session
   const [asked, setAsked] = useState<'set up' | 'remove' | null>(null)
@@ -24,7 +25,7 @@ export function Security() {
             <State of={user.hasTotp ? 'enabled' : 'disabled'} />
             <Text c="dimmed" mt={4}>
               {user.hasTotp
-                ? 'Signing in asks for a code of your authenticator app.'
+                ? 'Signing in with the password asks for a code of your authenticator app.'
                 : 'A code of an app, asked for besides the password. Without it, the password alone is enough to sign in.'}
             </Text>
           </div>
@@ -37,6 +38,7 @@ export function Security() {
           )}
         </Group>
       </Section>
+      <Passkeys />
       <Section title="Password">
         <PasswordForm />
       </Section>

@@ -2,10 +2,13 @@ import { Anchor, Button, PasswordInput, Stack, TextInput, Title } from '@mantine
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
+import { useSignInMethods, worksHere } from '../../api/passkeys.ts'
 import { callForUser } from '../../api/query-client.ts'
+import type { Session } from '../../api/scope.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { Centered } from '../../frame/centered.tsx'
+import { PasskeySignIn } from './passkey-sign-in.tsx'
 import { safeNext } from './safe-next.ts'
 import { startSession } from './start-session.ts'
 
@@ -17,18 +20,22 @@ export function SignIn() {
     document.title = 'Sign in · Postern'
   }, [])
 
+  const hasPasskeys = worksHere(useSignInMethods()?.passkeyOrigin)
+  const enter = (session: Session) => {
+    startSession(session)
+    return navigate({ to: safeNext(next) })
+  }
+
   const { form, error, isRunning, submit } = useApiForm({
     initial: { email: '', password: '', code: '' },
     send: async ({ email, password, code }) => {
       try {
         const body = { email, password, ...(needsCode && { code: code.replaceAll(' ', '') }) }
-        startSession(await callForUser('POST /v1/session', { body }))
+        await enter(await callForUser('POST /v1/session', { body }))
       } catch (thrown) {
         if (!(thrown instanceof ApiError && thrown.code === 'second_factor_needed')) throw thrown
         setNeedsCode(true)
-        return
       }
-      await navigate({ to: safeNext(next) })
     },
   })
 
@@ -41,7 +48,7 @@ export function SignIn() {
           <TextInput
             label="Email"
             type="email"
-            autoComplete="username"
+            autoComplete="username webauthn"
             required
             autoFocus
             readOnly={needsCode}
@@ -71,6 +78,7 @@ export function SignIn() {
           <Anchor component={Link} to="/forgot-password" size="sm">
             Forgot your password?
           </Anchor>
+          {hasPasskeys && !needsCode && <PasskeySignIn onSession={(session) => void enter(session)} />}
         </Stack>
       </form>
     </Centered>

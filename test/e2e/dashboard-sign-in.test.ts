@@ -1,0 +1,124 @@
+import { arch, platform } from 'node:os'
+import type { CDPSession } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, type DashboardPage, openDashboard, phone } from '../support/dashboard.ts'
+import { passkeyOrigin } from '../support/passkeys.ts'
+import { goodPassword, type Person, signUp } from '../support/people.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'other ways to sign in, in a browser'
+  : `other ways to sign in, in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let person: Person
+  let opened: DashboardPage
+  let devices: CDPSession
+  let security: string
+  /** Where passkeys work. The service listens on 127.0.0.1, which is no name. */
+  let origin: string
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService({ roles: { worker: false } }), startBrowser()])
+    person = await signUp(service)
+    origin = passkeyOrigin(service)
+    security = `${origin}/app/${service.accountId}/live/settings/security`
+    opened = await openDashboard(chromium.browser, { url: origin }, { person })
+    devices = await opened.context.newCDPSession(opened.page)
+    await devices.send('WebAuthn.enable')
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  /** Plugs an authenticator in. It confirms everything by itself. */
+  async function plugIn(): Promise<void> {
+    const options = {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+    } as const
+    await devices.send('WebAuthn.addVirtualAuthenticator', {
+      options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+    })
+  }
+
+  test('at an address without a name, the page says where passkeys work', async () => {
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/live/settings/security`)
+    await page.getByRole('link', { name: origin }).waitFor()
+    expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
+    await context.close()
+  })
+
+  test('a passkey is added, renamed, signs in by the button and by the offer of the browser, and is removed', async () => {
+    const { page, complaints } = opened
+    await plugIn()
+    await page.goto(security)
+    await page.getByText('None yet. A passkey signs you in').waitFor()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('<b>Laptop</b>')
+    await dialog.getByLabel('Your password').fill('not the password')
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await dialog.getByRole('alert').getByText('The password is not right.').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await dialog.getByLabel('Your password').fill(goodPassword)
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('cell', { name: '<b>Laptop</b> On one device' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+
+    await page.getByRole('button', { name: 'Actions for <b>Laptop</b>' }).click()
+    await page.getByRole('menuitem', { name: 'Rename' }).click()
+    await dialog.getByLabel('Name').fill('Phone')
+    await dialog.getByRole('button', { name: 'Rename' }).click()
+    await page.getByRole('cell', { name: 'Phone On one device' }).waitFor()
+
+    // The same device again: it has one of this user already.
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await dialog.getByLabel('Your password').fill(goodPassword)
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await dialog.getByText('This device has a passkey of yours already.').waitFor()
+    await page.keyboard.press('Escape')
+
+    await takeOffers(false)
+    await signOut()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+
+    await takeOffers(true)
+    await signOut()
+    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+
+    await page.goto(security)
+    await page.getByRole('button', { name: 'Actions for Phone' }).click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    await page.getByRole('button', { name: 'Remove the passkey' }).click()
+    await page.getByText('None yet. A passkey signs you in').waitFor()
+    await signOut()
+    await page.getByRole('alert').getByText('This passkey is not known here').waitFor()
+    await page.setViewportSize(phone)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  /** The virtual authenticator takes each offer of the browser at once. `false`: there are none, and the button is left. */
+  async function takeOffers(isTaken: boolean): Promise<void> {
+    await opened.page.evaluate(`PublicKeyCredential.isConditionalMediationAvailable = async () => ${isTaken}`)
+  }
+
+  async function signOut(): Promise<void> {
+    const { page } = opened
+    await page.getByRole('button', { name: person.email }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  }
+})
