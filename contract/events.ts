@@ -1,7 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { eventType, eventTypeName, eventTypes, unionByType } from './event-types.ts'
-import { idSchema } from './ids.ts'
+import { exampleId, idSchema } from './ids.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -82,6 +82,32 @@ export const events = c.router({
     ...outcome(
       { operationId: 'listEvents', tag: 'Events', permission: 'events:read', errors: ['event_not_found'] },
       { 200: pageOf(event, 'EventPage') },
+    ),
+  },
+  stream: {
+    method: 'GET',
+    path: '/v1/events/stream',
+    summary: 'Follow events',
+    description:
+      'Sends events as they become visible, as server-sent events (WHATWG HTML §9.2). Each has its `id`; its `data` is the event as JSON on one line, as `GET /v1/events/:id` returns it. The order is that of polling. Without `Last-Event-ID` and `after` the stream begins now, and its first line names the event that it begins after. A client that sends the last `id` it received as `Last-Event-ID`, as `EventSource` does, misses no event and receives none twice. The service sends a comment every 15 seconds. The stream ends within 30 seconds after its key is revoked or its session ends, and when the service stops: open it again. A reader that takes nothing for 30 seconds is cut off.',
+    query: z.strictObject({
+      type: eventTypeName.optional().meta({ description: 'Only events of this type.' }),
+      after: idSchema('event', 'Only events after this one, for clients that cannot set `Last-Event-ID`, which wins.')
+        .optional()
+        // No example: in Swagger UI it would be sent, and an account without that event gets 422.
+        .meta({ example: undefined }),
+    }),
+    ...outcome(
+      { operationId: 'streamEvents', tag: 'Events', permission: 'events:read', errors: ['event_not_found'] },
+      {
+        200: c.otherResponse({
+          contentType: 'text/event-stream',
+          body: z.string().meta({
+            description: 'Server-sent events, without an end.',
+            example: `id: ${exampleId('event')}\ndata: ${JSON.stringify({ ...eventType('contact.created').exampleBody, mode: 'live' })}\n\n`,
+          }),
+        }),
+      },
     ),
   },
   get: {

@@ -15,7 +15,7 @@ import type { RouteMetadata } from '../contract/route.ts'
 import { errorAnswers, errorResponseRef } from './errors.ts'
 import { successHeaders } from './headers.ts'
 import { linksOf } from './links.ts'
-import { accountRef, bearer, dashboardRef, idempotencyKeyRef, session } from './parameters.ts'
+import { accountRef, bearer, dashboardRef, idempotencyKeyRef, lastEventId, session } from './parameters.ts'
 import type { Route } from './routes.ts'
 import type { SchemaWriter } from './schemas.ts'
 
@@ -81,6 +81,7 @@ function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | R
     ...write('query', route.query),
     ...headersOfDashboard(route.metadata),
     ...(route.metadata.idempotency === 'none' ? [] : [idempotencyKeyRef]),
+    ...(route.successes.some(([, body]) => body?.contentType === 'text/event-stream') ? [lastEventId] : []),
   ]
 }
 
@@ -107,12 +108,14 @@ function successOf(route: Route, [status, body]: Route['successes'][number], aro
   const { operationId, idempotency, deprecations } = route.metadata
   const links = linksOf(operationId, around.operationIds)
   return {
-    description: body?.description ?? meaningOfSuccess[status] ?? 'Done.',
+    description: body?.schema.description ?? meaningOfSuccess[status] ?? 'Done.',
     headers: successHeaders({
       idempotent: idempotency !== 'none',
       hasDeprecated: deprecations.length > 0,
     }),
-    ...(body && { content: json(around.schemas.output(body, `${operationId} ${status}`)) }),
+    ...(body && {
+      content: { [body.contentType]: { schema: around.schemas.output(body.schema, `${operationId} ${status}`) } },
+    }),
     ...(Object.keys(links).length > 0 && { links }),
   }
 }

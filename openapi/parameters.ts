@@ -1,5 +1,5 @@
 import type { ParameterObject, SecuritySchemeObject } from 'openapi3-ts/oas31'
-import { exampleId } from '../contract/ids.ts'
+import { exampleId, idPattern } from '../contract/ids.ts'
 
 /** The name of the security scheme of operations that take a key. */
 export const bearer = 'bearer'
@@ -61,6 +61,15 @@ export const idempotencyKey = {
 } as const satisfies ParameterObject
 
 export const idempotencyKeyRef = { $ref: '#/components/parameters/IdempotencyKey' }
+
+/** Where a stream of server-sent events goes on. */
+export const lastEventId: ParameterObject = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The last `id` that the client got: the stream goes on after it.',
+  schema: { type: 'string', pattern: `^(0|${idPattern('event').source.slice(1, -1)})$` },
+}
 
 /**
  * The headers of every delivery. They stand in each webhook and not among the components, because

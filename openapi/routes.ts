@@ -1,4 +1,4 @@
-import { type AppRoute, type AppRouter, isAppRoute, isAppRouteNoBody } from '@ts-rest/core'
+import { type AppRoute, type AppRouter, isAppRoute, isAppRouteNoBody, isAppRouteOtherResponse } from '@ts-rest/core'
 import { z } from 'zod'
 import type { RouteMetadata } from '../contract/route.ts'
 
@@ -14,8 +14,11 @@ export type Route = {
   query: Record<string, z.ZodType>
   body: z.ZodType | null
   /** The answers below 400, by status; `null` for one without a body. */
-  successes: [status: number, body: z.ZodType | null][]
+  successes: [status: number, body: Body | null][]
 }
+
+/** What an answer has for a body. */
+export type Body = { schema: z.ZodType; contentType: string }
 
 function asZod(schema: unknown): z.ZodType | null {
   return schema instanceof z.ZodType ? schema : null
@@ -33,7 +36,15 @@ function successesOf(route: AppRoute): Route['successes'] {
   return Object.entries(route.responses)
     .map(([status, body]) => [Number(status), body] as const)
     .filter(([status]) => status < 400)
-    .map(([status, body]) => [status, isAppRouteNoBody(body) ? null : asZod(body)])
+    .map(([status, body]) => [status, bodyOf(body)])
+}
+
+function bodyOf(response: AppRoute['responses'][number]): Body | null {
+  if (isAppRouteNoBody(response)) return null
+  const isOther = response !== undefined && isAppRouteOtherResponse(response)
+  const { contentType, body } = isOther ? Object(response) : { contentType: 'application/json', body: response }
+  const schema = asZod(body)
+  return schema === null ? null : { schema, contentType }
 }
 
 const methods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const

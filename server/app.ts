@@ -17,6 +17,7 @@ import { createMailMetrics } from './email-delivery/metrics.ts'
 import { type MailSending, startMail } from './email-delivery/start.ts'
 import { warnAtStart } from './email-delivery/start-warnings.ts'
 import { indexOlderSubjects } from './emails/subject-index.ts'
+import { createEventStreams } from './events/streams.ts'
 import { type FoundationOptions, startFoundation } from './foundation.ts'
 import { clientAddressOf } from './http/client-address.ts'
 import { deleteExpired } from './http/retention.ts'
@@ -65,6 +66,8 @@ export type App = AsyncDisposable & {
 export type AppOptions = FoundationOptions & {
   /** Milliseconds between polls of the workers. Default 1,000. */
   pollIntervalMs?: number
+  /** Milliseconds between heartbeats of streams of events. Default 15,000. */
+  heartbeatMs?: number
   /** Time limit of an exchange with an endpoint. Milliseconds. Default 30,000. */
   exchangeTimeoutMs?: number
   /** Creates the keys of sending domains. Default: as `createDkimKeyMaker` does. */
@@ -167,7 +170,11 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => tracking?.stop())
   const { rateLimits } = config
   const document = () => publishedDocument(publicUrl === null ? {} : { serverUrl: publicUrl })
-  const api = { services, db, clock, secretBox, apiKeys, keyCache, lastUses, rateLimits, capturing: isCaptured }
+  const onError = (err: unknown) => logger.error({ err }, 'reading events for streams failed; trying again')
+  const eventStreams = createEventStreams({ db, intervalMs: pollIntervalMs, onError })
+  starting.defer(() => eventStreams.close())
+  const ofRequests = { apiKeys, keyCache, lastUses, rateLimits, eventStreams, heartbeatMs: options.heartbeatMs }
+  const api = { services, db, clock, secretBox, ...ofRequests, capturing: isCaptured }
   const workersAlive = async () => background.workersAlive() && (mail?.idleMs() ?? 0) < silenceLimitMs
   const http = await startHttp({
     config: config.http,
@@ -228,7 +235,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const stop = () => {
     stopped ??= shutDown({
       deadlineMs: config.shutdownTimeoutSeconds * 1000,
-      parts: [http.close, background.stop, stopMail, (ms) => inbound?.close(ms)],
+      parts: [eventStreams.close, http.close, background.stop, stopMail, (ms) => inbound?.close(ms)],
       closeRest: () => Promise.all([tracer.stop(), running.disposeAsync()]),
     })
     return stopped

@@ -8,6 +8,9 @@ import type { Scope } from '../shared/scope.ts'
 
 export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'mode' | 'body'>
 
+/** An event with its position within its account. */
+export type PositionedRow = EventRow & { position: number }
+
 export type EventFilter = {
   type?: EventTypeName | undefined
   since?: Date | undefined
@@ -61,12 +64,12 @@ export async function selectPositioned(
   handle: Handle,
   scope: Scope,
   { type, since, until, order, limit, above, below }: EventFilter & { above: number; below?: number | undefined },
-): Promise<{ rows: EventRow[]; lookedTo: string | null }> {
+): Promise<{ rows: PositionedRow[]; lookedTo: string | null }> {
   const isOfSpan = since !== undefined || until !== undefined
   const looked = isOfSpan ? Math.max(limit, lookedThrough) : limit
   const direction = sql.raw(order)
   // One statement, so that the events and `lookedTo` are of the same snapshot.
-  const { rows } = await sql<(EventRow | { id: null }) & { looked_to: string | null }>`
+  const { rows } = await sql<(PositionedRow | { id: null }) & { looked_to: string | null }>`
     WITH looked AS MATERIALIZED (
       ${positionsOf(scope.accountId, kindsSeen(scope, type), { above, below, order, limit: looked })}
     ), found AS (
@@ -79,7 +82,7 @@ export async function selectPositioned(
         ${until === undefined ? sql`` : sql`AND e.created_at < ${until}`}
       ORDER BY p.position ${direction} LIMIT ${limit}
     )
-    SELECT found.id, found.mode, found.body, looked_to
+    SELECT found.id, found.mode, found.body, found.position::float8 AS position, looked_to
     FROM (
       SELECT (SELECT event_id FROM looked ORDER BY position ${direction} OFFSET ${looked - 1} LIMIT 1) AS looked_to
     ) AS bounds LEFT JOIN found ON true

@@ -46,6 +46,6 @@ export function createEventService(): EventService {
 }
 
 /** Returns the event as its receivers get it, plus the mode, which they get in a header. */
-function toEvent({ body, mode }: EventRow): Event {
+export function toEvent({ body, mode }: EventRow): Event {
   return { ...JSON.parse(body), mode }
 }

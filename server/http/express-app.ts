@@ -19,9 +19,8 @@ import { pathsOf, refuseOtherMethods } from './methods.ts'
 import { checkQuery, parseQuery } from './query.ts'
 import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
-import type { Endpoint, RouteGate } from './route-handler.ts'
-import { createRoutes, type Services } from './routes/index.ts'
-import type { SessionEndpoints } from './session-endpoint.ts'
+import type { RouteGate } from './route-handler.ts'
+import { createRoutes, type RouteWrappers, type Services } from './routes/index.ts'
 import { streamLongTexts } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
@@ -29,10 +28,7 @@ import { refusalOf, validatedAtOnce } from './validation.ts'
 /** Options of the API, which a process that only works does not serve. */
 export type ApiOptions = {
   services: Services
-  /** Wraps each route: finds the caller, and keeps the responses to requests with an `Idempotency-Key`. */
-  endpoint: Endpoint
-  /** Wraps the routes that are about no account. */
-  sessionEndpoints: SessionEndpoints
+  wrappers: RouteWrappers
   /** Run in this order before the body is read: authentication, rate limit, permission. */
   gates: readonly RouteGate[]
   /** Run in this order once the body of a request is read, if it has one. */
@@ -94,11 +90,11 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Adds the routes of the contract and the pages. Returns the paths of the pages. */
 function serveApi(app: Express, options: ApiOptions): string[] {
-  const { services, endpoint, sessionEndpoints, gates, gatesOfBodies, document, capturing } = options
+  const { services, wrappers, gates, gatesOfBodies, document, capturing } = options
   const { maxBodyBytes, maxEmailBodyBytes } = options
   // Before the routes with parameters: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
   for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
-  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, endpoint, sessionEndpoints), app, {
+  createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, wrappers), app, {
     logInitialization: false,
     globalMiddleware: [
       ...gates,

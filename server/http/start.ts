@@ -1,8 +1,10 @@
 import type { KeyCache } from '../api-keys/cache.ts'
 import type { LastUses } from '../api-keys/last-used.ts'
 import type { ApiKeyService } from '../api-keys/service.ts'
+import type { EventStreams } from '../events/streams.ts'
 import { createAuthFailures } from './auth-failures.ts'
 import { authenticate, requirePermission } from './authenticate.ts'
+import { createFollowEvents } from './event-stream.ts'
 import { type ApiOptions, createHttpApp, type HttpAppOptions } from './express-app.ts'
 import type { EndpointOptions } from './idempotency.ts'
 import { createEndpoint } from './idempotency.ts'
@@ -34,6 +36,9 @@ export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing'> &
     lastUses: LastUses
     /** Requests per minute of each plan. */
     rateLimits: Readonly<Record<string, number>>
+    eventStreams: EventStreams
+    /** Milliseconds between heartbeats of streams. Default: see `createFollowEvents`. */
+    heartbeatMs?: number | undefined
   }
 
 /** Starts the HTTP server: health checks, metrics, the links in emails and, unless `api` is null, the API. */
@@ -50,7 +55,19 @@ export function startHttp(
 }
 
 function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
-  const { services, document, capturing, db, clock, apiKeys, keyCache, lastUses, rateLimits } = means
+  const {
+    services,
+    document,
+    capturing,
+    db,
+    clock,
+    apiKeys,
+    keyCache,
+    lastUses,
+    rateLimits,
+    eventStreams,
+    heartbeatMs,
+  } = means
   const cookie = createSessionCookie(config.publicUrl)
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   const identifyCaller = identify({
@@ -65,14 +82,18 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     byKey: limitRate({ limiter: createRateLimiter({ db, clock, limits: rateLimits }), clock }),
     clock,
   })
+  // A client may take half a minute to send a body, and keep a stream for hours. What the caller may is looked at again
+  // then: the key may be revoked, the session over, or the user no member any more.
+  const gatesAgain = [identifyCaller, selectAccount, requirePermission]
   return {
     services,
-    endpoint: createEndpoint(means),
-    sessionEndpoints: createSessionEndpoints({ db, cookie }),
+    wrappers: {
+      endpoint: createEndpoint(means),
+      sessionEndpoints: createSessionEndpoints({ db, cookie }),
+      follow: createFollowEvents({ streams: eventStreams, gates: gatesAgain, heartbeatMs }),
+    },
     gates: [identifyCaller, limitCaller, selectAccount, requirePermission],
-    // A client may take half a minute to send a body. What the caller may is looked at again then: the key may be
-    // revoked, the session over, or the user no member any more.
-    gatesOfBodies: [identifyCaller, selectAccount, requirePermission],
+    gatesOfBodies: gatesAgain,
     capturing,
     document,
     maxBodyBytes: config.maxBodyBytes,

@@ -173,3 +173,28 @@ export async function givePositions(
 
 /** SQLSTATE lock_not_available. Source: PostgreSQL documentation, appendix A. */
 const lockNotAvailable = '55P03'
+
+/** How far the positions of an account are. */
+export type Progress = {
+  accountId: string
+  /** The last position that was given. Every lower one is visible. 0: none was given. */
+  position: number
+  /** Whether events wait for their positions. */
+  waits: boolean
+}
+
+/** Returns how far the events of some accounts are. Reads two rows of each. */
+export async function selectProgress(handle: Handle, accountIds: readonly string[]): Promise<Progress[]> {
+  return progressOf(handle, { accountIds })
+}
+
+const progressOf = prepare<{ accountIds: readonly string[] }, Progress>({ name: 'event_progress' })`
+  SELECT a.id AS "accountId",
+    coalesce((SELECT last_position FROM event_counters WHERE account_id = a.id OFFSET 0), 0)::float8 AS position,
+    EXISTS (
+      -- In these words only the index by account has the order, whatever the statistics say.
+      SELECT FROM outbox_rows WHERE (account_id, event_id) > (a.id, '') AND account_id <= a.id AND NOT positioned
+      ORDER BY account_id, event_id LIMIT 1
+    ) AS waits
+  FROM unnest(${'accountIds'}::text[]) AS a (id)
+`

@@ -20,6 +20,7 @@ export const kinds: Record<string, Kind> = {
   listRecoveries: 'own',
   getRecovery: 'own',
   listEvents: 'list',
+  streamEvents: 'shared',
   getEvent: 'own',
   listEventTypes: 'shared',
   createSubscriber: 'shared',

@@ -24,6 +24,8 @@ import {
   patienceMs,
 } from '../../server/domains/verification-state.ts'
 import { candidates, lookedThrough, maxKeys as maxSearchedKeys } from '../../server/emails/search-queries.ts'
+import { maxStreams, maxStreamsPerAccount } from '../../server/events/streams.ts'
+import { heartbeatMs } from '../../server/http/event-stream.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
 import { subjectKeyLength } from '../../server/message/subject-key.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-limits.ts'
@@ -175,6 +177,7 @@ test('the page of limits has the limits of the code', () => {
     'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,
+    'streams of events': `${maxStreamsPerAccount} of an account and ${maxStreams} in all, in each process; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`; a reader that takes nothing for ${(2 * heartbeatMs) / 1000} seconds is cut off`,
     '`search` of emails': `${written(emailLimits.searchCharacters)} characters, of which ${subjectKeyLength} of a subject are compared; a page looks at ${candidates} emails that fit, or, where more than ${maxSearchedKeys} different addresses or subjects begin so, at the newest ${written(lookedThrough)} of the account`,
     '`scheduledAt`': `${emailLimits.scheduleDays} days ahead`,
     'conversation with a mail server': `${conversationTimeoutMs(0) / 60_000} minutes and a second for each ${1_000_000 / megabyteMs} kB, until it has the message; then ${finalTimeoutMs / 60_000} minutes for its answer`,

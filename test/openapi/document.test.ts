@@ -138,6 +138,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
       ...(isOfDashboard(metadata) ? ['X-Postern-Dashboard'] : []),
       ...(metadata.caller === 'session' && metadata.permission !== null ? ['X-Postern-Account'] : []),
       ...(metadata.idempotency === 'none' ? [] : ['Idempotency-Key']),
+      ...(metadata.operationId === 'streamEvents' ? ['Last-Event-ID'] : []),
     ])
   })
 

@@ -146,6 +146,9 @@ function faultsOfBody(exchange: Exchange, declared: DeclaredAnswer): string[] {
     return headers['content-type'] === undefined ? faults : [...faults, 'there is a content type, but no body']
   }
   if (exchange.status >= 400) return faultsOfErrorBody(exchange, declared.codes)
+  if (declared.otherType !== null) {
+    return headers['content-type'] === declared.otherType ? [] : [`the content type is "${headers['content-type']}"`]
+  }
   return faultsOfJson(exchange, declared.body)
 }
 

@@ -1,5 +1,5 @@
 import type { AppRoute, ClientInferRequest, ClientInferResponses } from '@ts-rest/core'
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import { inject } from 'vitest'
 import { checkAnswer, type Exchange } from './answer-check.ts'
 import { type ExercisedLog, openExercisedLog } from './exercised.ts'
@@ -69,7 +69,13 @@ function clientOn(parts: ClientParts): TestClient {
       headers: headersOf(options, parts.key),
       ...bodyOf(options),
     })
-    const exchange = { method, path, status: statusCode, headers: flat(headers), body: await body.text() }
+    const exchange = {
+      method,
+      path,
+      status: statusCode,
+      headers: flat(headers),
+      body: await textOf(body, headers['content-type']),
+    }
     judge(exchange, log)
     return { status: statusCode, headers: exchange.headers, text: exchange.body, body: parsed(exchange) }
   }
@@ -118,6 +124,13 @@ function headersOf({ key, headers, idempotencyKey, json }: SendOptions, ownKey: 
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
     ...headers,
   }
+}
+
+/** The whole body. Of a stream of events, which has no end, the first piece: then the client disconnects. */
+async function textOf(body: Dispatcher.ResponseData['body'], type: unknown): Promise<string> {
+  if (type !== 'text/event-stream') return body.text()
+  for await (const piece of body) return String(piece)
+  return ''
 }
 
 function bodyOf({ json, raw }: SendOptions): { body?: string | Buffer } {

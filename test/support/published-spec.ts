@@ -22,6 +22,8 @@ export type DeclaredAnswer = {
   headers: ReadonlyMap<string, { required: boolean; schema: Schema }>
   /** Null: there is no body. */
   body: Schema | null
+  /** The type of a body that is not JSON. Null: there is none. */
+  otherType: string | null
   /** The codes an error body may have. */
   codes: readonly string[]
 }
@@ -140,7 +142,8 @@ function answerOf({ headers = {}, content = {} }: ResponseObject): DeclaredAnswe
   })
   return {
     headers: new Map(declared),
-    body: jsonSchemaOf(content),
+    body: jsonSchemaOf(content) ?? Object.values(content)[0]?.schema ?? null,
+    otherType: Object.keys(content).find((type) => type !== 'application/json') ?? null,
     codes: Object.keys(content['application/json']?.examples ?? {}),
   }
 }

@@ -69,6 +69,8 @@ export type TestServiceOptions = {
   /** Default: not set. */
   publicUrl?: string
   exchangeTimeoutMs?: number
+  /** Default: 15,000. */
+  heartbeatMs?: number
   makeDkimKeys?: MakeDkimKeys
   webhookChanges?: WebhookChanges
   /** What this version knows. Default: all there are. */
@@ -95,6 +97,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...(options.migrations && { migrations: options.migrations }),
     ...(options.makeDkimKeys && { makeDkimKeys: options.makeDkimKeys }),
     ...(options.webhookChanges && { webhookChanges: options.webhookChanges }),
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     ...(options.exchangeTimeoutMs !== undefined && { exchangeTimeoutMs: options.exchangeTimeoutMs }),
   })
   starting.use(app)

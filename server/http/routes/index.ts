@@ -14,6 +14,7 @@ import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
 import type { UserServices } from '../../users/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
+import type { FollowEvents } from '../event-stream.ts'
 import type { Endpoint } from '../route-handler.ts'
 import type { SessionEndpoints } from '../session-endpoint.ts'
 import { apiKeyRoutes } from './api-keys.ts'
@@ -51,8 +52,17 @@ export type Services = {
   users: UserServices
 }
 
+/** What turns use cases into routes. */
+export type RouteWrappers = {
+  /** Wraps each route about an account: finds the caller, and keeps the responses to requests with an `Idempotency-Key`. */
+  endpoint: Endpoint
+  /** Wraps the routes that are about no account. */
+  sessionEndpoints: SessionEndpoints
+  follow: FollowEvents
+}
+
 /** Creates the routes of the whole contract. Each route is one call of a service. */
-export function createRoutes(services: Services, endpoint: Endpoint, sessionEndpoints: SessionEndpoints) {
+export function createRoutes(services: Services, { endpoint, sessionEndpoints, follow }: RouteWrappers) {
   const { users } = services
   return initServer().router(contract, {
     sessions: sessionRoutes(users, sessionEndpoints),
@@ -64,7 +74,7 @@ export function createRoutes(services: Services, endpoint: Endpoint, sessionEndp
     invitations: invitationRoutes(users.members, endpoint),
     webhooks: webhookRoutes(services.webhooks, endpoint),
     deliveries: deliveryRoutes(services.deliveries, endpoint),
-    events: eventRoutes(services.events, endpoint),
+    events: eventRoutes(services.events, { endpoint, follow }),
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
