@@ -23,7 +23,7 @@ const home = createRoute({
     const { accounts } = await sessionOrSignIn('/')
     const [first] = accounts
     if (first !== undefined) {
-      throw redirect({ to: '/$account/$mode/emails', params: { account: first.id, mode: 'live' } })
+      throw redirect({ to: '/$account/$mode/overview', params: { account: first.id, mode: 'live' } })
     }
   },
   component: lazyRouteComponent(() => import('./frame/no-account.tsx'), 'NoAccount'),
@@ -59,7 +59,7 @@ const start = createRoute({
   getParentRoute: () => account,
   path: '/',
   beforeLoad: ({ params }) => {
-    throw redirect({ to: '/$account/$mode/emails', params, replace: true })
+    throw redirect({ to: '/$account/$mode/overview', params, replace: true })
   },
 })
 
@@ -70,6 +70,10 @@ function screen(path: string, component: Loading) {
 }
 
 const screens = [
+  screen(
+    'overview',
+    lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
+  ),
   screen(
     'emails',
     lazyRouteComponent(() => import('./screens/emails/email-list.tsx'), 'EmailList'),

@@ -69,7 +69,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     expect(await page.getByLabel('Email').inputValue()).toBe(person.email)
     await page.getByRole('textbox', { name: 'Password' }).fill(newPassword)
     await page.getByRole('button', { name: 'Set the password' }).click()
-    await page.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
     expect(complaints).toEqual([])
     await context.close()
 

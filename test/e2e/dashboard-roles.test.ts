@@ -164,7 +164,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
 
     await page.getByRole('button', { name: 'Account Ours: switch' }).click()
     await page.getByRole('menuitem', { name: 'Theirs' }).click()
-    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+    await page.getByRole('heading', { name: 'First steps' }).waitFor()
     await page.getByRole('link', { name: 'Domains' }).click()
     await main.getByRole('link', { name: 'theirs.test' }).waitFor()
     expect(await main.innerText()).not.toContain('shop.test')

@@ -93,6 +93,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     })
     const { data: events } = await client.succeed(contract.events.list, { query: {} })
     return [
+      'overview',
       'emails',
       `emails/${emailId}`,
       'domains',
@@ -157,7 +158,15 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
 
   test('without anything on it says what to do next, in test mode too, and axe finds nothing', async () => {
     const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
-    const lists = ['emails', 'webhooks', 'suppressions', 'settings/api-keys', 'settings/members', 'settings/audit-log']
+    const lists = [
+      'overview',
+      'emails',
+      'webhooks',
+      'suppressions',
+      'settings/api-keys',
+      'settings/members',
+      'settings/audit-log',
+    ]
     const faults: string[] = []
     for (const screen of lists) {
       await page.goto(`/app/${service.accountId}/test/${screen}`)

@@ -93,11 +93,11 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+    await page.getByRole('heading', { name: 'First steps' }).waitFor()
 
     await takeOffers(true)
     await signOut()
-    await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
+    await page.getByRole('heading', { name: 'First steps' }).waitFor()
 
     await page.goto(security)
     await page.getByRole('button', { name: 'Actions for Phone' }).click()

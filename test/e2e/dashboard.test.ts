@@ -75,11 +75,11 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
       expect(await page.getByRole('alert').count()).toBe(0)
     })
 
-    test('makes an owner, who sees the emails', async () => {
+    test('makes an owner, who sees what to do first', async () => {
       await page.getByRole('textbox', { name: 'Password' }).fill(goodPassword)
       await page.getByRole('button', { name: 'Create your user' }).click()
-      await page.getByRole('heading', { name: 'No emails in live mode yet' }).waitFor()
-      expect(new URL(page.url()).pathname).toBe(`${root}/emails`)
+      await page.getByRole('heading', { name: 'First steps' }).waitFor()
+      expect(new URL(page.url()).pathname).toBe(`${root}/overview`)
     })
 
     test('works no second time', async () => {
@@ -168,8 +168,8 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await page.getByRole('alert').waitFor()
     await page.getByRole('textbox', { name: 'Code' }).fill(codes.split('\n')[0] ?? '')
     await page.getByRole('button', { name: 'Confirm' }).click()
-    await page.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
-    expect(page.url()).toBe(`${service.url}${root}/emails`)
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+    expect(page.url()).toBe(`${service.url}${root}/overview`)
   })
 
   test('a session that was ended elsewhere leads to the form, and back to the screen afterwards', async () => {
@@ -202,7 +202,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await theirs.getByLabel('Your name').fill('Grace Hopper')
     await theirs.getByRole('textbox', { name: 'Password' }).fill(goodPassword)
     await theirs.getByRole('button', { name: 'Join' }).click()
-    await theirs.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
+    await theirs.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
 
     await page.reload()
     await page.getByRole('button', { name: 'Actions for Grace Hopper' }).click()
@@ -277,7 +277,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await keyed.keyboard.press('Tab')
     await keyed.keyboard.type(person.password)
     await keyed.keyboard.press('Enter')
-    await keyed.getByRole('heading', { name: 'Emails', level: 1 }).waitFor()
+    await keyed.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
     await keyed.goto(`${root}/webhooks`)
     await shown(keyed)
     await keyed.keyboard.press('Tab')

@@ -28,6 +28,16 @@ export type Made = Record<'email' | 'domain' | 'webhook' | 'delivery' | 'event' 
 export function screensOf(made: Made): Screen[] {
   return [
     {
+      path: 'overview',
+      heading: 'Overview',
+      permission: 'statistics:read',
+      buttons: [],
+      calls: [
+        ['GET /v1/statistics', 'statistics:read'],
+        ['GET /v1/statistics/ranking', 'statistics:read'],
+      ],
+    },
+    {
       path: 'emails',
       heading: 'Emails',
       permission: 'emails:read',

@@ -26,6 +26,11 @@ export function Loaded<T>({ query, what, children }: Props<T>) {
     )
   }
   if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />
+  return <Loading />
+}
+
+/** Stands in place of what is not read yet. */
+export function Loading() {
   return (
     <Stack aria-busy="true" aria-label="Loading">
       {lines.map((width, index) => (

@@ -32,7 +32,7 @@ export function AccountMenu() {
           <Menu.Item
             key={id}
             rightSection={id === account.id ? <IconCheck size={16} aria-label="current" /> : null}
-            onClick={() => void navigate({ to: '/$account/$mode/emails', params: { account: id, mode } })}
+            onClick={() => void navigate({ to: '/$account/$mode/overview', params: { account: id, mode } })}
           >
             {label}
           </Menu.Item>

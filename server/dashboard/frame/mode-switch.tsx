@@ -7,7 +7,7 @@ export function ModeSwitch() {
   const { mode, account } = useScope()
   const { pathname } = useLocation()
   const navigate = useNavigate()
-  const [, , , first = 'emails', second] = pathname.split('/')
+  const [, , , first = 'overview', second] = pathname.split('/')
   const screen = first === 'settings' && second !== undefined ? `settings/${second}` : first
   return (
     <SegmentedControl

@@ -1,6 +1,7 @@
 import {
   IconBan,
   IconBell,
+  IconChartBar,
   IconClipboardList,
   IconDevices,
   IconKey,
@@ -28,6 +29,7 @@ export const navigation: readonly { heading: string | null; items: readonly Navi
   {
     heading: null,
     items: [
+      { label: 'Overview', path: '/overview', icon: IconChartBar, permission: 'statistics:read' },
       { label: 'Emails', path: '/emails', icon: IconMail, permission: 'emails:read' },
       { label: 'Domains', path: '/domains', icon: IconWorld, permission: 'domains:read' },
       { label: 'Webhooks', path: '/webhooks', icon: IconWebhook, permission: 'webhooks:read' },

@@ -1,0 +1,53 @@
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Section } from '../../components/facts.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { type Finding, findingsOf } from './findings.ts'
+import { daysAgo } from './period.ts'
+
+const pollMs = 60_000
+/** Objects of each kind that are looked at: the newest, and the busiest. */
+const limit = 100
+
+/** Reads what needs attention. */
+export function useFindings(): { findings: Finding[]; isReading: boolean } {
+  const { can } = useScope()
+  const ofDomains = { pollMs: () => pollMs, enabled: can('domains:read') }
+  const ofWebhooks = { pollMs: () => pollMs, enabled: can('webhooks:read') }
+  const lastWeek = { by: 'domain', since: daysAgo(6), limit } as const
+  const lastDay = { by: 'webhook', since: daysAgo(1), limit } as const
+  const domains = useGet('GET /v1/domains', { query: { limit } }, ofDomains)
+  const webhooks = useGet('GET /v1/webhooks', { query: { limit } }, ofWebhooks)
+  const domainFigures = useGet('GET /v1/statistics/ranking', { query: lastWeek }, ofDomains)
+  const webhookFigures = useGet('GET /v1/statistics/ranking', { query: lastDay }, ofWebhooks)
+  const findings = findingsOf({
+    domains: domains.data?.data ?? [],
+    webhooks: webhooks.data?.data ?? [],
+    domainFigures: domainFigures.data?.data ?? [],
+    webhookFigures: webhookFigures.data?.data ?? [],
+  })
+  const isReading = [domains, webhooks, domainFigures, webhookFigures].some(({ isLoading }) => isLoading)
+  return { findings, isReading }
+}
+
+/** What needs attention, each with a link to the screen that solves it. Nothing where all is well. */
+export function Attention({ findings }: { findings: readonly Finding[] }) {
+  if (findings.length === 0) return null
+  return (
+    <Section title="Needs attention">
+      <ul className="findings">
+        {findings.map(({ tone, about, text, link }) => (
+          <li key={`${about} ${text}`} data-tone={tone}>
+            <IconAlertTriangle size={17} stroke={1.6} aria-label={tone === 'bad' ? 'Problem' : 'Warning'} />
+            <div>
+              <strong>{about}</strong>
+              <p>{text}</p>
+            </div>
+            <ScreenLink to={link.to}>{link.label}</ScreenLink>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

@@ -1,0 +1,110 @@
+import type { Domain as WholeDomain } from '../../../../contract/domains.ts'
+import type { StatisticsRanking } from '../../../../contract/statistics.ts'
+import type { Webhook as WholeWebhook } from '../../../../contract/webhooks.ts'
+import { countOf, percentOf } from './format.ts'
+
+/*
+ * What of an account needs attention. Gmail asks senders to keep complaints below 0.1 % and never to reach 0.3 %, Yahoo
+ * to stay below 0.3 %. Neither publishes a limit for bounces; Amazon SES reviews accounts from 5 % on and may stop them
+ * from 10 % on. docs/concepts/statistics.md has the sources.
+ */
+const complaints = { bad: 0.003, warn: 0.001 } as const
+const bounces = { bad: 0.1, warn: 0.05 } as const
+/** A rate of fewer recipients says little: one complaint would be above the limit. */
+const minRecipients = 500
+const failures = { bad: 0.5, warn: 0.1 } as const
+const minAttempts = 10
+
+/** The record is there, or could not be looked up: nothing to do. */
+const fineRecords: readonly string[] = ['verified', 'pending', 'timeout', 'server_failure']
+
+type Ranked = StatisticsRanking['data'][number]
+type Webhook = Pick<WholeWebhook, 'id' | 'url' | 'status' | 'disabledReason'>
+type Domain = Pick<WholeDomain, 'id' | 'name' | 'status' | 'verifiedAt' | 'records'>
+
+/** Something that needs attention, and the screen that solves it. */
+export type Finding = {
+  tone: 'bad' | 'warn'
+  /** The domain or webhook that it is about. */
+  about: string
+  text: string
+  link: { to: string; label: string }
+}
+
+export type Known = {
+  webhooks: readonly Webhook[]
+  domains: readonly Domain[]
+  /** Of the last 24 to 48 hours. */
+  webhookFigures: readonly Ranked[]
+  /** Of the last 7 days. */
+  domainFigures: readonly Ranked[]
+}
+
+/** Returns what needs attention, the worst first. */
+export function findingsOf(known: Known): Finding[] {
+  const all = [...ofDomains(known), ...ofRates(known), ...ofWebhooks(known)]
+  return [...all.filter(({ tone }) => tone === 'bad'), ...all.filter(({ tone }) => tone === 'warn')]
+}
+
+function* ofDomains({ domains }: Known): Generator<Finding> {
+  for (const { id, name, status, verifiedAt, records } of domains) {
+    const link = { to: `/domains/${id}`, label: 'See the records' }
+    if (status === 'failed') {
+      const text = 'Required DNS records are missing. Live emails cannot be sent from it.'
+      yield { tone: 'bad', about: name, text, link }
+      continue
+    }
+    const lost = records.filter(({ required, status: found }) => required && !fineRecords.includes(found)).length
+    if (verifiedAt === null || lost === 0) continue
+    const text = `${lost === 1 ? 'A required DNS record is' : `${lost} required DNS records are`} lost. If they stay lost, the domain can no longer send.`
+    yield { tone: 'bad', about: name, text, link }
+  }
+}
+
+function* ofRates({ domains, domainFigures }: Known): Generator<Finding> {
+  const names = new Map(domains.map(({ id, name }) => [id, name]))
+  for (const { key, emails } of domainFigures) {
+    const about = names.get(key)
+    if (about === undefined || emails === null) continue
+    const { complaint, bounce } = emails.rates
+    const link = { to: `/domains/${key}/deliverability`, label: 'See its deliverability' }
+    const complaintTone = toneOf(complaint, complaints)
+    if (complaintTone !== null && emails.sent >= minRecipients) {
+      const limit =
+        complaintTone === 'bad' ? 'Gmail and Yahoo ask for less than 0.3 %.' : 'Gmail asks for less than 0.1 %.'
+      const text = `${percentOf(complaint, 2)} of the recipients of the last 7 days complained. ${limit}`
+      yield { tone: complaintTone, about, text, link }
+    }
+    const bounceTone = toneOf(bounce, bounces)
+    if (bounceTone !== null && emails.sent + emails.rejected >= minRecipients) {
+      const text = `${percentOf(bounce)} of the emails of the last 7 days bounced. Above 5 % harms the reputation of a sender.`
+      yield { tone: bounceTone, about, text, link }
+    }
+  }
+}
+
+function* ofWebhooks({ webhooks, webhookFigures }: Known): Generator<Finding> {
+  const figures = new Map(webhookFigures.map(({ key, webhooks: counted }) => [key, counted]))
+  for (const { id, url, status, disabledReason } of webhooks) {
+    const about = url
+    if (status === 'disabled') {
+      // What a person disabled needs no attention.
+      if (disabledReason === 'manual' || disabledReason === null) continue
+      const why = disabledReason === 'gone' ? 'its endpoint answered 410' : 'every attempt failed for days'
+      const text = `It is disabled, because ${why}. Events that came meanwhile were not sent.`
+      yield { tone: 'bad', about, text, link: { to: `/webhooks/${id}`, label: 'Enable and recover' } }
+      continue
+    }
+    const counted = figures.get(id)
+    const failure = counted?.rates.failure ?? null
+    const tone = toneOf(failure, failures)
+    if (counted == null || tone === null || counted.attempts < minAttempts) continue
+    const text = `${percentOf(failure, 0)} of ${countOf(counted.attempts)} attempts since yesterday failed.`
+    yield { tone, about, text, link: { to: `/webhooks/${id}`, label: 'See its deliveries' } }
+  }
+}
+
+function toneOf(share: number | null, { bad, warn }: { bad: number; warn: number }): Finding['tone'] | null {
+  if (share === null || share < warn) return null
+  return share >= bad ? 'bad' : 'warn'
+}
