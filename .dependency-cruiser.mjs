@@ -59,7 +59,7 @@ const packages = {
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',
   '(smtp-server|@types/smtp-server)': 'server/smtp-listener',
-  '@simplewebauthn/server': 'server/users',
+  '(@simplewebauthn/server|openid-client)': 'server/users',
   '(react|react-dom|@mantine/[^/]+|@tanstack/[^/]+|@tabler/[^/]+|@simplewebauthn/browser)': 'server/dashboard',
 }
 

@@ -22,6 +22,8 @@ export const auditActions = {
   'passkey.added': 'A user added a passkey.',
   'passkey.renamed': 'A user gave a passkey another name.',
   'passkey.removed': 'A user removed a passkey.',
+  'identity.linked': 'A user linked themselves to a user of the identity provider.',
+  'identity.unlinked': 'A user removed the link to a user of the identity provider.',
   'passkey.refused': 'A passkey was refused because its counter went back: there may be a copy of it.',
   'webhook.created': 'A webhook was made.',
   'webhook.updated': 'A webhook was changed.',

@@ -17,6 +17,7 @@ export const idPrefixes = {
   domain: 'dom',
   email: 'email',
   event: 'evt',
+  identity: 'idn',
   inboundMessage: 'inb',
   invitation: 'inv',
   passkey: 'passkey',

@@ -8,6 +8,7 @@ import { deliveries } from './deliveries.ts'
 import { domains } from './domains.ts'
 import { emails } from './emails.ts'
 import { events } from './events.ts'
+import { identities } from './identities.ts'
 import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
@@ -41,6 +42,7 @@ export const contract = initContract().router(
     links,
     ownUser,
     passkeys,
+    identities,
     signInMethods: signInMethodRoutes,
     members,
     invitations,

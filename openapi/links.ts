@@ -63,6 +63,7 @@ const sources: readonly Source[] = [
   },
   { from: 'listSessions', parameters: { id: first }, to: ['endSession'] },
   { from: 'addPasskey', parameters: { id: own }, to: ['updatePasskey', 'removePasskey'] },
+  { from: 'addIdentity', parameters: { id: own }, to: ['removeIdentity'] },
   { from: 'listMembers', parameters: { userId: '$response.body#/data/0/userId' }, to: memberOperations },
   { from: 'createInvitation', parameters: { id: own }, to: ['deleteInvitation'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },

@@ -25,7 +25,7 @@ import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
-import { deriveKey } from './secrets/secret-box.ts'
+import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
@@ -155,6 +155,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       wakeAccountEmails: accountEmailFrom && (() => accountEmails?.wake()),
       relyingParty: () => relyingPartyOf(publicUrl, http.url),
       challengeKey: deriveKey(key, 'passkey challenge'),
+      provider: config.identityProvider,
+      pendingBox: createSecretBox(deriveKey(key, 'identity provider')),
+      logger,
     },
     webhooks: { addressPolicy: policy, maxPerAccount: policy.maxPerAccount, webhookChanges },
   })

@@ -73,10 +73,22 @@ export type Config = {
     /** The SMTP server for notifications about email. Null: none. */
     readonly inbound: InboundConfig | null
   }
+  /** The identity provider that users sign in with (OpenID Connect). Null: none. */
+  readonly identityProvider: ProviderConfig | null
   readonly logLevel: SettingValues['LOG_LEVEL']
   readonly shutdownTimeoutSeconds: number
   /** Null: nothing is traced. */
   readonly tracing: TracingConfig | null
+}
+
+/** An identity provider. */
+export type ProviderConfig = {
+  /** The issuer identifier. */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** What users know it as. */
+  readonly name: string
 }
 
 /** The SMTP server for bounces, complaints and other notifications. */
@@ -117,6 +129,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     ...idleRelayOf(env),
     ...missingNameOf(env, machineName),
     ...missingPairOf(env),
+    ...missingProviderOf(env),
     ...missingUrlOf(env),
   ])
   const isEmbedded = values.DATABASE_URL === null
@@ -159,6 +172,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
       capturePort: values.CAPTURE_SMTP_PORT,
       inbound: inboundOf(values),
     },
+    identityProvider: providerOf(values),
     logLevel: values.LOG_LEVEL,
     shutdownTimeoutSeconds: values.SHUTDOWN_TIMEOUT_SECONDS,
     tracing: tracingOf(values),
@@ -191,6 +205,12 @@ function inboundOf(values: SettingValues): InboundConfig | null {
     port,
     tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
   }
+}
+
+function providerOf(values: SettingValues): ProviderConfig | null {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret, OIDC_NAME: name } = values
+  if (issuer === null || clientId === null || clientSecret === null) return null
+  return { issuer, clientId, clientSecret, name: name ?? new URL(issuer).host }
 }
 
 function tracingOf(values: SettingValues): TracingConfig | null {
@@ -277,8 +297,17 @@ function missingUrlOf(env: Env): string[] {
   return ['PUBLIC_URL is needed with ACCOUNT_EMAIL_FROM: the links in emails to people begin with it']
 }
 
+function missingProviderOf(env: Env): string[] {
+  const given = [env.OIDC_ISSUER, env.OIDC_CLIENT_ID, env.OIDC_CLIENT_SECRET].filter(Boolean).length
+  if (given === 3 || (given === 0 && !env.OIDC_NAME)) return []
+  return [
+    'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET are needed together: set all, or leave out all OIDC_ settings',
+  ]
+}
+
 /** Settings whose values must not appear in a terminal or a log. */
 const secretSettings: readonly string[] = [
+  'OIDC_CLIENT_SECRET',
   'ENCRYPTION_KEY',
   'DATABASE_URL',
   'SMTP_URL',

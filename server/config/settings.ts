@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defaultMaxWebhooks } from '../../contract/webhooks.ts'
+import { isLoopbackHost } from '../network/local-host.ts'
 import { samplers } from '../observability/tracing/settings.ts'
 import { mailSettings } from './mail-settings.ts'
 import {
@@ -48,6 +49,19 @@ const publicUrl = z
     return (protocol === 'http:' || protocol === 'https:') && search === '' && hash === '' && username === ''
   })
   .transform((value) => value.replace(/\/+$/, ''))
+
+/** Source: OpenID Connect Discovery 1.0 §2, §4: https, without query and fragment. */
+const issuerUrl = z
+  .string()
+  .max(2_048)
+  .refine((value) => {
+    if (!URL.canParse(value)) return false
+    const { protocol, hostname, search, hash, username } = new URL(value)
+    return (
+      (protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))) &&
+      [search, hash, username].every((part) => part === '')
+    )
+  })
 
 const encryptionKey = z
   .string()
@@ -135,6 +149,38 @@ export const settingsSchema = z.object({
       allowed: '32 bytes in base64, as "openssl rand -base64 32" makes them',
     },
     encryptionKey,
+  ),
+  OIDC_ISSUER: optionalSetting(
+    {
+      unit: 'URL',
+      default: null,
+      meaning:
+        'The identity provider (OpenID Connect) that users may sign in with: its issuer identifier, exactly. It leads back to `/app/provider` of PUBLIC_URL.',
+      allowed: 'an https URL without a query, such as https://login.example.com; http for a host name of this machine',
+    },
+    issuerUrl,
+  ),
+  OIDC_CLIENT_ID: optionalSetting(
+    {
+      unit: 'text',
+      default: null,
+      meaning: 'The client identifier of this service there.',
+      allowed: 'a client identifier',
+    },
+    z.string().max(1_000),
+  ),
+  OIDC_CLIENT_SECRET: optionalSetting(
+    { unit: 'text', default: null, meaning: 'The client secret of this service there.', allowed: 'a client secret' },
+    z.string().max(1_000),
+  ),
+  OIDC_NAME: optionalSetting(
+    {
+      unit: 'text',
+      default: 'the host of OIDC_ISSUER',
+      meaning: 'What users know the provider as: it stands on the button to sign in.',
+      allowed: 'a name of 1 to 60 characters',
+    },
+    z.string().max(60),
   ),
   ROLES: setting(
     {

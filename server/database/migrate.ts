@@ -26,6 +26,7 @@ import * as accountEmails from './migrations/0018-account-emails.ts'
 import * as signInFailures from './migrations/0019-sign-in-failures.ts'
 import * as statistics from './migrations/0020-statistics.ts'
 import * as passkeys from './migrations/0021-passkeys.ts'
+import * as userIdentities from './migrations/0022-user-identities.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -53,6 +54,7 @@ export const migrations: Migrations = {
   '0019-sign-in-failures': signInFailures,
   '0020-statistics': statistics,
   '0021-passkeys': passkeys,
+  '0022-user-identities': userIdentities,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

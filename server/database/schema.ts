@@ -25,6 +25,7 @@ import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
+import type { UserIdentitiesTable } from './tables/user-identities.ts'
 import type {
   AccountEmailsTable,
   MembershipsTable,
@@ -50,6 +51,7 @@ export type Database = {
   sign_in_failures: SignInFailuresTable
   passkeys: PasskeysTable
   used_challenges: UsedChallengesTable
+  user_identities: UserIdentitiesTable
   webhooks: WebhooksTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable

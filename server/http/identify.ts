@@ -10,7 +10,7 @@ import { type Caller, setCaller, setSignedIn, signedInOf } from './caller.ts'
 import { clientAddressOf } from './client-address.ts'
 import type { OwnPagesCheck } from './own-pages.ts'
 import type { RouteGate, RouteRequest } from './route-handler.ts'
-import type { SessionCookie } from './session-cookie.ts'
+import type { Cookie } from './session-cookie.ts'
 
 const accountHeader = 'x-postern-account'
 const modeHeader = 'x-postern-mode'
@@ -20,7 +20,7 @@ export type IdentifyOptions = {
   /** Authenticates a request by its key. */
   byKey: RouteGate
   sessions: Pick<SessionService, 'find'>
-  cookie: SessionCookie
+  cookie: Cookie
   assertOwnPage: OwnPagesCheck
   failures: AuthFailures
 }

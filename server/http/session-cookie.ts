@@ -1,21 +1,37 @@
+import { providerMinutes } from '../../contract/identities.ts'
 import { sessionDays } from '../../contract/sessions.ts'
 import type { RouteRequest } from './route-handler.ts'
 
-const name = 'postern_session'
-/** Browsers take a cookie with this prefix only from this host, over TLS, for all paths. Source: RFC 6265bis §4.1.3. */
-const nameOverTls = `__Host-${name}`
-const maxAgeSeconds = sessionDays.max * 24 * 3600
-
-/** Reads and writes the cookie of the session. */
-export type SessionCookie = {
-  /** Returns the token of the request. Null: there is none, or there are several. */
+/** Reads and writes a cookie that scripts cannot read. */
+export type Cookie = {
+  /** Returns the value of the request. Null: there is none, or there are several. */
   read(req: RouteRequest): string | null
-  /** Returns the value of `Set-Cookie` that has the browser keep `token`. Null: that has it forget the session. */
-  write(req: RouteRequest, token: string | null): string
+  /** Returns the value of `Set-Cookie` that has the browser keep `value`. Null: that has it forget the cookie. */
+  write(req: RouteRequest, value: string | null): string
+}
+
+/** The cookies of the dashboard. */
+export type Cookies = {
+  /** The token of the session. */
+  session: Cookie
+  /** What the browser carries while its user is at the identity provider. */
+  pending: Cookie
 }
 
 /** @param publicUrl The URL of the service for clients. Null: not known; then the request says whether there is TLS. */
-export function createSessionCookie(publicUrl: string | null): SessionCookie {
+export function createCookies(publicUrl: string | null): Cookies {
+  return {
+    session: createCookie(publicUrl, { name: 'postern_session', maxAgeSeconds: sessionDays.max * 24 * 3600 }),
+    pending: createCookie(publicUrl, { name: 'postern_provider', maxAgeSeconds: providerMinutes * 60 }),
+  }
+}
+
+function createCookie(
+  publicUrl: string | null,
+  { name, maxAgeSeconds }: { name: string; maxAgeSeconds: number },
+): Cookie {
+  /** Browsers take a cookie with this prefix only from this host, over TLS, for all paths. Source: RFC 6265bis §4.1.3. */
+  const nameOverTls = `__Host-${name}`
   const isOverTls = ({ protocol }: RouteRequest) => protocol === 'https' || publicUrl?.startsWith('https:') === true
 
   return {
@@ -28,12 +44,12 @@ export function createSessionCookie(publicUrl: string | null): SessionCookie {
       })
       return found.length === 1 ? (found[0] ?? null) : null
     },
-    write(req, token) {
+    write(req, value) {
       const isSecure = isOverTls(req)
       const parts = [
-        `${isSecure ? nameOverTls : name}=${token ?? ''}`,
+        `${isSecure ? nameOverTls : name}=${value ?? ''}`,
         'Path=/',
-        `Max-Age=${token === null ? 0 : maxAgeSeconds}`,
+        `Max-Age=${value === null ? 0 : maxAgeSeconds}`,
         'HttpOnly',
         'SameSite=Lax',
         ...(isSecure ? ['Secure'] : []),

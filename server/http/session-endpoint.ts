@@ -3,7 +3,7 @@ import type { Client, SignedIn } from '../users/sessions.ts'
 import { signedInOf } from './caller.ts'
 import { clientAddressOf, networkOf } from './client-address.ts'
 import type { RouteInput, RouteRequest } from './route-handler.ts'
-import type { SessionCookie } from './session-cookie.ts'
+import type { Cookies } from './session-cookie.ts'
 
 /** The context of a request that is about no account. */
 export type OpenContext = {
@@ -14,6 +14,10 @@ export type OpenContext = {
   formerToken: string | null
   /** Has the browser keep the token of a session. Null: has it forget the session. */
   setToken(token: string | null): void
+  /** What the request's browser carries from its request to the identity provider, not checked. Null: nothing. */
+  pending: string | null
+  /** Has the browser carry it. Null: has it forget it. */
+  setPending(pending: string | null): void
 }
 
 type Wrapper<Context> = <Input extends RouteInput, Answer extends { status: number; body: unknown }>(
@@ -28,12 +32,14 @@ export type SessionEndpoints = {
   signedIn: Wrapper<OpenContext & { signedIn: SignedIn }>
 }
 
-export function createSessionEndpoints({ db, cookie }: { db: Db; cookie: SessionCookie }): SessionEndpoints {
+export function createSessionEndpoints({ db, cookies }: { db: Db; cookies: Cookies }): SessionEndpoints {
   const contextOf = ({ req, res }: RouteInput): OpenContext => ({
     db,
     client: clientOfRequest(req),
-    formerToken: cookie.read(req),
-    setToken: (token) => void res.setHeader('Set-Cookie', cookie.write(req, token)),
+    formerToken: cookies.session.read(req),
+    setToken: (token) => void res.appendHeader('Set-Cookie', cookies.session.write(req, token)),
+    pending: cookies.pending.read(req),
+    setPending: (pending) => void res.appendHeader('Set-Cookie', cookies.pending.write(req, pending)),
   })
 
   return {

@@ -13,7 +13,7 @@ import { limitCallers } from './limit-callers.ts'
 import { createOwnPagesCheck } from './own-pages.ts'
 import { createRateLimiter, limitRate } from './rate-limit.ts'
 import { type HttpServer, listen } from './server.ts'
-import { createSessionCookie } from './session-cookie.ts'
+import { createCookies } from './session-cookie.ts'
 import { createSessionEndpoints } from './session-endpoint.ts'
 
 /** The settings of the HTTP interface. */
@@ -68,13 +68,13 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     eventStreams,
     heartbeatMs,
   } = means
-  const cookie = createSessionCookie(config.publicUrl)
+  const cookies = createCookies(config.publicUrl)
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   const identifyCaller = identify({
     db,
     byKey: authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
     sessions: services.users.sessions,
-    cookie,
+    cookie: cookies.session,
     assertOwnPage: createOwnPagesCheck(config.publicUrl),
     failures,
   })
@@ -89,7 +89,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     services,
     wrappers: {
       endpoint: createEndpoint(means),
-      sessionEndpoints: createSessionEndpoints({ db, cookie }),
+      sessionEndpoints: createSessionEndpoints({ db, cookies }),
       follow: createFollowEvents({ streams: eventStreams, gates: gatesAgain, heartbeatMs }),
     },
     gates: [identifyCaller, limitCaller, selectAccount, requirePermission],

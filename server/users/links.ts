@@ -20,6 +20,7 @@ import { insertMember } from './member-queries.ts'
 import { newPasswordOf } from './own-user.ts'
 import { deletePasskeys } from './passkeys/queries.ts'
 import { assertNewPassword, type Passwords } from './passwords.ts'
+import { deleteIdentities } from './provider/queries.ts'
 import { findUserByEmail, insertUser, lockUser, type UserRow, updateUser } from './queries.ts'
 import { recordInAccounts } from './records.ts'
 import { checkSecondFactor } from './second-factor.ts'
@@ -176,9 +177,10 @@ export function createLinkService({ clock, secretBox, passwords, signIn }: LinkS
       await deleteSessions(trx, { userId, except: null })
       // Another person may have added them: the link is how an owner takes the user back.
       const passkeysRemoved = String(await deletePasskeys(trx, userId))
+      const identitiesRemoved = String(await deleteIdentities(trx, userId))
       const changed = await updateUser(trx, userId, newPasswordOf(before, hash))
       const user = await verified(trx, { user: changed, link, at })
-      const details = { passkeysRemoved }
+      const details = { passkeysRemoved, identitiesRemoved }
       await recordInAccounts(trx, { at, author: authorOf(user, client), action: 'password.changed', user, details })
       return startSession(trx, { user, client, at })
     })

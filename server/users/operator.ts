@@ -7,6 +7,7 @@ import { linkUrl, makeLink } from './links.ts'
 import { selectAccountsOf } from './member-queries.ts'
 import { noTotp } from './own-user.ts'
 import { deletePasskeys } from './passkeys/queries.ts'
+import { deleteIdentities } from './provider/queries.ts'
 import {
   findUserByEmail,
   hasUsers,
@@ -92,6 +93,7 @@ export function createUserOperatorService({
           await updateUser(trx, user.id, noTotp)
           await replaceRecoveryCodes(trx, user.id, [])
           await deletePasskeys(trx, user.id)
+          await deleteIdentities(trx, user.id)
           await deleteSessions(trx, { userId: user.id, except: null })
           if (user.totp_confirmed_at !== null) {
             await recordInAccounts(trx, { at, author: commandLine, action: 'totp.disabled', user })

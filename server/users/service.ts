@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { SignInMethods } from '../../contract/sign-in-methods.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
@@ -11,6 +12,9 @@ import type { RelyingParty } from './passkeys/relying-party.ts'
 import { createPasskeyService, type PasskeyService } from './passkeys/service.ts'
 import { createPasswords } from './passwords.ts'
 import { createProof } from './proof.ts'
+import { createProviderClient, type ProviderSettings } from './provider/client.ts'
+import { createPendingRequests } from './provider/pending.ts'
+import { createProviderService, type ProviderService } from './provider/service.ts'
 import { createSessionService, type SessionService } from './sessions.ts'
 import { createSignInService, type SignInService } from './sign-in.ts'
 import { createSignInDelays } from './sign-in-delays.ts'
@@ -23,6 +27,7 @@ export type UserServices = {
   links: LinkService
   ownUser: OwnUserService
   passkeys: PasskeyService
+  provider: ProviderService
   /** Returns the ways to sign in, besides address and password. */
   methods: () => SignInMethods
   members: MemberService
@@ -41,6 +46,11 @@ export type UserServicesOptions = {
   relyingParty: () => RelyingParty
   /** Signs the challenges of passkeys. 32 bytes, for this purpose alone. */
   challengeKey: Buffer
+  /** The identity provider. Null: none. */
+  provider: ProviderSettings | null
+  /** Seals what browsers carry while their users are at the identity provider. With a key for this purpose alone. */
+  pendingBox: SecretBox
+  logger: Logger
 }
 
 export function createUserServices({
@@ -50,9 +60,14 @@ export function createUserServices({
   wakeAccountEmails: wake,
   relyingParty,
   challengeKey,
+  provider,
+  pendingBox,
+  logger,
 }: UserServicesOptions): UserServices {
   const proving = { clock, secretBox, passwords: createPasswords() }
   const signIn = createSignInService({ ...proving, delays: createSignInDelays({ clock }) })
+  const prove = createProof({ clock, secretBox, signIn })
+  const leadsBackTo = () => `${serviceUrl()}/app/provider`
   return {
     accountEmails: createAccountEmailService({ clock, serviceUrl, wake }),
     sessions: createSessionService({ clock }),
@@ -63,11 +78,21 @@ export function createUserServices({
       clock,
       relyingParty,
       challenges: createChallenges({ key: challengeKey, clock }),
-      prove: createProof({ clock, secretBox, signIn }),
+      prove,
+    }),
+    provider: createProviderService({
+      clock,
+      logger,
+      prove,
+      provider: provider && { settings: provider, client: createProviderClient(provider, leadsBackTo) },
+      pendingRequests: createPendingRequests({ secretBox: pendingBox, clock }),
     }),
     methods: () => {
       const { origin, isUsable } = relyingParty()
-      return { passkeyOrigin: isUsable ? origin : null }
+      return {
+        passkeyOrigin: isUsable ? origin : null,
+        provider: provider && { name: provider.name, origin: new URL(serviceUrl()).origin },
+      }
     },
     members: createMemberService({ clock, serviceUrl, emails: createInvitationEmails({ wake }) }),
     operator: createUserOperatorService({ clock, serviceUrl }),

@@ -158,7 +158,7 @@ type Starting = {
   /** The token that the browser sent. The session of the user with it ends: the browser forgets it. Default: none. */
   formerToken?: string | null
   /** What proved who the user is, for the audit log. Default: the password, or a link. */
-  by?: 'passkey'
+  by?: 'passkey' | 'provider'
 }
 
 /** Starts a session of a user who has proved who they are. */

@@ -33,6 +33,7 @@ describe('an empty environment', () => {
       roles: { api: true, worker: true },
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
       retentionMs: 30 * 24 * 3_600_000,
+      identityProvider: null,
       statisticsMs: 400 * 24 * 3_600_000,
       webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
       delivery: { places: 1_024, endpointMax: 64 },

@@ -1,18 +1,28 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { maxPasskeys } from '../../contract/passkeys.ts'
 import { readMailbox } from '../../server/message/mailbox.ts'
-import { newId } from '../../server/shared/ids.ts'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
-import type { Answer, SendOptions } from '../support/client.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
-import { type PathParameters, pathOf, unknownParameters } from '../support/fixtures.ts'
-import { addPasskey, challengeOf, optionsFor, passkeyOrigin } from '../support/passkeys.ts'
-import { goodPassword, invite, type Person, pageHeaders, signIn, signUp } from '../support/people.ts'
-import { type Operation, operationById, operations } from '../support/published-spec.ts'
+import { type IdentityProvider, linkRequest, startIdentityProvider } from '../support/identity-provider.ts'
+import { addPasskey, challengeOf, fillPasskeys, optionsFor, passkeyOrigin } from '../support/passkeys.ts'
+import { goodPassword, invite, type Person, signIn, signUp } from '../support/people.ts'
+import { operationById } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import {
+  bodyOf,
+  type Call,
+  call,
+  codeOf,
+  declaring,
+  named,
+  needingSession,
+  ofPeople,
+  ofProvider,
+  signInRequest,
+  withBody,
+} from '../support/session-operations.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 /*
@@ -20,67 +30,24 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
  * every-status.test.ts does with those of keys.
  */
 
-const ofPeople = operations.filter(({ caller }) => caller !== 'key')
-const named = (list: readonly Operation[]) => list.map((operation) => [operation.id, operation] as const)
-const declaring = (status: number) => named(ofPeople.filter(({ answers }) => answers.has(status)))
-const withBody = named(ofPeople.filter(({ body }) => body !== null))
-const needingSession = named(ofPeople.filter(({ caller }) => caller === 'session'))
-
-function codeOf({ body }: Answer): unknown {
-  return Object(body).error?.code
-}
-
-type Target = Pick<TestService, 'client' | 'url'>
-type Call = Omit<SendOptions, 'key'> & { person?: Person; parameters?: PathParameters; suffix?: string }
-
-/** Calls an operation as a page of the dashboard does, with the session of `person` if there is one. */
-function call(service: Target, operation: Operation, options: Call = {}): Promise<Answer> {
-  const { person, parameters = unknownParameters(operation), suffix = '', headers, ...rest } = options
-  return service.client.send(operation.method, pathOf(operation, parameters) + suffix, {
-    ...rest,
-    key: null,
-    headers: { ...pageHeaders(service.url), ...person?.headers(), ...headers },
-  })
-}
-
-/** A body of the right form for an operation that has one. It need not lead anywhere. */
-function bodyOf({ id, body }: Operation): { json?: unknown } {
-  const token = 'x'.repeat(43)
-  const bodies: Record<string, object> = {
-    createSession: { email: 'ada@example.com', password: goodPassword },
-    lookUpLink: { token },
-    acceptLink: { token, password: goodPassword },
-    requestPasswordReset: { email: 'ada@example.com' },
-    updateUser: { name: 'Ada King' },
-    confirmTotp: { code: '123456' },
-    updateMember: { role: 'viewer' },
-    createInvitation: { email: 'new-member@example.com', role: 'viewer' },
-    createPasskeyChallenge: {},
-    signInWithPasskey: {
-      credentialId: 'AA',
-      clientDataJSON: 'AA',
-      authenticatorData: 'AA',
-      signature: 'AA',
-      userHandle: 'AA',
-    },
-    addPasskey: { name: 'Laptop', clientDataJSON: 'AA', attestationObject: 'AA' },
-    updatePasskey: { name: 'Phone' },
-  }
-  return body === null ? {} : { json: bodies[id] ?? { password: goodPassword } }
-}
-
 describe('on a service that is well', () => {
   let service: TestService
   let time: TestTime
   let owner: Person
+  let provider: IdentityProvider
 
   beforeAll(async () => {
     time = createTestTime()
     const { mailbox: accountEmailFrom } = readMailbox('account@example.com')
-    service = await startTestService({ roles: { worker: false }, time, mail: { accountEmailFrom } })
+    provider = await startIdentityProvider({ redirectUri: () => `${service.url}/app/provider` })
+    const identityProvider = provider.settings
+    service = await startTestService({ roles: { worker: false }, time, mail: { accountEmailFrom }, identityProvider })
     owner = await signUp(service)
   })
-  afterAll(() => service.stop())
+  afterAll(async () => {
+    await service.stop()
+    await provider[Symbol.asyncDispose]()
+  })
   // Requests without a session are limited to so many a minute.
   beforeEach(() => time.advance(60_000))
 
@@ -98,23 +65,11 @@ describe('on a service that is well', () => {
     name: 'Laptop',
     ...createAuthenticator({ origin: passkeyOrigin(service) }).create(await optionsFor(person)),
   })
-  /** Gives a user as many passkeys as a user can have. */
-  const fillPasskeys = async (person: Person) => {
-    const { db } = service.database
-    const rows = Array.from({ length: maxPasskeys }, (_, index) => ({
-      id: newId('passkey', time.clock.now()),
-      user_id: person.userId,
-      credential_id: Buffer.from(`${person.userId} ${index}`),
-      public_key: Buffer.alloc(0),
-      counter: 0,
-      transports: [],
-      is_synced: false,
-      name: 'Laptop',
-      created_at: time.clock.now(),
-      last_used_at: null,
-      refused_at: null,
-    }))
-    await db.insertInto('passkeys').values(rows).execute()
+  /** Links a user to a person at the provider who has the same name as their id. Returns the id of the link. */
+  const link = async (person: Person) => {
+    const request = await linkRequest(provider, person, person.userId)
+    const answer = await call(service, operationById('addIdentity'), { ...request, person })
+    return String(Object(answer.body).id)
   }
   const codeNow = (secret: string) => totpCode(secret, stepAt(time.clock.now()))
   const firstUserToken = async () => {
@@ -140,6 +95,12 @@ describe('on a service that is well', () => {
     },
     addPasskey: async (person) => ({ json: await newCredential(person) }),
     updatePasskey: async (person) => ({ parameters: { id: (await addPasskey(service, person)).id } }),
+    signInWithProvider: async (person) => {
+      await link(person)
+      return signInRequest(service, provider, person.userId)
+    },
+    addIdentity: (person) => linkRequest(provider, person, person.userId),
+    removeIdentity: async (person) => ({ parameters: { id: await link(person) } }),
     removePasskey: async (person) => ({ parameters: { id: (await addPasskey(service, person)).id } }),
   }
 
@@ -190,8 +151,17 @@ describe('on a service that is well', () => {
 
   test.each(declaring(404))('%s answers 404 for what is not there', async (_, operation) => {
     const isOnOne = operation.parameters.path.length > 0 || operation.caller === 'none'
+    if (ofProvider.includes(operation.id)) return
     const headers: Record<string, string> = isOnOne ? {} : { 'x-postern-account': 'acc_01jqz4x7m8e5v9t2k6r3w0y1ab' }
     const answer = await call(service, operation, { ...bodyOf(operation), person: owner, headers })
+    expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
+  })
+
+  test.each(ofProvider)('%s answers 404 on a service without an identity provider', async (id) => {
+    await using without = await startTestService({ beside: service, roles: { worker: false }, time })
+    const operation = operationById(id)
+    const headers = { origin: without.url }
+    const answer = await call(without, operation, { ...bodyOf(operation), person: owner, headers })
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
@@ -238,7 +208,7 @@ describe('on a service that is well', () => {
       'createPasskeyOptions',
       409,
       async (person) => {
-        await fillPasskeys(person)
+        await fillPasskeys(service, person)
         return { json: { password: goodPassword } }
       },
     ],
@@ -247,7 +217,7 @@ describe('on a service that is well', () => {
       409,
       async (person) => {
         const json = await newCredential(person)
-        await fillPasskeys(person)
+        await fillPasskeys(service, person)
         return { json }
       },
     ],
@@ -256,6 +226,34 @@ describe('on a service that is well', () => {
       'updatePasskey',
       422,
       async (person) => ({ parameters: { id: (await addPasskey(service, person)).id }, json: { name: ' ' } }),
+    ],
+    ['signInWithProvider', 401, async () => signInRequest(service, provider, 'not linked')],
+    [
+      'beginIdentity',
+      409,
+      async (person) => {
+        await link(person)
+        return { json: { password: goodPassword } }
+      },
+    ],
+    [
+      'addIdentity',
+      409,
+      async (person) => {
+        const request = await linkRequest(provider, person, person.userId)
+        await link(person)
+        return request
+      },
+    ],
+    [
+      'removeIdentity',
+      409,
+      async (person) => {
+        const id = await link(person)
+        const { db } = service.database
+        await db.updateTable('users').set({ password_hash: null }).where('id', '=', person.userId).execute()
+        return { parameters: { id } }
+      },
     ],
     ['createInvitation', 409, async ({ email }) => ({ json: { email, role: 'viewer' } })],
     ['updateUser', 422, async ({ email }) => ({ json: { password: { current: goodPassword, new: email } } })],
@@ -321,18 +319,31 @@ describe('on a service that is well', () => {
 describe('on a service with a fault', () => {
   let service: TestService
   let person: Person
+  let provider: IdentityProvider
 
   beforeAll(async () => {
     const { mailbox: accountEmailFrom } = readMailbox('account@example.com')
-    service = await startTestService({ roles: { worker: false }, expectErrors: true, mail: { accountEmailFrom } })
+    provider = await startIdentityProvider({ redirectUri: () => `${service.url}/app/provider` })
+    const identityProvider = provider.settings
+    service = await startTestService({
+      roles: { worker: false },
+      expectErrors: true,
+      mail: { accountEmailFrom },
+      identityProvider,
+    })
     person = await signUp(service)
-    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys'])
+    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys', 'user_identities'])
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
   })
-  afterAll(() => service.stop())
+  afterAll(async () => {
+    await service.stop()
+    await provider[Symbol.asyncDispose]()
+  })
 
   test.each(declaring(500))('%s answers 500 and nothing of the inside', async (_, operation) => {
-    const answer = await call(service, operation, { ...bodyOf(operation), person })
+    const isAnswer = operation.id === 'signInWithProvider'
+    const request = isAnswer ? await signInRequest(service, provider, 'ada') : bodyOf(operation)
+    const answer = await call(service, operation, { ...request, person })
     expect([answer.status, codeOf(answer)]).toEqual([500, 'internal_error'])
     expect(answer.text).not.toMatch(/relation|does not exist|select|insert|\.ts|stack/i)
   })
@@ -341,10 +352,13 @@ describe('on a service with a fault', () => {
 describe('on a service that cannot reach its database', () => {
   let service: TestService
   let person: Person
+  let provider: IdentityProvider
   let line: TcpProxy
 
   beforeAll(async () => {
+    provider = await startIdentityProvider({ redirectUri: () => `${service.url}/app/provider` })
     service = await startTestService({
+      identityProvider: provider.settings,
       roles: { worker: false },
       mail: { accountEmailFrom: readMailbox('account@example.com').mailbox },
       expectErrors: true,
@@ -360,11 +374,16 @@ describe('on a service that cannot reach its database', () => {
   })
   afterAll(async () => {
     await service.stop()
+    await provider[Symbol.asyncDispose]()
     await line[Symbol.asyncDispose]()
   })
 
-  test.each(declaring(503))('%s answers 503', async (_, operation) => {
-    const answer = await call(service, operation, { ...bodyOf(operation), person })
+  // It asks the provider alone: test/users/identity-provider.test.ts.
+  const needingDatabase = declaring(503).filter(([id]) => id !== 'beginProviderSignIn')
+  test.each(needingDatabase)('%s answers 503', async (_, operation) => {
+    const isAnswer = operation.id === 'signInWithProvider'
+    const request = isAnswer ? await signInRequest(service, provider, 'ada') : bodyOf(operation)
+    const answer = await call(service, operation, { ...request, person })
     expect([answer.status, codeOf(answer)]).toEqual([503, 'unavailable'])
   })
 })

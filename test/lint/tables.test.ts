@@ -30,6 +30,7 @@ const owners: Record<string, Owner> = {
   sign_in_failures: { room: 'users' },
   passkeys: { room: 'users' },
   used_challenges: { room: 'users' },
+  user_identities: { room: 'users' },
   audit_log: { room: 'audit-log' },
   webhooks: {
     room: 'webhooks',

@@ -1,4 +1,10 @@
-import type { NewPasskeyOptions, PasskeyChallenge, SignInWithPasskey } from '../../contract/passkeys.ts'
+import {
+  maxPasskeys,
+  type NewPasskeyOptions,
+  type PasskeyChallenge,
+  type SignInWithPasskey,
+} from '../../contract/passkeys.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
 import { type Authenticator, createAuthenticator, type Deviation } from './authenticator.ts'
 import type { Answer } from './client.ts'
@@ -81,4 +87,25 @@ export async function enableTotp(person: Person, time: TestTime): Promise<() => 
   if (confirmed !== 200) throw new Error(`confirming the second factor answered ${confirmed}`)
   await time.advance(30_000)
   return code
+}
+
+/** Gives a user as many passkeys as a user can have. No authenticator has them. */
+export async function fillPasskeys(
+  { database, clock }: Pick<TestService, 'database' | 'clock'>,
+  { userId }: Person,
+): Promise<void> {
+  const rows = Array.from({ length: maxPasskeys }, (_, index) => ({
+    id: newId('passkey', clock.now()),
+    user_id: userId,
+    credential_id: Buffer.from(`${userId} ${index}`),
+    public_key: Buffer.alloc(0),
+    counter: 0,
+    transports: [],
+    is_synced: false,
+    name: 'Laptop',
+    created_at: clock.now(),
+    last_used_at: null,
+    refused_at: null,
+  }))
+  await database.db.insertInto('passkeys').values(rows).execute()
 }

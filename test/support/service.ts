@@ -61,6 +61,8 @@ export type TestServiceOptions = {
   trustProxy?: number
   /** Default: nothing is traced. */
   tracing?: Config['tracing']
+  /** Default: none. */
+  identityProvider?: Config['identityProvider']
   webhooks?: Partial<Config['webhooks']>
   /** Default: 64 places, 16 requests in flight to an endpoint at most. */
   delivery?: Config['delivery']
@@ -132,6 +134,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
     retentionMs: 30 * 24 * 3_600_000,
+    identityProvider: options.identityProvider ?? null,
     statisticsMs: 400 * 24 * 3_600_000,
     webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
     delivery: options.delivery ?? { places: 64, endpointMax: 16 },

@@ -293,7 +293,7 @@ describe('a reset of the password', () => {
     const headers = pageHeaders(service.url)
     expect(await statusOf(service.client.send('POST', '/v1/links/accept', { key: null, headers, json }))).toBe(201)
     expect(await statusOf(signInWith(service, authenticator))).toBe(401)
-    expect((await recorded(person, 'password.changed')).at(-1)).toEqual({ passkeysRemoved: '1' })
+    expect((await recorded(person, 'password.changed')).at(-1)).toMatchObject({ passkeysRemoved: '1' })
   })
 
   test('with --remove-totp removes them at once', async () => {

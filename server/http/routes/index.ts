@@ -25,6 +25,7 @@ import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
 import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
+import { identityRoutes } from './identities.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
@@ -69,6 +70,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     links: linkRoutes(users, sessionEndpoints),
     ownUser: ownUserRoutes(users, sessionEndpoints),
     passkeys: passkeyRoutes(users, sessionEndpoints),
+    identities: identityRoutes(users, sessionEndpoints),
     signInMethods: signInMethodRoutes(users, sessionEndpoints),
     members: memberRoutes(users.members, endpoint),
     invitations: invitationRoutes(users.members, endpoint),
