@@ -48,6 +48,12 @@ const accept = createRoute({
   component: lazyRouteComponent(() => import('./screens/sign-in/accept-link.tsx'), 'AcceptLink'),
 })
 
+const provider = createRoute({
+  getParentRoute: () => root,
+  path: '/provider',
+  component: lazyRouteComponent(() => import('./screens/sign-in/provider-answer.tsx'), 'ProviderAnswer'),
+})
+
 const account = createRoute({
   getParentRoute: () => root,
   path: '/$account/$mode',
@@ -153,7 +159,14 @@ const screens = [
 ]
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, signIn, forgotPassword, accept, account.addChildren([start, ...screens])]),
+  routeTree: root.addChildren([
+    home,
+    signIn,
+    forgotPassword,
+    accept,
+    provider,
+    account.addChildren([start, ...screens]),
+  ]),
   basepath: '/app',
   defaultErrorComponent: Fault,
   defaultNotFoundComponent: NotFound,

@@ -3,6 +3,7 @@ import type { CDPSession } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, type DashboardPage, openDashboard, phone } from '../support/dashboard.ts'
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts'
 import { passkeyOrigin } from '../support/passkeys.ts'
 import { goodPassword, type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -16,6 +17,7 @@ const title = runsHere
 describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
+  let provider: IdentityProvider
   let person: Person
   let opened: DashboardPage
   let devices: CDPSession
@@ -24,7 +26,11 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   let origin: string
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService({ roles: { worker: false } }), startBrowser()])
+    provider = await startIdentityProvider({ redirectUri: () => `${service.url}/app/provider` })
+    ;[service, chromium] = await Promise.all([
+      startTestService({ roles: { worker: false }, identityProvider: provider.settings }),
+      startBrowser(),
+    ])
     person = await signUp(service)
     origin = passkeyOrigin(service)
     security = `${origin}/app/${service.accountId}/live/settings/security`
@@ -35,6 +41,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   afterAll(async () => {
     await chromium?.[Symbol.asyncDispose]()
     await service?.stop()
+    await provider?.[Symbol.asyncDispose]()
   })
 
   /** Plugs an authenticator in. It confirms everything by itself. */
@@ -109,6 +116,47 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await page.setViewportSize(phone)
     expect(await accessibilityFaults(page)).toEqual([])
     expect(complaints).toEqual([])
+  })
+
+  test('the identity provider is linked, signs in, leads to no other site, and its link is removed', async () => {
+    const linked = await signUp(service)
+    const { page, context } = await openDashboard(chromium.browser, service, { person: linked })
+    const screen = `/app/${service.accountId}/live/settings/security`
+    await page.goto(screen)
+    await page.getByText('Not linked yet.').waitFor()
+    await page.getByRole('button', { name: 'Link Example <b>' }).click()
+    await page.getByRole('dialog').getByLabel('Your password').fill(goodPassword)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.locator('input[name=login]').fill('ada')
+    await page.locator('input[name=password]').fill('any')
+    await page.locator('button[type=submit]').click()
+    await page.locator('form[action*="/interaction/"] button[type=submit]').click()
+    await page.getByRole('cell', { name: `ada@example.com ${provider.settings.issuer}` }).waitFor()
+    expect(page.url()).toBe(`${service.url}${screen}`)
+    expect(await accessibilityFaults(page)).toEqual([])
+
+    await page.getByRole('button', { name: linked.email }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign in with Example <b>' }).waitFor()
+    await page.goto(`/app/sign-in?next=${encodeURIComponent('//evil.example/')}`)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Sign in with Example <b>' }).click()
+    // The provider knows the browser still.
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
+
+    await page.goto('/app/provider?error=access_denied&state=x')
+    await page.getByRole('heading', { name: 'You are not signed in' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.goto('/app/provider?code=x&state=y')
+    await page.getByRole('alert').getByText('this browser did not ask for it').waitFor()
+
+    await page.goto(screen)
+    await page.getByRole('button', { name: 'Actions for ada@example.com' }).click()
+    await page.getByRole('menuitem', { name: 'Remove the link' }).click()
+    await page.getByRole('button', { name: 'Remove the link' }).click()
+    await page.getByText('Not linked yet.').waitFor()
+    await context.close()
   })
 
   /** The virtual authenticator takes each offer of the browser at once. `false`: there are none, and the button is left. */

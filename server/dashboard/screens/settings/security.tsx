@@ -9,11 +9,12 @@ import { Section } from '../../components/facts.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { Identities } from './identities.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { RemoveTotp } from './remove-totp.tsx'
 import { SetUpTotp } from './set-up-totp.tsx'
 
-/** The password, the second factor and the passkeys of the user. */
+/** The password, the second factor, the passkeys and the identity provider of the user. */
 export function Security() {
   const { user } = useScope().session
   const [asked, setAsked] = useState<'set up' | 'remove' | null>(null)
@@ -39,6 +40,7 @@ export function Security() {
         </Group>
       </Section>
       <Passkeys />
+      <Identities />
       <Section title="Password">
         <PasswordForm />
       </Section>

@@ -1,4 +1,4 @@
-import { Button, Divider } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { IconFingerprint } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
@@ -54,7 +54,6 @@ export function PasskeySignIn({ onSession }: { onSession: (session: Session) => 
 
   return (
     <>
-      <Divider label="or" />
       {error !== null && <ErrorNotice error={error} />}
       <Button
         variant="default"

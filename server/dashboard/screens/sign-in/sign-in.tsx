@@ -1,4 +1,4 @@
-import { Anchor, Button, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
+import { Anchor, Button, Divider, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { ApiError } from '../../api/client.ts'
@@ -9,6 +9,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { Centered } from '../../frame/centered.tsx'
 import { PasskeySignIn } from './passkey-sign-in.tsx'
+import { ProviderSignIn } from './provider-sign-in.tsx'
 import { safeNext } from './safe-next.ts'
 import { startSession } from './start-session.ts'
 
@@ -20,7 +21,9 @@ export function SignIn() {
     document.title = 'Sign in · Postern'
   }, [])
 
-  const hasPasskeys = worksHere(useSignInMethods()?.passkeyOrigin)
+  const methods = useSignInMethods()
+  const hasPasskeys = worksHere(methods?.passkeyOrigin) && !needsCode
+  const provider = methods?.provider?.origin === window.location.origin && !needsCode ? methods.provider : null
   const enter = (session: Session) => {
     startSession(session)
     return navigate({ to: safeNext(next) })
@@ -78,7 +81,9 @@ export function SignIn() {
           <Anchor component={Link} to="/forgot-password" size="sm">
             Forgot your password?
           </Anchor>
-          {hasPasskeys && !needsCode && <PasskeySignIn onSession={(session) => void enter(session)} />}
+          {(hasPasskeys || provider !== null) && <Divider label="or" />}
+          {provider !== null && <ProviderSignIn name={provider.name} next={safeNext(next)} />}
+          {hasPasskeys && <PasskeySignIn onSession={(session) => void enter(session)} />}
         </Stack>
       </form>
     </Centered>
