@@ -78,11 +78,7 @@ export type Call = <K extends Operation>(operation: K, input: Input<K>) => Promi
  * It throws an ApiError when the API refuses the request or cannot be reached.
  */
 export function createClient(scope: Scope | null): Call {
-  const headers: Record<string, string> = { 'X-Postern-Dashboard': '1' }
-  if (scope !== null) {
-    headers['X-Postern-Account'] = scope.accountId
-    headers['X-Postern-Mode'] = scope.mode
-  }
+  const headers = headersOf(scope)
   return async (operation, input) => {
     const [method = '', path = ''] = operation.split(' ')
     const { params, query, body } = input as LooseInput
@@ -95,6 +91,12 @@ export function createClient(scope: Scope | null): Call {
     const text = await response.text()
     return text === '' ? undefined : JSON.parse(text)
   }
+}
+
+/** Returns the headers of every request in `scope`. */
+export function headersOf(scope: Scope | null): Record<string, string> {
+  const own = { 'X-Postern-Dashboard': '1' }
+  return scope === null ? own : { ...own, 'X-Postern-Account': scope.accountId, 'X-Postern-Mode': scope.mode }
 }
 
 type LooseInput = { params?: Record<string, string>; query?: Record<string, unknown>; body?: unknown }
@@ -122,7 +124,8 @@ function partsOf([name, value]: [string, unknown]): [string, unknown][] {
   return Object.entries(value).map(([key, part]) => [`${name}[${key}]`, part])
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+/** Returns the error of a response that is no success. */
+export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response
   try {
     const { error }: ErrorBody = await response.json()

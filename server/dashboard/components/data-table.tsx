@@ -30,19 +30,21 @@ type Props<Row> = {
   keyOf: (row: Row) => string
   /** Shown in place of the table when there are no rows. */
   empty: ReactNode
+  /** Whether a row came in while the list was shown: it is marked. Default: none did. */
+  isNew?: (row: Row) => boolean
 }
 
 /** The keys of the rows that stand there while a list is read. */
 const skeletons = ['1', '2', '3', '4', '5', '6']
 
 /** A table that keeps its columns while it loads, and reads further pages on request. */
-export function DataTable<Row>({ label, list, columns, keyOf, empty }: Props<Row>) {
+export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Props<Row>) {
   const { rows, error } = list
   if (error !== null && rows === undefined) return <ErrorNotice error={error} onRetry={list.retry} />
   if (rows?.length === 0 && !list.hasMore) return empty
   return (
     <>
-      <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} />
+      <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} {...(isNew && { isNew })} />
       {rows?.length === 0 && (
         <Text c="dimmed" mt="md">
           Nothing in the newest rows fits. Older ones have not been looked through yet.
@@ -57,13 +59,13 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty }: Props<Row
   )
 }
 
-type PlainProps<Row> = Pick<Props<Row>, 'label' | 'columns' | 'keyOf'> & {
+type PlainProps<Row> = Pick<Props<Row>, 'label' | 'columns' | 'keyOf' | 'isNew'> & {
   /** Undefined: not read yet. */
   rows: readonly Row[] | undefined
 }
 
 /** A table of all of `rows`. */
-export function PlainTable<Row>({ label, rows, columns, keyOf }: PlainProps<Row>) {
+export function PlainTable<Row>({ label, rows, columns, keyOf, isNew }: PlainProps<Row>) {
   return (
     <div className="table-frame">
       <Table layout="fixed" aria-label={label} aria-busy={rows === undefined} className="data-table">
@@ -81,18 +83,25 @@ export function PlainTable<Row>({ label, rows, columns, keyOf }: PlainProps<Row>
             ? skeletons.map((key) => (
                 <TableRow key={key} columns={columns} cell={() => <Skeleton height={12} my={4} width="70%" />} />
               ))
-            : rows.map((row) => <TableRow key={keyOf(row)} columns={columns} cell={(column) => cellOf(column, row)} />)}
+            : rows.map((row) => (
+                <TableRow
+                  key={keyOf(row)}
+                  columns={columns}
+                  cell={(column) => cellOf(column, row)}
+                  isNew={isNew?.(row) === true}
+                />
+              ))}
         </Table.Tbody>
       </Table>
     </div>
   )
 }
 
-type RowProps<Row> = { columns: readonly Column<Row>[]; cell: (column: Column<Row>) => ReactNode }
+type RowProps<Row> = { columns: readonly Column<Row>[]; cell: (column: Column<Row>) => ReactNode; isNew?: boolean }
 
-function TableRow<Row>({ columns, cell }: RowProps<Row>) {
+function TableRow<Row>({ columns, cell, isNew = false }: RowProps<Row>) {
   return (
-    <Table.Tr>
+    <Table.Tr {...(isNew && { 'data-new': true })}>
       {columns.map((column) => (
         <Table.Td key={column.header} {...placeOf(column)}>
           {cell(column)}

@@ -32,17 +32,22 @@ function relativeTime(at: string, nowMs: number): string {
 }
 
 const tickMs = 15_000
+/** A time that comes onto the screen is compared with a present that is not older than this. Milliseconds. */
+const staleMs = 500
 const listeners = new Set<() => void>()
 let nowMs = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
+function tick(): void {
+  nowMs = Date.now()
+  for (const told of listeners) told()
+}
+
 /** One timer for all times on the screen. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
-  timer ??= setInterval(() => {
-    nowMs = Date.now()
-    for (const told of listeners) told()
-  }, tickMs)
+  timer ??= setInterval(tick, tickMs)
+  if (Date.now() - nowMs > staleMs) tick()
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return
@@ -77,4 +82,11 @@ export function ExactTime({ at }: { at: string }) {
       {exact.format(new Date(at))}
     </time>
   )
+}
+
+/** Returns the start of a day, or of `later` days after it, in the reader's zone. */
+export function startOfDay(day: string, later = 0): string | undefined {
+  const start = new Date(`${day}T00:00:00`)
+  start.setDate(start.getDate() + later)
+  return Number.isNaN(start.getTime()) ? undefined : start.toISOString()
 }

@@ -12,7 +12,7 @@ import { useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
-import { Time } from '../../components/time.tsx'
+import { startOfDay, Time } from '../../components/time.tsx'
 import { SendEmail } from './send-email.tsx'
 
 type Email = RowOf<'GET /v1/emails'>
@@ -146,11 +146,4 @@ export function EmailList() {
 function pairOf(text: string): Record<string, string> {
   const at = text.indexOf('=')
   return at === -1 ? { [text]: '' } : { [text.slice(0, at).trim()]: text.slice(at + 1).trim() }
-}
-
-/** Returns the start of a day, or of `later` days after it, in the reader's zone. */
-function startOfDay(day: string, later = 0): string | undefined {
-  const start = new Date(`${day}T00:00:00`)
-  start.setDate(start.getDate() + later)
-  return Number.isNaN(start.getTime()) ? undefined : start.toISOString()
 }

@@ -1,14 +1,16 @@
-import { Button } from '@mantine/core'
+import { Button, Switch, Text } from '@mantine/core'
 import { useGet, useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { Empty, NothingFits } from '../../components/empty.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
-import { SelectFilter } from '../../components/filter-inputs.tsx'
+import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
-import { Time } from '../../components/time.tsx'
+import { startOfDay, Time } from '../../components/time.tsx'
 import { type EventSummary, summaryOf } from './event-summary.ts'
+import { maxLiveEvents, useLiveEvents } from './use-live-events.ts'
 
 const columns: readonly Column<EventSummary>[] = [
   {
@@ -20,15 +22,45 @@ const columns: readonly Column<EventSummary>[] = [
   { header: 'When', width: '140px', align: 'right', cell: ({ at }) => <Time at={at} /> },
 ]
 
-/** What happened, newest first. */
+const filterNames = ['type', 'since', 'until', 'live'] as const
+
+/** What happened, newest first; live, what happens comes in at the top. */
 export function EventList() {
-  const filters = useFilters(['type'])
-  const { values, clear, isSet } = filters
+  const filters = useFilters(filterNames)
+  const { values, clear, set } = filters
   const { data: types } = useGet('GET /v1/event-types', {})
   const type = types?.data.find((known) => known.type === values.type)?.type
-  const list = useList('GET /v1/events', { query: type === undefined ? {} : { type } })
+  const { since, until } = values
+  const isSet = [values.type, since, until].some((value) => value !== undefined)
+  // What happens now is in no span of time that has ended.
+  const canFollow = until === undefined
+  const isOn = values.live !== undefined && canFollow
+  const list = useList('GET /v1/events', {
+    query: {
+      ...(type !== undefined && { type }),
+      ...(since !== undefined && { since: startOfDay(since) }),
+      ...(until !== undefined && { until: startOfDay(until, 1) }),
+    },
+  })
+  const live = useLiveEvents({ isOn, type, startAfter: list.rows && placeBehind(list.rows, since) })
+  // Live events were dropped then, and would be missing between these and the list.
+  const isFull = live.events.length === maxLiveEvents
+  const rows = merged(live.events, isFull ? [] : list.rows)?.map(summaryOf)
+  const liveIds = new Set(live.events.map(({ id }) => id))
   return (
-    <Screen title="Events" subtitle="What happened, as it was pushed to webhooks.">
+    <Screen
+      title="Events"
+      subtitle="What happened, as it was pushed to webhooks."
+      action={
+        <Switch
+          labelPosition="left"
+          label={live.state === 'connecting' ? 'Live (connecting …)' : 'Live'}
+          checked={isOn}
+          disabled={!canFollow}
+          onChange={(event) => set('live', event.currentTarget.checked ? 'on' : null)}
+        />
+      }
+    >
       <Filters isSet={isSet}>
         <SelectFilter
           filters={filters}
@@ -37,29 +69,55 @@ export function EventList() {
           isWide
           options={types?.data.map((known) => known.type) ?? []}
         />
+        <DayFilter filters={filters} name="since" label="From day" />
+        <DayFilter filters={filters} name="until" label="To day" />
+        {isSet && (
+          <Button size="xs" variant="subtle" color="gray" onClick={clear}>
+            Clear
+          </Button>
+        )}
       </Filters>
+      {live.error !== null && <ErrorNotice error={live.error} />}
+      <output className="visually-hidden">{isOn ? `Live: ${live.events.length} new events` : ''}</output>
       <DataTable
         label="Events"
-        list={{ ...list, rows: list.rows?.map(summaryOf) }}
+        list={{ ...list, rows, hasMore: list.hasMore && !isFull }}
         columns={columns}
         keyOf={({ id }) => id}
+        isNew={({ id }) => liveIds.has(id)}
         empty={
           isSet ? (
-            <Empty
-              title="No event of this type"
-              action={
-                <Button variant="default" onClick={clear}>
-                  Show all
-                </Button>
-              }
-            >
+            <NothingFits title="No event fits these filters" onClear={clear}>
               It has not happened yet, or is not kept any more.
-            </Empty>
+            </NothingFits>
           ) : (
             <Empty title="Nothing has happened yet">Send an email or add a subscriber, and it stands here.</Empty>
           )
         }
       />
+      {isFull && (
+        <Text c="dimmed" mt="md">
+          These are the newest {maxLiveEvents} events. Reload the page for older ones.
+        </Text>
+      )}
     </Screen>
   )
+}
+
+type AnyEvent = Readonly<Record<string, unknown>>
+
+/**
+ * Returns where the live events begin. Without an event in the list, all that ever happened is new, unless the list
+ * begins at a day.
+ */
+function placeBehind([newest]: readonly AnyEvent[], since: string | undefined): string | null {
+  if (newest !== undefined) return String(newest.id)
+  return since === undefined ? '0' : null
+}
+
+/** Returns the live events in front of those of the list, each once. Undefined: nothing is read yet. */
+function merged(live: readonly AnyEvent[], listed: readonly AnyEvent[] | undefined): readonly AnyEvent[] | undefined {
+  if (listed === undefined) return live.length === 0 ? undefined : live
+  const ids = new Set(live.map(({ id }) => id))
+  return [...live, ...listed.filter(({ id }) => !ids.has(id))]
 }
