@@ -34,6 +34,26 @@ const contact = z
     },
   })
 
+const subscriberContact = z
+  .object({
+    audienceId: idSchema('audience', 'The list.'),
+    audienceName: z.string(),
+    status: subscriptionStatus,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({
+    id: 'SubscriberContact',
+    description: 'One of the audiences that a subscriber is in.',
+    example: {
+      audienceId: exampleId('audience'),
+      audienceName: 'Newsletter',
+      status: 'active',
+      createdAt: '2026-03-01T09:30:00.000Z',
+      updatedAt: '2026-03-01T09:30:00.000Z',
+    },
+  })
+
 const addContact = z
   .strictObject({
     email: emailAddress,
@@ -67,6 +87,7 @@ const contactParams = z.object({
 })
 
 export type Contact = z.infer<typeof contact>
+export type SubscriberContact = z.infer<typeof subscriberContact>
 export type AddContact = z.infer<typeof addContact>
 export type ContactListQuery = z.infer<typeof listQuery>
 export type UpdateContact = z.infer<typeof updateContact>
@@ -103,6 +124,18 @@ export const contacts = c.router({
     ...outcome(
       { operationId: 'listContacts', tag: 'Contacts', permission: 'contacts:read', errors: ['not_found'] },
       { 200: pageOf(contact, 'ContactPage') },
+    ),
+  },
+  listOfSubscriber: {
+    method: 'GET',
+    path: '/v1/subscribers/:id/contacts',
+    summary: 'List the audiences of a subscriber',
+    description: 'The contacts of one person, newest audiences first.',
+    pathParams: z.object({ id: idSchema('subscriber', 'The person.') }),
+    query: z.strictObject(pageQuery),
+    ...outcome(
+      { operationId: 'listSubscriberContacts', tag: 'Contacts', permission: 'contacts:read', errors: ['not_found'] },
+      { 200: pageOf(subscriberContact, 'SubscriberContactPage') },
     ),
   },
   get: {

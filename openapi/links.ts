@@ -25,7 +25,13 @@ const webhookOperations = [
   'listRecoveries',
 ]
 const deliveryOperations = ['getDelivery', 'resendDelivery']
-const subscriberOperations = ['getSubscriber', 'updateSubscriber', 'deleteSubscriber', 'unsubscribeSubscriber']
+const subscriberOperations = [
+  'getSubscriber',
+  'listSubscriberContacts',
+  'updateSubscriber',
+  'deleteSubscriber',
+  'unsubscribeSubscriber',
+]
 const memberOperations = ['updateMember', 'removeMember']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
@@ -72,7 +78,11 @@ const sources: readonly Source[] = [
   { from: 'createApiKey', parameters: { id: own }, to: apiKeyOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },
   // Not to `deleteSubscriber`: it takes the contact away, which the links of the contact cannot tell.
-  { from: 'addContact', parameters: { id: contact.subscriberId }, to: ['getSubscriber', 'updateSubscriber'] },
+  {
+    from: 'addContact',
+    parameters: { id: contact.subscriberId },
+    to: ['getSubscriber', 'listSubscriberContacts', 'updateSubscriber'],
+  },
 ]
 
 function linkOf(operationId: string, parameters: Record<string, string>): LinkObject {

@@ -193,6 +193,45 @@ function newestContacts(
   `
 }
 
+export type SubscriberContactRow = {
+  audience_id: string
+  audience_name: string
+  status: SubscriptionStatus
+  created_at: Date
+  updated_at: Date
+}
+
+/**
+ * Returns the contacts of a person, newest audiences first. Returns undefined when there is no such person.
+ *
+ * @param page.after Id of the last audience of the page before.
+ */
+export async function selectContactsOf(
+  handle: Handle,
+  accountId: string,
+  { subscriberId, after, limit }: { subscriberId: string; after?: string | undefined; limit: number },
+): Promise<SubscriberContactRow[] | undefined> {
+  const { rows } = await sql<SubscriberContactRow | { audience_id: null }>`
+    SELECT c.audience_id, a.name AS audience_name, c.status, c.created_at, c.updated_at
+    FROM subscribers s
+    -- The account is compared outside: inside, the planner would expect few rows and sort them all.
+    LEFT JOIN LATERAL (
+      SELECT * FROM contacts
+      WHERE ${idsWithin(['subscriber_id', 'audience_id'], subscriberId, { below: [after] })}
+      ORDER BY subscriber_id DESC, audience_id DESC
+      LIMIT ${limit}
+    ) AS c ON c.account_id = s.account_id
+    -- OFFSET 0 makes the planner look up each audience by the primary key, whatever the statistics say.
+    LEFT JOIN LATERAL (
+      SELECT name FROM audiences WHERE account_id = s.account_id AND id = c.audience_id OFFSET 0
+    ) AS a ON true
+    WHERE s.account_id = ${accountId} AND s.id = ${subscriberId}
+    ORDER BY c.audience_id DESC
+  `.execute(handle)
+  if (rows.length === 0) return undefined
+  return rows.filter((row) => row.audience_id !== null)
+}
+
 /** Deletes a contact. Returns its last status, or undefined when it did not exist. */
 export async function deleteContact(
   trx: Trx,

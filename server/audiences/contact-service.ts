@@ -1,5 +1,11 @@
-import type { AddContact, Contact, ContactListQuery, UpdateContact } from '../../contract/contacts.ts'
-import type { Page } from '../../contract/pagination.ts'
+import type {
+  AddContact,
+  Contact,
+  ContactListQuery,
+  SubscriberContact,
+  UpdateContact,
+} from '../../contract/contacts.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
@@ -16,7 +22,9 @@ import {
   deleteContact,
   findContact,
   findUnsubscribed,
+  type SubscriberContactRow,
   selectContacts,
+  selectContactsOf,
 } from './contact-queries.ts'
 import { findAudience } from './queries.ts'
 
@@ -32,6 +40,13 @@ export type ContactService = {
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
   /** Returns contacts, newest subscribers first: see `selectContacts`. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
+  /** Returns the contacts of one person, newest audiences first. */
+  listOfSubscriber(
+    handle: Handle,
+    accountId: string,
+    subscriberId: string,
+    query: PageQuery,
+  ): Promise<Page<SubscriberContact>>
   get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
   /**
    * Changes a contact. New names change the person and emit `contact.updated` for all their audiences; the status
@@ -95,6 +110,12 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       const { rows, lookedTo } = await selectContacts(handle, accountId, page)
       return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact, lookedTo })
     },
+    async listOfSubscriber(handle, accountId, subscriberId, { limit, cursor }) {
+      const after = decodeCursor('audience', cursor)
+      const rows = await selectContactsOf(handle, accountId, { subscriberId, after, limit: limit + 1 })
+      if (rows === undefined) throw notFound('subscriber', subscriberId)
+      return pageOfRows(rows, { limit, idOf: (row) => row.audience_id, toItem: toSubscriberContact })
+    },
     get,
     async update(handle, { accountId, mode }, key, { firstName, lastName, status }) {
       return inTransaction(handle, async (trx) => {
@@ -144,6 +165,16 @@ function toContact(row: ContactRow): Contact {
     email: row.email,
     firstName: row.first_name,
     lastName: row.last_name,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
+
+function toSubscriberContact(row: SubscriberContactRow): SubscriberContact {
+  return {
+    audienceId: row.audience_id,
+    audienceName: row.audience_name,
     status: row.status,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),

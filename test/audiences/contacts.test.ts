@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { inTransaction } from '../../server/database/connection.ts'
@@ -206,6 +207,74 @@ test('the list of contacts is newest first and can be limited to a status', asyn
   expect(active).toEqual({ data: [second.contact], nextCursor: null })
 })
 
+describe('the audiences of a person', () => {
+  test('are listed with their names, newest audiences first, page by page', async () => {
+    const { db, account, audiences, contacts, clock } = world
+    const { contact, key } = await add()
+    const { subscriberId } = key
+    await add()
+    const others: string[] = []
+    for (const name of ['Offers', 'Events']) {
+      const { id } = await audiences.create(db, account, { name })
+      await contacts.add(db, live(account), id, { email: contact.email })
+      others.unshift(id)
+    }
+    await contacts.update(db, live(account), key, { status: 'unsubscribed' })
+    const { data, nextCursor } = await contacts.listOfSubscriber(db, account, subscriberId, { limit: 10 })
+    expect(data.map((one) => [one.audienceId, one.audienceName, one.status])).toEqual([
+      [others[0], 'Events', 'active'],
+      [others[1], 'Offers', 'active'],
+      [audienceId, 'News', 'unsubscribed'],
+    ])
+    expect(data[0]).toMatchObject({ createdAt: clock.now().toISOString(), updatedAt: clock.now().toISOString() })
+    expect(nextCursor).toBe(null)
+
+    const first = await contacts.listOfSubscriber(db, account, subscriberId, { limit: 2 })
+    expect(first.data).toEqual(data.slice(0, 2))
+    const cursor = first.nextCursor ?? ''
+    expect(await contacts.listOfSubscriber(db, account, subscriberId, { limit: 2, cursor })).toEqual({
+      data: data.slice(2),
+      nextCursor: null,
+    })
+  })
+
+  test('are none for a person who is in none', async () => {
+    const { db, account, subscribers, contacts } = world
+    const { id } = await subscribers.create(db, live(account), { email: address() })
+    expect(await contacts.listOfSubscriber(db, account, id, { limit: 10 })).toEqual({ data: [], nextCursor: null })
+  })
+
+  test('are read by an index and no further than a page, however many there are, without statistics', async () => {
+    const { db, account, contacts } = world
+    const { key } = await add()
+    await sql`
+      INSERT INTO audiences (id, account_id, name, created_at, updated_at)
+      SELECT 'aud_many' || n, ${account}, 'Many', now(), now() FROM generate_series(1, 2000) AS n
+    `.execute(db)
+    await sql`
+      INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+      SELECT id, ${key.subscriberId}, ${account}, 'active', now(), now() FROM audiences WHERE id LIKE 'aud_many%'
+    `.execute(db)
+    const plans: string[] = []
+    const explained = db.withPlugin({
+      transformQuery: ({ node }) =>
+        node.kind === 'RawNode'
+          ? { ...node, sqlFragments: [`EXPLAIN ANALYZE ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
+          : node,
+      async transformResult({ result }) {
+        plans.push(...result.rows.map((row) => String(row['QUERY PLAN'])))
+        return { ...result, rows: [] }
+      },
+    })
+    expect(await refusal(contacts.listOfSubscriber(explained, account, key.subscriberId, { limit: 10 }))).toBe(
+      'not_found',
+    )
+    const plan = plans.join('\n')
+    expect(plan).toMatch(/Index Scan Backward using contacts_by_subscriber .*rows=11/)
+    expect(plan).not.toMatch(/Seq Scan/)
+  })
+})
+
 test("another account's contact does not exist", async () => {
   const { db, account, stranger, audiences, contacts, emitted } = world
   const { contact, key } = await add()
@@ -213,6 +282,8 @@ test("another account's contact does not exist", async () => {
   const attempts = [
     contacts.add(db, live(stranger), audienceId, { email: address() }),
     contacts.list(db, stranger, audienceId, { limit: 1 }),
+    contacts.listOfSubscriber(db, stranger, key.subscriberId, { limit: 1 }),
+    contacts.listOfSubscriber(db, account, exampleId('subscriber'), { limit: 1 }),
     contacts.get(db, stranger, key),
     contacts.update(db, live(stranger), key, { firstName: 'Mallory' }),
     contacts.remove(db, live(stranger), key),

@@ -36,6 +36,7 @@ export const kinds: Record<string, Kind> = {
   deleteAudience: 'shared',
   addContact: 'shared',
   listContacts: 'shared',
+  listSubscriberContacts: 'shared',
   getContact: 'shared',
   updateContact: 'shared',
   removeContact: 'shared',

@@ -13,6 +13,10 @@ export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
       status: 200,
       body: await contacts.list(handle, scope.accountId, params.audienceId, query),
     })),
+    listOfSubscriber: endpoint(async ({ params, query }, { handle, scope }) => ({
+      status: 200,
+      body: await contacts.listOfSubscriber(handle, scope.accountId, params.id, query),
+    })),
     get: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
       body: await contacts.get(handle, scope.accountId, params),
