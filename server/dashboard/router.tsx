@@ -125,6 +125,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/people/subscriber-list.tsx'), 'SubscriberList'),
   ),
   screen(
+    'subscribers/$id',
+    lazyRouteComponent(() => import('./screens/people/subscriber-detail.tsx'), 'SubscriberDetail'),
+  ),
+  screen(
     'audiences',
     lazyRouteComponent(() => import('./screens/people/audience-list.tsx'), 'AudienceList'),
   ),

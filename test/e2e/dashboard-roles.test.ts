@@ -52,11 +52,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       },
     })
     const audience = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
-    await client.succeed(contract.contacts.add, {
+    const contact = await client.succeed(contract.contacts.add, {
       params: { audienceId: audience.id },
       body: { email: 'contact@example.com' },
     })
-    await client.succeed(contract.suppressions.create, { body: { address: 'gone@example.com' } })
+    await client.succeed(contract.suppressions.create, { body: { address: 'contact@example.com' } })
     await client.succeed(contract.apiKeys.create, { body: { name: 'Shop', permissions: ['emails:send'] } })
     await people.owner.send('POST', '/v1/invitations', { json: { email: 'invited@example.com', role: 'viewer' } })
     await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
@@ -73,6 +73,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       webhook: webhook.id,
       delivery: delivery.id,
       event: String(event.id),
+      subscriber: contact.subscriberId,
       audience: audience.id,
     }
   }

@@ -73,7 +73,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     }
     const emailId = await send('<p style="color: red">Hello</p>')
     hostileEmail = await send(hostileHtml)
-    await client.succeed(contract.subscribers.create, {
+    const subscriber = await client.succeed(contract.subscribers.create, {
       body: { email: 'ada@example.com', firstName: script, lastName: script },
     })
     const audience = await client.succeed(contract.audiences.create, { body: { name: script, description: script } })
@@ -81,7 +81,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       params: { audienceId: audience.id },
       body: { email: 'ada@example.com' },
     })
-    await client.succeed(contract.suppressions.create, { body: { address: 'nobody@example.com' } })
+    await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
@@ -106,6 +106,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'events',
       `events/${events[0]?.id}`,
       'subscribers',
+      `subscribers/${subscriber.id}`,
       'audiences',
       `audiences/${audience.id}`,
       'suppressions',

@@ -22,7 +22,7 @@ type Screen = {
 const none = 'none'
 
 /** Ids of what the detail screens show. */
-export type Made = Record<'email' | 'domain' | 'webhook' | 'delivery' | 'event' | 'audience', string>
+export type Made = Record<'email' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience', string>
 
 /** Returns every screen of an account. */
 export function screensOf(made: Made): Screen[] {
@@ -162,10 +162,33 @@ export function screensOf(made: Made): Screen[] {
       ],
     },
     {
+      path: `subscribers/${made.subscriber}`,
+      heading: 'contact@example.com',
+      area: 'Subscribers',
+      permission: 'subscribers:read',
+      buttons: [
+        ['Edit', 'subscribers:write'],
+        ['More', 'subscribers:write'],
+        ['Add to an audience', 'contacts:write'],
+        ['Actions for Readers', 'contacts:write'],
+        ['Write to it again', 'suppressions:write'],
+      ],
+      calls: [
+        [`GET /v1/subscribers/${none}`, 'subscribers:read'],
+        [`GET /v1/subscribers/${none}/contacts`, 'contacts:read'],
+        [`POST /v1/subscribers/${none}/unsubscribe`, 'subscribers:write'],
+        [`PATCH /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
+        [`DELETE /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
+      ],
+    },
+    {
       path: 'audiences',
       heading: 'Audiences',
       permission: 'audiences:read',
-      buttons: [['Create audience', 'audiences:write']],
+      buttons: [
+        ['Create audience', 'audiences:write'],
+        ['Actions for Readers', 'audiences:write'],
+      ],
       calls: [
         ['GET /v1/audiences', 'audiences:read'],
         ['POST /v1/audiences', 'audiences:write'],
@@ -178,12 +201,15 @@ export function screensOf(made: Made): Screen[] {
       permission: 'audiences:read',
       buttons: [
         ['Delete', 'audiences:write'],
+        ['Edit', 'audiences:write'],
         ['Add contact', 'contacts:write'],
+        ['Actions for contact@example.com', 'contacts:write'],
       ],
       calls: [
         [`GET /v1/audiences/${none}`, 'audiences:read'],
         [`GET /v1/audiences/${none}/contacts`, 'contacts:read'],
         [`POST /v1/audiences/${none}/contacts`, 'contacts:write'],
+        [`PATCH /v1/audiences/${none}`, 'audiences:write'],
         [`DELETE /v1/audiences/${none}`, 'audiences:write'],
       ],
     },
@@ -193,7 +219,7 @@ export function screensOf(made: Made): Screen[] {
       permission: 'suppressions:read',
       buttons: [
         ['Suppress an address', 'suppressions:write'],
-        ['Remove gone@example.com', 'suppressions:write'],
+        ['Remove contact@example.com', 'suppressions:write'],
       ],
       calls: [
         ['GET /v1/suppressions', 'suppressions:read'],

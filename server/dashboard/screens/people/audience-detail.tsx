@@ -1,29 +1,34 @@
 import { Button, Group } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Result } from '../../api/client.ts'
 import { useChange, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { actionsColumn, DataTable } from '../../components/data-table.tsx'
+import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
+import { Filters } from '../../components/filter-bar.tsx'
+import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
+import { useFilters } from '../../components/filters.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
+import type { Audience } from './audience.ts'
+import { type ContactAct, ContactDialog, type ContactNames } from './contact-dialogs.tsx'
+import { ContactMenu } from './contact-menu.tsx'
+import { DeleteAudience } from './delete-audience.tsx'
+import { EditAudience } from './edit-audience.tsx'
+import { type Contact, statusOptions } from './person.ts'
 import { personColumns } from './person-columns.tsx'
-
-type Audience = Result<'GET /v1/audiences/:id'>
 
 /** One audience and the people on it. */
 export function AudienceDetail() {
   const { id = '' } = useParams({ strict: false })
-  const { can } = useScope()
+  const { can, path } = useScope()
+  const navigate = useNavigate()
   const query = useGet('GET /v1/audiences/:id', { params: { id } })
-  const [act, setAct] = useState<'add' | 'delete' | null>(null)
+  const [act, setAct] = useState<'add' | 'edit' | 'delete' | null>(null)
   const { data: audience } = query
   const close = () => setAct(null)
   return (
@@ -35,9 +40,14 @@ export function AudienceDetail() {
         audience && (
           <Group gap="xs">
             {can('audiences:write') && (
-              <Button variant="default" onClick={() => setAct('delete')}>
-                Delete
-              </Button>
+              <>
+                <Button variant="default" onClick={() => setAct('delete')}>
+                  Delete
+                </Button>
+                <Button variant="default" onClick={() => setAct('edit')}>
+                  Edit
+                </Button>
+              </>
             )}
             {can('contacts:write') && (
               <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAct('add')}>
@@ -49,31 +59,75 @@ export function AudienceDetail() {
       }
     >
       <Loaded query={query} what="audience">
-        {() => (
+        {(read) => (
           <>
             <Copyable label="Copy the ID" value={id} />
             <Section title="Contacts">
-              <Contacts audienceId={id} />
+              <Contacts audience={read} />
             </Section>
           </>
         )}
       </Loaded>
       {act === 'add' && <AddContact audienceId={id} onClose={close} />}
-      {act === 'delete' && audience && <DeleteAudience audience={audience} onClose={close} />}
+      {act === 'edit' && audience && <EditAudience audience={audience} onClose={close} />}
+      {act === 'delete' && audience && (
+        <DeleteAudience
+          audience={audience}
+          onClose={close}
+          onDeleted={() => void navigate({ to: path('/audiences') })}
+        />
+      )}
     </Screen>
   )
 }
 
-function Contacts({ audienceId }: { audienceId: string }) {
-  const list = useList('GET /v1/audiences/:audienceId/contacts', { params: { audienceId } })
+function Contacts({ audience: { id: audienceId, name: audienceName } }: { audience: Audience }) {
+  const { can } = useScope()
+  const filters = useFilters(['search', 'status'])
+  const { values, clear, isSet } = filters
+  const [asked, setAsked] = useState<{ act: ContactAct; contact: ContactNames } | null>(null)
+  const list = useList('GET /v1/audiences/:audienceId/contacts', {
+    params: { audienceId },
+    query: {
+      ...(values.search !== undefined && { search: values.search }),
+      ...(values.status !== undefined && { status: values.status as Contact['status'] }),
+    },
+  })
+  const columns = personColumns<Contact>(({ subscriberId }) => subscriberId)
+  if (can('contacts:write')) {
+    columns.push(
+      actionsColumn('56px', ({ email, subscriberId, status }) => (
+        <ContactMenu
+          of={email}
+          status={status}
+          onChoose={(act) => setAsked({ act, contact: { audienceId, audienceName, subscriberId, email } })}
+        />
+      )),
+    )
+  }
   return (
-    <DataTable
-      label="Contacts"
-      list={list}
-      columns={personColumns}
-      keyOf={({ subscriberId }) => subscriberId}
-      empty={<Empty title="Nobody is on this list yet">Add a contact here, or over the API when people sign up.</Empty>}
-    />
+    <>
+      <Filters isSet={isSet}>
+        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address or name" />
+        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
+      </Filters>
+      <DataTable
+        label="Contacts"
+        list={list}
+        columns={columns}
+        keyOf={({ subscriberId }) => subscriberId}
+        empty={
+          isSet ? (
+            <NothingFits title="No contact fits these filters" onClear={clear}>
+              The search compares how addresses, names and last names begin, in any letter case.
+            </NothingFits>
+          ) : (
+            <Empty title="No contacts yet">Add a contact here, or over the API when people sign up.</Empty>
+          )
+        }
+      />
+      {asked !== null && <ContactDialog {...asked} onClose={() => setAsked(null)} />}
+    </>
   )
 }
 
@@ -81,27 +135,4 @@ function AddContact({ audienceId, onClose }: { audienceId: string; onClose: () =
   const add = useChange('POST /v1/audiences/:audienceId/contacts')
   const send = (body: NewPerson) => add.mutateAsync({ params: { audienceId }, body })
   return <AddPerson title="Add a contact" action="Add contact" send={send} onClose={onClose} />
-}
-
-function DeleteAudience({ audience: { id, name }, onClose }: { audience: Audience; onClose: () => void }) {
-  const { path } = useScope()
-  const navigate = useNavigate()
-  const remove = useChange('DELETE /v1/audiences/:id')
-  const onSuccess = () => {
-    notifications.show({ message: `${name} was deleted.` })
-    void navigate({ to: path('/audiences') })
-  }
-  return (
-    <Confirm
-      title={`Delete ${name}?`}
-      action="Delete the audience"
-      typed={name}
-      isRunning={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
-    >
-      The list is gone with everybody’s membership. The subscribers stay.
-    </Confirm>
-  )
 }

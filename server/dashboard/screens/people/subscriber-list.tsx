@@ -1,10 +1,8 @@
-import { Button, Menu } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
+import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
-import { type RowOf, useChange, useList } from '../../api/hooks.ts'
+import { useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Confirm } from '../../components/confirm.tsx'
 import { actionsColumn, DataTable } from '../../components/data-table.tsx'
 import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
@@ -13,25 +11,21 @@ import { useFilters } from '../../components/filters.ts'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
+import { type Subscriber, statusOptions } from './person.ts'
 import { personColumns } from './person-columns.tsx'
-
-type Subscriber = RowOf<'GET /v1/subscribers'>
-
-const statusOptions = [
-  { value: 'active', label: 'Active' },
-  { value: 'unsubscribed', label: 'Unsubscribed' },
-]
+import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
+import { SubscriberMenu } from './subscriber-menu.tsx'
 
 /** The people of the account. Both modes share them. */
 export function SubscriberList() {
   const { can } = useScope()
-  const filters = useFilters(['email', 'status'])
+  const filters = useFilters(['search', 'status'])
   const { values, clear, isSet } = filters
   const [isAdding, setAdding] = useState(false)
-  const [asked, setAsked] = useState<{ act: 'unsubscribe' | 'delete'; person: Subscriber } | null>(null)
+  const [asked, setAsked] = useState<{ act: SubscriberAct; subscriber: Subscriber } | null>(null)
   const list = useList('GET /v1/subscribers', {
     query: {
-      ...(values.email !== undefined && { email: values.email }),
+      ...(values.search !== undefined && { search: values.search }),
       ...(values.status !== undefined && { status: values.status as Subscriber['status'] }),
     },
   })
@@ -42,31 +36,31 @@ export function SubscriberList() {
         Add subscriber
       </Button>
     )
-  const actions = actionsColumn<Subscriber>('56px', (person) => (
-    <RowMenu of={person.email}>
-      {person.status === 'active' && (
-        <Menu.Item onClick={() => setAsked({ act: 'unsubscribe', person })}>Unsubscribe</Menu.Item>
-      )}
-      <Menu.Item color="red" onClick={() => setAsked({ act: 'delete', person })}>
-        Delete
-      </Menu.Item>
-    </RowMenu>
-  ))
+  const columns = personColumns<Subscriber>(({ id }) => id)
+  if (mayWrite) {
+    columns.push(
+      actionsColumn('56px', (subscriber) => (
+        <RowMenu of={subscriber.email}>
+          <SubscriberMenu subscriber={subscriber} onChoose={(act) => setAsked({ act, subscriber })} />
+        </RowMenu>
+      )),
+    )
+  }
   return (
     <Screen title="Subscribers" subtitle="People, once per address. Both modes share them." action={add('filled')}>
       <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="email" label="Email" isWide placeholder="ada@example.org" />
+        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address or name" />
         <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
       </Filters>
       <DataTable
         label="Subscribers"
         list={list}
-        columns={mayWrite ? [...personColumns, actions] : personColumns}
+        columns={columns}
         keyOf={({ id }) => id}
         empty={
           isSet ? (
-            <NothingFits title="Nobody fits these filters" onClear={clear}>
-              The whole address is compared, in any letter case.
+            <NothingFits title="No subscriber fits these filters" onClear={clear}>
+              The search compares how addresses, names and last names begin, in any letter case.
             </NothingFits>
           ) : (
             <Empty title="No subscribers yet" action={add('default')}>
@@ -76,8 +70,7 @@ export function SubscriberList() {
         }
       />
       {isAdding && <AddSubscriber onClose={() => setAdding(false)} />}
-      {asked?.act === 'unsubscribe' && <Unsubscribe person={asked.person} onClose={() => setAsked(null)} />}
-      {asked?.act === 'delete' && <DeleteSubscriber person={asked.person} onClose={() => setAsked(null)} />}
+      {asked !== null && <SubscriberDialog {...asked} onClose={() => setAsked(null)} />}
     </Screen>
   )
 }
@@ -86,42 +79,4 @@ function AddSubscriber({ onClose }: { onClose: () => void }) {
   const create = useChange('POST /v1/subscribers')
   const send = (body: NewPerson) => create.mutateAsync({ body })
   return <AddPerson title="Add a subscriber" action="Add subscriber" send={send} onClose={onClose} />
-}
-
-type AskProps = { person: Subscriber; onClose: () => void }
-
-function Unsubscribe({ person: { id, email }, onClose }: AskProps) {
-  const unsubscribe = useChange('POST /v1/subscribers/:id/unsubscribe')
-  return (
-    <Confirm
-      title={`Unsubscribe ${email}?`}
-      action="Unsubscribe"
-      isRunning={unsubscribe.isPending}
-      error={unsubscribe.error}
-      onClose={onClose}
-      onConfirm={() => unsubscribe.mutate({ params: { id } }, { onSuccess: onClose })}
-    >
-      {email} gets no more email to audiences. Only do this when the person asked for it.
-    </Confirm>
-  )
-}
-
-function DeleteSubscriber({ person: { id, email }, onClose }: AskProps) {
-  const remove = useChange('DELETE /v1/subscribers/:id')
-  const onSuccess = () => {
-    notifications.show({ message: `${email} was deleted.` })
-    onClose()
-  }
-  return (
-    <Confirm
-      title={`Delete ${email}?`}
-      action="Delete the subscriber"
-      isRunning={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
-    >
-      The person leaves every audience, and it is forgotten whether they unsubscribed.
-    </Confirm>
-  )
 }

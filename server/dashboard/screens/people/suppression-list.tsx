@@ -1,11 +1,9 @@
 import { Button, TextInput } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type RowOf, useChange, useList } from '../../api/hooks.ts'
+import { useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Confirm } from '../../components/confirm.tsx'
 import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty, NothingFits } from '../../components/empty.tsx'
 import { Filters } from '../../components/filter-bar.tsx'
@@ -13,21 +11,11 @@ import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Screen } from '../../components/screen.tsx'
-import { ScreenLink } from '../../components/screen-link.tsx'
-import { wordOf } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { RemoveSuppression, type Suppression, SuppressionSource, suppressionReasons } from './suppression.tsx'
 
-type Suppression = RowOf<'GET /v1/suppressions'>
-
-const reasons: Readonly<Record<Suppression['reason'], string>> = {
-  hard_bounce: 'Hard bounce',
-  complaint: 'Complaint',
-  unsubscribe: 'Unsubscribed',
-  manual: 'Added by hand',
-}
-
-const reasonOptions = Object.entries(reasons).map(([value, label]) => ({ value, label }))
+const reasonOptions = Object.entries(suppressionReasons).map(([value, label]) => ({ value, label }))
 
 /** Addresses that are not written to. */
 export function SuppressionList() {
@@ -56,20 +44,20 @@ function OnlyLive() {
         <Button onClick={() => void navigate({ to: `/${account.id}/live/suppressions` })}>Switch to live mode</Button>
       }
     >
-      Test mode writes to nobody, so it neither learns of bounces nor heeds this list.
+      Test mode sends no email. It learns of no bounces and does not read this list.
     </Empty>
   )
 }
 
 function LiveList() {
   const { can } = useScope()
-  const filters = useFilters(['address', 'reason'])
+  const filters = useFilters(['search', 'reason'])
   const { values, clear, isSet } = filters
   const [removed, setRemoved] = useState<Suppression | null>(null)
   const mayWrite = can('suppressions:write')
   const list = useList('GET /v1/suppressions', {
     query: {
-      ...(values.address !== undefined && { address: values.address }),
+      ...(values.search !== undefined && { search: values.search }),
       ...(values.reason !== undefined && { reason: values.reason as Suppression['reason'] }),
     },
   })
@@ -77,14 +65,13 @@ function LiveList() {
     {
       header: 'Address',
       cell: ({ address }) => <span title={address}>{address}</span>,
-      phoneLine: ({ reason }) => reasons[reason],
+      phoneLine: ({ reason }) => suppressionReasons[reason],
     },
-    { header: 'Why', width: '140px', isMinor: true, cell: ({ reason }) => reasons[reason] },
+    { header: 'Why', width: '140px', isMinor: true, cell: ({ reason }) => suppressionReasons[reason] },
     {
       header: 'Learned from',
       isMinor: true,
-      cell: ({ source, emailId }) =>
-        emailId === null ? wordOf(source) : <ScreenLink to={`/emails/${emailId}`}>{wordOf(source)}</ScreenLink>,
+      cell: (entry) => <SuppressionSource of={entry} />,
     },
     {
       header: 'Since',
@@ -111,7 +98,7 @@ function LiveList() {
   return (
     <>
       <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="address" label="Address" isWide placeholder="ada@example.org" />
+        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address" />
         <SelectFilter filters={filters} name="reason" label="Why" options={reasonOptions} />
       </Filters>
       <DataTable
@@ -122,7 +109,7 @@ function LiveList() {
         empty={
           isSet ? (
             <NothingFits title="No address fits these filters" onClear={clear}>
-              So it is written to.
+              The search compares how addresses begin. An address that is not on the list is written to.
             </NothingFits>
           ) : (
             <Empty title="No suppressed addresses">
@@ -155,26 +142,5 @@ function AddSuppression({ onClose }: { onClose: () => void }) {
         {...form.getInputProps('address')}
       />
     </FormDialog>
-  )
-}
-
-function RemoveSuppression({ entry: { address, reason }, onClose }: { entry: Suppression; onClose: () => void }) {
-  const remove = useChange('DELETE /v1/suppressions/:address')
-  const onSuccess = () => {
-    notifications.show({ message: `${address} is written to again.` })
-    onClose()
-  }
-  return (
-    <Confirm
-      title={`Write to ${address} again?`}
-      action="Remove it from the list"
-      isRunning={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { address } }, { onSuccess })}
-    >
-      It is here because: {reasons[reason].toLowerCase()}. Emails that bounce again, and people who complain again, harm
-      how your other emails arrive.
-    </Confirm>
   )
 }

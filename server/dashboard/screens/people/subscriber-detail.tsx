@@ -1,0 +1,87 @@
+import { Button, Group, Menu } from '@mantine/core'
+import { IconChevronDown } from '@tabler/icons-react'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime } from '../../components/time.tsx'
+import { nameOf, type Subscriber } from './person.ts'
+import { SubscriberAudiences } from './subscriber-audiences.tsx'
+import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
+import { SubscriberEmails } from './subscriber-emails.tsx'
+import { SubscriberMenu } from './subscriber-menu.tsx'
+import { SuppressionNotice } from './suppression-notice.tsx'
+
+/** One person: whether they can be written to, their audiences, and what was sent to them. */
+export function SubscriberDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const { can } = useScope()
+  const query = useGet('GET /v1/subscribers/:id', { params: { id } })
+  const { data: subscriber } = query
+  return (
+    <Screen
+      title={subscriber?.email ?? 'Subscriber'}
+      parent={{ label: 'Subscribers', path: '/subscribers' }}
+      subtitle={subscriber && <State of={subscriber.status} />}
+      action={subscriber && can('subscribers:write') && <Actions subscriber={subscriber} />}
+    >
+      <Loaded query={query} what="subscriber">
+        {(read) => <Details subscriber={read} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ subscriber }: { subscriber: Subscriber }) {
+  const { mode, can } = useScope()
+  const { id, email, createdAt, updatedAt } = subscriber
+  return (
+    <>
+      {mode === 'live' && can('suppressions:read') && <SuppressionNotice address={email} />}
+      <Facts
+        of={[
+          ['Name', nameOf(subscriber)],
+          ['Added', <ExactTime key="at" at={createdAt} />],
+          ...(updatedAt === createdAt ? [] : ([['Changed', <ExactTime key="at" at={updatedAt} />]] as const)),
+          ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
+        ]}
+      />
+      {can('contacts:read') && <SubscriberAudiences subscriber={subscriber} />}
+      {can('emails:read') && <SubscriberEmails address={email} />}
+    </>
+  )
+}
+
+function Actions({ subscriber }: { subscriber: Subscriber }) {
+  const { path } = useScope()
+  const navigate = useNavigate()
+  const [act, setAct] = useState<SubscriberAct | null>(null)
+  return (
+    <Group gap="xs">
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" rightSection={<IconChevronDown size={14} aria-hidden />}>
+            More
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <SubscriberMenu subscriber={subscriber} isEditIncluded={false} onChoose={setAct} />
+        </Menu.Dropdown>
+      </Menu>
+      <Button onClick={() => setAct('edit')}>Edit</Button>
+      {act !== null && (
+        <SubscriberDialog
+          act={act}
+          subscriber={subscriber}
+          onClose={() => setAct(null)}
+          onDeleted={() => void navigate({ to: path('/subscribers') })}
+        />
+      )}
+    </Group>
+  )
+}
