@@ -57,11 +57,13 @@ const measured = [
 ]
 const name = new RegExp(naming.map(({ source }) => source).join('|'), 'g')
 const variable = new RegExp([...naming, ...measured].map(({ source }) => source).join('|'), 'g')
+/** What an id or a key begins with. The token of a link may have letters and an underscore there by chance. */
+const prefix = /^(?:[a-z]+(?=_[0-9a-z]{26}$)|postern|whsec)_/
 
 /** A text with `<…>` in place of all that is another in every run; JSON indented as on the pages. */
 export function shapeOf(text: string): string {
   return indented(text)
-    .replaceAll(variable, (found) => `<${/^[a-z]+_/.exec(found)?.[0] ?? 'varies'}>`)
+    .replaceAll(variable, (found) => `<${prefix.exec(found)?.[0] ?? 'varies'}>`)
     .replaceAll(/ +$/gm, '')
     .trimEnd()
 }
