@@ -1,6 +1,7 @@
 import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
 import { readMailbox } from '../../server/message/mailbox.ts'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard, phone, shown } from '../support/dashboard.ts'
@@ -42,6 +43,9 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
 
   /** Returns the address of the link in the captured email, as the page of captured messages shows it. */
   async function linkInCapturedEmail(): Promise<string> {
+    // The page lists what is there, and a worker sends the email a moment later than it was asked for.
+    const captured = () => service.client.succeed(contract.capturedMessages.list, { query: {} })
+    await expect.poll(async () => (await captured()).data.length).toBe(1)
     const page = await chromium.browser.newPage({ baseURL: service.url })
     page.setDefaultTimeout(30_000)
     await page.goto('/captured')
