@@ -59,11 +59,17 @@ async function addTenant(engine: Engine, behaviour: Behaviour): Promise<Tenant> 
   }
 }
 
-/** Has all webhooks of a tenant lead to URLs that they never led to before. `host` is SQL. */
+/**
+ * Has all webhooks of a tenant lead to URLs that they never led to before. `host` is SQL. Locks them in order of their
+ * ids, as the service does: in any other order each could wait for the other.
+ */
 async function changeUrls({ db }: Engine, { accountId, endpoint }: Tenant, step: number, host = `'one'`) {
   const rest = `.test:${endpoint.port}/${step}/`
   await sql`
-    UPDATE webhooks SET url = 'http://' || ${sql.raw(host)} || ${rest} || id WHERE account_id = ${accountId}
+    WITH locked AS MATERIALIZED (
+      SELECT id FROM webhooks WHERE account_id = ${accountId} ORDER BY id FOR NO KEY UPDATE
+    )
+    UPDATE webhooks SET url = 'http://' || ${sql.raw(host)} || ${rest} || id WHERE id IN (SELECT id FROM locked)
   `.execute(db)
 }
 
