@@ -34,6 +34,7 @@ const rooms = {
   'api-keys': `${base} database accounts audit-log`,
   users: `${base} secrets database accounts audit-log`,
   'account-email': `${base} database message smtp email-delivery users`,
+  'portal-sessions': `${base} database users`,
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
@@ -43,8 +44,8 @@ const rooms = {
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
-  http: `${base} secrets observability database tracking stored-messages api-keys users suppressions subscribers audiences
-    domains emails events deliveries webhooks audit-log statistics`,
+  http: `${base} secrets network observability database tracking stored-messages api-keys users portal-sessions
+    suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics`,
   config: `${base} network observability database secrets message smtp`,

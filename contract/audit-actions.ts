@@ -41,7 +41,7 @@ export const auditTargets = ['api_key', 'user', 'invitation', 'session', 'webhoo
 
 export type AuditTarget = (typeof auditTargets)[number]
 
-/** Who can act: an API key, a user of the dashboard, or the operator on the command line. */
-export const actorTypes = ['key', 'user', 'command_line'] as const
+/** Who can act: an API key, a user of the dashboard, a customer in the portal, or the operator on the command line. */
+export const actorTypes = ['key', 'user', 'portal_session', 'command_line'] as const
 
 export type ActorType = (typeof actorTypes)[number]

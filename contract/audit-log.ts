@@ -20,9 +20,14 @@ const auditEntry = z
     id: idSchema('auditEntry', 'Identifies the entry.'),
     at: timestamp.meta({ description: 'When it was done.' }),
     actor: z.object({
-      type: z.enum(actorTypes).meta({ description: 'A key, a user of the dashboard, or the command line.' }),
-      id: z.string().nullable().meta({ description: 'The key or the user; null: the command line.' }),
-      name: z.string().meta({ description: 'The name at that time.' }),
+      type: z
+        .enum(actorTypes)
+        .meta({ description: 'A key, a user of the dashboard, a customer in the portal, or the command line.' }),
+      id: z
+        .string()
+        .nullable()
+        .meta({ description: 'The key, the user or the portal session; null: the command line.' }),
+      name: z.string().meta({ description: 'The name at that time; in the portal, the customer.' }),
     }),
     action: z.enum(actions).meta({ description: `What was done. New ones may be added. ${meanings.join(' ')}` }),
     target: z.object({

@@ -2,6 +2,7 @@ import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { formerSince } from './deprecations.ts'
 import { eventTypeName, eventTypeNames } from './event-types.ts'
+import { event } from './events.ts'
 import { list, timeInput, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { mode } from './mode.ts'
@@ -228,6 +229,7 @@ export const deliveries = c.router({
         operationId: 'listDeliveries',
         tag: 'Deliveries',
         permission: 'webhooks:read',
+        inPortal: true,
         errors: ['not_found', 'rule_violation'],
         deprecations: [formerSince],
       },
@@ -241,8 +243,31 @@ export const deliveries = c.router({
     description: 'One delivery and every HTTP exchange made for it.',
     pathParams: deliveryParams,
     ...outcome(
-      { operationId: 'getDelivery', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      {
+        operationId: 'getDelivery',
+        tag: 'Deliveries',
+        permission: 'webhooks:read',
+        inPortal: true,
+        errors: ['not_found'],
+      },
       { 200: deliveryWithAttempts },
+    ),
+  },
+  getEvent: {
+    method: 'GET',
+    path: '/v1/webhooks/:id/deliveries/:deliveryId/event',
+    summary: 'Get the event of a delivery',
+    description: 'The event as it is pushed to this webhook, and its mode; a sample too.',
+    pathParams: deliveryParams,
+    ...outcome(
+      {
+        operationId: 'getDeliveryEvent',
+        tag: 'Deliveries',
+        permission: 'events:read',
+        inPortal: true,
+        errors: ['not_found'],
+      },
+      { 200: event },
     ),
   },
   resend: {
@@ -258,6 +283,7 @@ export const deliveries = c.router({
         operationId: 'resendDelivery',
         tag: 'Deliveries',
         permission: 'webhooks:write',
+        inPortal: true,
         hasBody: true,
         idempotency: 'with-work',
         errors: ['not_found', 'webhook_disabled'],
@@ -278,6 +304,7 @@ export const deliveries = c.router({
         operationId: 'recoverDeliveries',
         tag: 'Deliveries',
         permission: 'webhooks:write',
+        inPortal: true,
         hasBody: true,
         idempotency: 'with-work',
         errors: ['not_found', 'conflict', 'webhook_disabled'],
@@ -293,7 +320,13 @@ export const deliveries = c.router({
     pathParams: webhookParam,
     query: z.strictObject(pageQuery),
     ...outcome(
-      { operationId: 'listRecoveries', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      {
+        operationId: 'listRecoveries',
+        tag: 'Deliveries',
+        permission: 'webhooks:read',
+        inPortal: true,
+        errors: ['not_found'],
+      },
       { 200: pageOf(recovery, 'RecoveryPage') },
     ),
   },
@@ -307,7 +340,13 @@ export const deliveries = c.router({
       recoveryId: idSchema('recovery', 'The recovery.'),
     }),
     ...outcome(
-      { operationId: 'getRecovery', tag: 'Deliveries', permission: 'webhooks:read', errors: ['not_found'] },
+      {
+        operationId: 'getRecovery',
+        tag: 'Deliveries',
+        permission: 'webhooks:read',
+        inPortal: true,
+        errors: ['not_found'],
+      },
       { 200: recovery },
     ),
   },

@@ -126,6 +126,9 @@ export const events = c.router({
     path: '/v1/event-types',
     summary: 'List event types',
     description: 'Every type of event: its meaning, the JSON Schema of its body and an example.',
-    ...outcome({ operationId: 'listEventTypes', tag: 'Events', permission: 'events:read' }, { 200: eventTypeList }),
+    ...outcome(
+      { operationId: 'listEventTypes', tag: 'Events', permission: 'events:read', inPortal: true },
+      { 200: eventTypeList },
+    ),
   },
 })

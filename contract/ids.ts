@@ -21,6 +21,7 @@ export const idPrefixes = {
   inboundMessage: 'inb',
   invitation: 'inv',
   passkey: 'passkey',
+  portalSession: 'psn',
   recovery: 'rec',
   session: 'ses',
   subscriber: 'sub',

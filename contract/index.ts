@@ -13,6 +13,7 @@ import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
 import { passkeys } from './passkeys.ts'
+import { portalSessions } from './portal-sessions.ts'
 import { sessions } from './sessions.ts'
 import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
@@ -26,6 +27,7 @@ export const contract = initContract().router(
   {
     webhooks,
     deliveries,
+    portalSessions,
     events,
     subscribers,
     audiences,

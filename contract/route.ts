@@ -9,10 +9,12 @@ export type RouteMetadata = {
   /** The heading it stands under in the documentation. */
   tag: Tag
   /**
-   * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session. `none`:
-   * every client.
+   * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session. `portal`:
+   * a session of the portal. `none`: every client.
    */
-  caller: 'key' | 'any' | 'session' | 'none'
+  caller: 'key' | 'any' | 'session' | 'portal' | 'none'
+  /** Whether sessions of the portal may call it too. Its use case then keeps to the customer of its scope. */
+  inPortal: boolean
   /** What the caller must be allowed to do in the account. Null: it is about no account. */
   permission: Permission | null
   /** Whether a test key is refused. */
@@ -43,6 +45,7 @@ export const tags = {
   Members: 'The users of an account, and their roles.',
   Webhooks: 'URLs that receive events.',
   Deliveries: 'Events on their way to webhooks, with every attempt.',
+  Portal: 'Your customers, in a frame of your site, at their own webhooks.',
   Events: 'Facts, immutable: what happened, as it was pushed to webhooks.',
   Subscribers: 'People, once per account and address.',
   Audiences: 'Named lists of people.',
@@ -84,6 +87,8 @@ type Options<E extends ErrorCode> = {
   tag: Tag
   /** Default: `any`. */
   caller?: RouteMetadata['caller']
+  /** Whether sessions of the portal may call it too. Default: no. */
+  inPortal?: boolean
   permission: Permission | null
   liveKeyOnly?: boolean
   idempotency?: RouteMetadata['idempotency']
@@ -116,7 +121,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
   const isPossible = (code: ErrorCode) => readsDatabase || (code !== 'internal_error' && code !== 'unavailable')
   const errors: ErrorCode[] = [
     ...errorsOfEveryRoute.filter((code) => isPossible(code) && (caller !== 'none' || code !== 'authentication_error')),
-    ...(caller === 'session' || caller === 'none' ? (['forbidden_origin'] as const) : []),
+    ...(caller === 'session' || caller === 'portal' || caller === 'none' ? (['forbidden_origin'] as const) : []),
     ...(options.hasBody ? errorsOfEveryBody : []),
     ...(idempotency === 'none' ? [] : (['idempotency_conflict'] as const)),
     ...(options.errors ?? []),
@@ -126,6 +131,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     operationId: options.operationId,
     tag: options.tag,
     caller,
+    inPortal: options.inPortal ?? caller === 'portal',
     permission: options.permission,
     liveKeyOnly: options.liveKeyOnly ?? false,
     idempotency,

@@ -8,7 +8,16 @@ import { pushedTag, webhookOf } from './events.ts'
 import { headerComponents } from './headers.ts'
 import { introduction } from './introduction.ts'
 import { operationOf } from './operation.ts'
-import { bearer, dashboardHeaders, idempotencyKey, securityScheme, session, sessionScheme } from './parameters.ts'
+import {
+  bearer,
+  dashboardHeaders,
+  idempotencyKey,
+  portal,
+  portalScheme,
+  securityScheme,
+  session,
+  sessionScheme,
+} from './parameters.ts'
 import { type Route, routesOf } from './routes.ts'
 import { createSchemaWriter, type SchemaWriter } from './schemas.ts'
 
@@ -69,6 +78,7 @@ export function createDocument({ contract, version, serverUrl = '/' }: DocumentO
   for (const [name, header] of Object.entries(dashboardHeaders)) builder.addParameter(name, header)
   builder.addSecurityScheme(bearer, securityScheme)
   builder.addSecurityScheme(session, sessionScheme)
+  builder.addSecurityScheme(portal, portalScheme)
   for (const [name, schema] of schemas.components()) builder.addSchema(name, schema)
   return builder.getSpec()
 }

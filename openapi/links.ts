@@ -24,7 +24,7 @@ const webhookOperations = [
   'recoverDeliveries',
   'listRecoveries',
 ]
-const deliveryOperations = ['getDelivery', 'resendDelivery']
+const deliveryOperations = ['getDelivery', 'getDeliveryEvent', 'resendDelivery']
 const subscriberOperations = [
   'getSubscriber',
   'listSubscriberContacts',
@@ -37,6 +37,7 @@ const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
+const portalOperations = ['deletePortalSession']
 const contactListOperations = ['addContact', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
@@ -57,6 +58,7 @@ const sources: readonly Source[] = [
     parameters: { id: '$request.path.id', recoveryId: own },
     to: ['getRecovery'],
   },
+  { from: 'createPortalSession', parameters: { id: own }, to: portalOperations },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
   { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage'] },

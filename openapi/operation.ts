@@ -15,7 +15,7 @@ import type { RouteMetadata } from '../contract/route.ts'
 import { errorAnswers, errorResponseRef } from './errors.ts'
 import { successHeaders } from './headers.ts'
 import { linksOf } from './links.ts'
-import { accountRef, bearer, dashboardRef, idempotencyKeyRef, lastEventId, session } from './parameters.ts'
+import { accountRef, bearer, dashboardRef, idempotencyKeyRef, lastEventId, portal, session } from './parameters.ts'
 import type { Route } from './routes.ts'
 import type { SchemaWriter } from './schemas.ts'
 
@@ -27,8 +27,13 @@ function descriptionOf({ description, metadata }: Route): string {
   return [description, neededBy(metadata), ...(deprecation ? [hintOf(deprecation)] : [])].join('\n\n')
 }
 
-function neededBy({ caller, permission, liveKeyOnly }: RouteMetadata): string {
+function neededBy(metadata: RouteMetadata): string {
+  return `${neededPermission(metadata)}${metadata.inPortal && metadata.caller !== 'portal' ? ' Part of the portal.' : ''}`
+}
+
+function neededPermission({ caller, permission, liveKeyOnly }: RouteMetadata): string {
   if (caller === 'none') return 'Needs no key.'
+  if (caller === 'portal') return 'Needs a session of the portal.'
   if (permission === null) return 'Needs a session of the dashboard.'
   if (caller === 'session') return `Needs a session of the dashboard, and the permission \`${permission}\`.`
   return `Needs the permission \`${permission}\`${liveKeyOnly ? ' and a live key' : ''}.`
@@ -36,6 +41,7 @@ function neededBy({ caller, permission, liveKeyOnly }: RouteMetadata): string {
 
 function securityOf({ caller, permission }: RouteMetadata): SecurityRequirementObject[] {
   if (caller === 'none') return []
+  if (caller === 'portal') return [{ [portal]: [] }]
   return [{ [caller === 'session' ? session : bearer]: permission === null ? [] : [permission] }]
 }
 

@@ -22,6 +22,16 @@ export const sessionScheme: SecuritySchemeObject = {
     'A session of the dashboard. Over TLS the cookie is called `__Host-postern_session`. It is never read beside an `Authorization` header.',
 }
 
+/** The name of the security scheme of operations that need a session of the portal. */
+export const portal = 'portal'
+
+export const portalScheme: SecuritySchemeObject = {
+  type: 'http',
+  scheme: 'bearer',
+  description:
+    'The token of a portal session, `postern_portal_…`, or its cookie, `postern_portal_` and the id of the session without its prefix (over TLS `__Host-postern_portal_…`), beside `X-Postern-Dashboard: 1` and `X-Postern-Portal`, the id of the session. It is taken by the operations that are part of the portal, and shows the webhooks of one customer.',
+}
+
 /** Headers of requests of the dashboard, by the names of their components. */
 export const dashboardHeaders = {
   Dashboard: {

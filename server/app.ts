@@ -25,6 +25,7 @@ import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
+import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
 import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
@@ -129,7 +130,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () =>
         Promise.all(
-          [deleteExpired, deleteEndedSessions, deleteOldSignInFailures].map((run) => run({ db: workerDb, clock })),
+          [deleteExpired, deleteEndedSessions, deleteOldSignInFailures, deleteEndedPortalSessions].map((run) =>
+            run({ db: workerDb, clock }),
+          ),
         ),
       indexOlderSubjects: () => indexOlderSubjects(workerDb),
     }),
@@ -150,6 +153,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
     statistics: { statisticsMs: config.statisticsMs },
+    portal: { serviceUrl: () => publicUrl ?? http.url, theme: config.portal },
     users: {
       serviceUrl: () => publicUrl ?? http.url,
       wakeAccountEmails: accountEmailFrom && (() => accountEmails?.wake()),
@@ -159,7 +163,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       pendingBox: createSecretBox(deriveKey(key, 'identity provider')),
       logger,
     },
-    webhooks: { addressPolicy: policy, maxPerAccount: policy.maxPerAccount, webhookChanges },
+    webhooks: { ...policy, addressPolicy: policy, webhookChanges },
   })
   const mailMetrics = createMailMetrics(registry)
   const recording = { clock, logger, outbox, tokens: createMailTokens(key), onFact: mailMetrics.onFact }

@@ -28,7 +28,11 @@ export type Config = {
     readonly trustProxy: number
     /** Failed authentications allowed to one client address in a minute. */
     readonly authFailuresPerMinute: number
+    /** Origins of the pages that may show the portal in a frame. */
+    readonly portalOrigins: readonly string[]
   }
+  /** How the portal looks where its session does not say. */
+  readonly portal: { readonly accentColor: string | null; readonly colorScheme: SettingValues['PORTAL_COLOR_SCHEME'] }
   readonly database: DatabaseConfig
   /** 32 bytes. Null: kept in the data directory of the embedded database. */
   readonly encryptionKey: Buffer | null
@@ -44,6 +48,8 @@ export type Config = {
     readonly allowHttp: boolean
     /** Most webhooks of an account, of both modes together. */
     readonly maxPerAccount: number
+    /** Most webhooks of a customer in the portal, of each mode. */
+    readonly maxPerCustomer: number
   }
   readonly delivery: {
     /** Most requests in flight or being settled in this process. */
@@ -142,7 +148,9 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
       maxEmailBodyBytes: values.MAX_EMAIL_BODY_BYTES,
       trustProxy: values.TRUST_PROXY,
       authFailuresPerMinute: values.AUTH_FAILURES_PER_MINUTE,
+      portalOrigins: values.PORTAL_ORIGINS ?? [],
     },
+    portal: { accentColor: values.PORTAL_ACCENT_COLOR, colorScheme: values.PORTAL_COLOR_SCHEME },
     database: databaseOf(values),
     encryptionKey: values.ENCRYPTION_KEY,
     roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
@@ -153,6 +161,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
       allowPrivateNetworks: values.WEBHOOK_ALLOW_PRIVATE_NETWORKS ?? (isEmbedded && isForThisMachine(values)),
       allowHttp: values.WEBHOOK_ALLOW_HTTP ?? isEmbedded,
       maxPerAccount: values.MAX_WEBHOOKS_PER_ACCOUNT,
+      maxPerCustomer: values.MAX_WEBHOOKS_PER_CUSTOMER,
     },
     delivery: {
       places: values.DELIVERY_PLACES,

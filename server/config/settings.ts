@@ -3,6 +3,7 @@ import { defaultMaxWebhooks } from '../../contract/webhooks.ts'
 import { isLoopbackHost } from '../network/local-host.ts'
 import { samplers } from '../observability/tracing/settings.ts'
 import { mailSettings } from './mail-settings.ts'
+import { portalSettings } from './portal-settings.ts'
 import {
   about,
   commaSeparatedList,
@@ -296,6 +297,7 @@ export const settingsSchema = z.object({
       'Deliveries in flight at once to one URL of an account at most; twice as many to one host. It begins with 4 and finds by itself how many the endpoint takes.',
   }),
   ...mailSettings,
+  ...portalSettings,
   DATABASE_POOL_SIZE: numberSetting({
     unit: 'connections',
     default: 10,

@@ -27,6 +27,7 @@ import * as signInFailures from './migrations/0019-sign-in-failures.ts'
 import * as statistics from './migrations/0020-statistics.ts'
 import * as passkeys from './migrations/0021-passkeys.ts'
 import * as userIdentities from './migrations/0022-user-identities.ts'
+import * as portalSessions from './migrations/0023-portal-sessions.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -55,6 +56,7 @@ export const migrations: Migrations = {
   '0020-statistics': statistics,
   '0021-passkeys': passkeys,
   '0022-user-identities': userIdentities,
+  '0023-portal-sessions': portalSessions,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

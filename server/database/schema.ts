@@ -23,6 +23,7 @@ import type {
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
+import type { PortalSessionsTable } from './tables/portal-sessions.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
@@ -53,6 +54,7 @@ export type Database = {
   used_challenges: UsedChallengesTable
   user_identities: UserIdentitiesTable
   webhooks: WebhooksTable
+  portal_sessions: PortalSessionsTable
   delivery_flows: DeliveryFlowsTable
   flow_states: FlowStatesTable
   webhook_outcomes: WebhookOutcomesTable

@@ -85,6 +85,20 @@ export async function findDelivery(
     .executeTakeFirst()
 }
 
+/** Returns the event of a delivery as it is pushed. */
+export async function findEventOf(
+  handle: Handle,
+  { webhookId, deliveryId }: { webhookId: string; deliveryId: string },
+): Promise<{ body: string; mode: Mode } | undefined> {
+  return handle
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .select(['events.body', 'events.mode'])
+    .where('deliveries.id', '=', deliveryId)
+    .where('deliveries.webhook_id', '=', webhookId)
+    .executeTakeFirst()
+}
+
 export async function listAttempts(handle: Handle, deliveryId: string) {
   return handle.selectFrom('attempts').selectAll().where('delivery_id', '=', deliveryId).orderBy('number').execute()
 }

@@ -7,6 +7,7 @@ import type {
   StartedRecovery,
 } from '../../contract/deliveries.ts'
 import { type EventTypeName, eventType, isEventTypeName } from '../../contract/event-types.ts'
+import type { Event } from '../../contract/events.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { WebhookHealth, WebhookTestResult } from '../../contract/webhooks.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -44,6 +45,7 @@ import {
   type AttemptRow,
   type DeliveryRow,
   findDelivery,
+  findEventOf,
   insertSample,
   listAttempts,
   listDeliveries,
@@ -56,6 +58,8 @@ import { readHealth } from './webhook-health-queries.ts'
 export type DeliveryService = {
   list(handle: Handle, scope: Scope, webhookId: string, query: DeliveryListQuery): Promise<Page<Delivery>>
   get(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<DeliveryWithAttempts>
+  /** Returns the event of a delivery, a sample too, as it is pushed, with its mode. */
+  getEvent(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Event>
   /** Makes the delivery due now, whatever was scheduled, unless its attempt is running. */
   resend(handle: Handle, scope: Scope, webhookId: string, deliveryId: string): Promise<Delivery>
   /**
@@ -133,6 +137,13 @@ export function createDeliveryService(options: DeliveryServiceOptions): Delivery
       if (row === undefined) throw notFound('delivery', deliveryId)
       const attempts = await listAttempts(handle, deliveryId)
       return { ...toDelivery(row), ...waitOf(row), attempts: attempts.map(toAttempt) }
+    },
+
+    async getEvent(handle, scope, webhookId, deliveryId) {
+      await mustExist(handle, scope, webhookId)
+      const row = await findEventOf(handle, { webhookId, deliveryId })
+      if (row === undefined) throw notFound('delivery', deliveryId)
+      return { ...JSON.parse(row.body), mode: row.mode }
     },
 
     resend: (handle, scope, webhookId, deliveryId) =>

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
-import { knownCallerOf, signedInOf } from './caller.ts'
+import { knownCallerOf, portalCustomerOf, signedInOf } from './caller.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
 
@@ -43,8 +43,10 @@ function fieldsOf(req: Request, res: Response, { route, status, durationMs }: Me
   }
 }
 
-function userOf(req: Request): { userId?: string } {
+function userOf(req: Request): { userId?: string; portalSessionId?: string } {
   const signedIn = signedInOf(req)
+  const portal = portalCustomerOf(req)
+  if (portal !== undefined) return { portalSessionId: portal.sessionId }
   return signedIn === undefined ? {} : { userId: signedIn.userId }
 }
 

@@ -69,6 +69,12 @@ export function authorize(
   { permission, liveKeyOnly }: Pick<RouteMetadata, 'permission' | 'liveKeyOnly'>,
 ): void {
   const isUser = actor?.type === 'user'
+  if (actor?.type === 'portal_session' && permission !== null && !isGranted(permissions, permission)) {
+    throw new DomainError(
+      'authentication_error',
+      `The portal session lacks the permission "${permission}": ask the support of the site that shows this page.`,
+    )
+  }
   if (liveKeyOnly && mode !== 'live') {
     throw new DomainError(
       'authentication_error',

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { KeyLimits } from '../api-keys/handing-on.ts'
+import type { PortalCustomer } from '../portal-sessions/service.ts'
 import type { Actor, Scope } from '../shared/scope.ts'
 import type { SignedIn } from '../users/sessions.ts'
 
-/** The sender of a request about an account: a key, or a user of the dashboard. */
+/** The sender of a request about an account: a key, a user of the dashboard, or a customer in the portal. */
 export type Caller = Scope & {
   readonly actor: Actor
   /** The plan of the account. */
@@ -16,6 +17,7 @@ export type Caller = Scope & {
 
 const callers = new WeakMap<IncomingMessage, Caller>()
 const signedIns = new WeakMap<IncomingMessage, SignedIn>()
+const portalCustomers = new WeakMap<IncomingMessage, PortalCustomer>()
 
 export function setCaller(req: IncomingMessage, caller: Caller): void {
   callers.set(req, caller)
@@ -40,4 +42,13 @@ export function setSignedIn(req: IncomingMessage, signedIn: SignedIn): void {
 /** Returns the user of a request with a session, or undefined for one with a key or with neither. */
 export function signedInOf(req: IncomingMessage): SignedIn | undefined {
   return signedIns.get(req)
+}
+
+export function setPortalCustomer(req: IncomingMessage, customer: PortalCustomer): void {
+  portalCustomers.set(req, customer)
+}
+
+/** Returns the customer of a request with a portal session, or undefined for any other. */
+export function portalCustomerOf(req: IncomingMessage): PortalCustomer | undefined {
+  return portalCustomers.get(req)
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import type { Mode } from '../../contract/mode.ts'
+import { createHash, hash } from 'node:crypto'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { sliceYielding } from '../lib/yielding.ts'
@@ -92,13 +91,13 @@ export function createEndpoint({ db, clock, secretBox }: EndpointOptions): Endpo
     const { req, res } = input
     const caller = callerOf(req)
     const { accountId, mode } = caller
-    const scope = { accountId, mode, author: new RequestAuthor(req, caller.actor) }
+    const scope = { accountId, mode, author: new RequestAuthor(req, caller.actor), portal: caller.portal }
     const { idempotency } = req.tsRestRoute.metadata
     const work = (handle: Handle) =>
       largeAnswers.during({ accountId, res }, (enterLarge) => handler(input, { scope, caller, handle, enterLarge }))
     const once = async (key: string) => {
       const fingerprint = await fingerprintOf(req, caller)
-      const use = { accountId, key: keyInMode(key, mode), fingerprint, at: clock.now() }
+      const use = { accountId, key: storedKey(key, caller), fingerprint, at: clock.now() }
       return idempotency === 'with-work' ? runWithWork(use, input, work) : runBeforeKeeping(use, input, work)
     }
     const key = idempotency === 'none' ? undefined : idempotencyKeyOf(req)
@@ -140,10 +139,12 @@ function idempotencyKeyOf(req: RouteRequest): string | undefined {
 
 /**
  * Returns the idempotency key as it is stored. In test mode it gets a prefix that no client can send, so that it never
- * collides with one of live mode. In live mode it is stored unchanged, so that rows of older versions are found.
+ * collides with one of live mode; in the portal, one of its customer, so that no customer gets the answer of another or
+ * of the account. In live mode it is stored unchanged, so that rows of older versions are found.
  */
-function keyInMode(key: string, mode: Mode): string {
-  return mode === 'live' ? key : `${mode}\u001f${key}`
+function storedKey(key: string, { mode, portal }: Caller): string {
+  const inMode = mode === 'live' ? key : `${mode}\u001f${key}`
+  return portal === undefined ? inMode : `portal\u001f${hash('sha256', portal.customer, 'base64url')}\u001f${inMode}`
 }
 
 /**
@@ -151,9 +152,9 @@ function keyInMode(key: string, mode: Mode): string {
  * response is kept for the caller alone, also of the caller.
  */
 async function fingerprintOf(req: RouteRequest, { mode, actor }: Caller): Promise<Buffer> {
-  const hash = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
-  if (req.tsRestRoute.metadata.keptFor === 'caller') hash.update(`${actor.type} ${actor.id}\n`)
-  await sliceYielding(rawBodyOf(req), sliceBytes, (slice) => hash.update(slice))
+  const digest = createHash('sha256').update(`${mode}\n${req.method}\n${req.originalUrl}\n`)
+  if (req.tsRestRoute.metadata.keptFor === 'caller') digest.update(`${actor.type} ${actor.id}\n`)
+  await sliceYielding(rawBodyOf(req), sliceBytes, (slice) => digest.update(slice))
   forgetRawBody(req)
-  return hash.digest()
+  return digest.digest()
 }

@@ -7,6 +7,7 @@ import { createDomainService, type DomainServiceOptions, findSendingDomain } fro
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
+import { createPortalSessionService, type PortalSessionServiceOptions } from '../portal-sessions/service.ts'
 import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
@@ -22,6 +23,7 @@ export type ServicesOptions = Shared & {
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
+  portal: Omit<PortalSessionServiceOptions, keyof Shared>
   users: Omit<UserServicesOptions, keyof Shared>
   webhooks: Omit<WebhookServiceOptions, keyof Shared | 'deliveries'>
 }
@@ -35,6 +37,7 @@ export function createServices({
   domains,
   emails,
   statistics,
+  portal,
   users,
   webhooks,
   ...shared
@@ -47,6 +50,7 @@ export function createServices({
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
+    portalSessions: createPortalSessionService({ ...shared, ...portal }),
     events: createEventService(),
     subscribers: createSubscriberService(shared),
     audiences: createAudienceService(shared),

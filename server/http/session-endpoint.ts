@@ -1,7 +1,9 @@
 import type { Db } from '../database/connection.ts'
+import type { PortalCustomer } from '../portal-sessions/service.ts'
 import type { Client, SignedIn } from '../users/sessions.ts'
-import { signedInOf } from './caller.ts'
+import { portalCustomerOf, signedInOf } from './caller.ts'
 import { clientAddressOf, networkOf } from './client-address.ts'
+import type { PortalCookies } from './portal-cookies.ts'
 import type { RouteInput, RouteRequest } from './route-handler.ts'
 import type { Cookies } from './session-cookie.ts'
 
@@ -18,6 +20,8 @@ export type OpenContext = {
   pending: string | null
   /** Has the browser carry it. Null: has it forget it. */
   setPending(pending: string | null): void
+  /** Has the browser keep the token of a portal session. */
+  setPortalToken(session: { id: string; token: string }): void
 }
 
 type Wrapper<Context> = <Input extends RouteInput, Answer extends { status: number; body: unknown }>(
@@ -30,9 +34,13 @@ export type SessionEndpoints = {
   open: Wrapper<OpenContext>
   /** For routes that need a session. */
   signedIn: Wrapper<OpenContext & { signedIn: SignedIn }>
+  /** For routes that need a portal session. */
+  inPortal: Wrapper<{ portal: PortalCustomer }>
 }
 
-export function createSessionEndpoints({ db, cookies }: { db: Db; cookies: Cookies }): SessionEndpoints {
+type Options = { db: Db; cookies: Cookies; portalCookies: PortalCookies }
+
+export function createSessionEndpoints({ db, cookies, portalCookies }: Options): SessionEndpoints {
   const contextOf = ({ req, res }: RouteInput): OpenContext => ({
     db,
     client: clientOfRequest(req),
@@ -40,6 +48,7 @@ export function createSessionEndpoints({ db, cookies }: { db: Db; cookies: Cooki
     setToken: (token) => void res.appendHeader('Set-Cookie', cookies.session.write(req, token)),
     pending: cookies.pending.read(req),
     setPending: (pending) => void res.appendHeader('Set-Cookie', cookies.pending.write(req, pending)),
+    setPortalToken: (session) => void res.appendHeader('Set-Cookie', portalCookies.write(req, session)),
   })
 
   return {
@@ -48,6 +57,11 @@ export function createSessionEndpoints({ db, cookies }: { db: Db; cookies: Cooki
       const signedIn = signedInOf(input.req)
       if (signedIn === undefined) throw new Error('the request has no session')
       return handler(input, { ...contextOf(input), signedIn })
+    },
+    inPortal: (handler) => (input) => {
+      const portal = portalCustomerOf(input.req)
+      if (portal === undefined) throw new Error('the request has no portal session')
+      return handler(input, { portal })
     },
   }
 }

@@ -11,6 +11,7 @@ import { createEndpoint } from './idempotency.ts'
 import { identify, selectAccount } from './identify.ts'
 import { limitCallers } from './limit-callers.ts'
 import { createOwnPagesCheck } from './own-pages.ts'
+import { createPortalCookies } from './portal-cookies.ts'
 import { createRateLimiter, limitRate } from './rate-limit.ts'
 import { type HttpServer, listen } from './server.ts'
 import { createCookies } from './session-cookie.ts'
@@ -25,6 +26,8 @@ export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> 
   readonly publicUrl: string | null
   /** Number of proxies in front of the service whose `X-Forwarded-*` headers are trusted. */
   readonly trustProxy: number
+  /** Origins of the pages that may show the portal in a frame. May begin with `*.` in place of the first name. */
+  readonly portalOrigins: readonly string[]
   /** Failed authentications allowed to one client address in a minute. */
   readonly authFailuresPerMinute: number
 }
@@ -69,12 +72,15 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     heartbeatMs,
   } = means
   const cookies = createCookies(config.publicUrl)
+  const portalCookies = createPortalCookies(config.publicUrl)
   const failures = createAuthFailures({ clock, perMinute: config.authFailuresPerMinute })
   const identifyCaller = identify({
     db,
     byKey: authenticate({ db, apiKeys, cache: keyCache, failures, clock, lastUses }),
     sessions: services.users.sessions,
     cookie: cookies.session,
+    portalSessions: services.portalSessions,
+    portalCookies,
     assertOwnPage: createOwnPagesCheck(config.publicUrl),
     failures,
   })
@@ -89,7 +95,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     services,
     wrappers: {
       endpoint: createEndpoint(means),
-      sessionEndpoints: createSessionEndpoints({ db, cookies }),
+      sessionEndpoints: createSessionEndpoints({ db, cookies, portalCookies }),
       follow: createFollowEvents({ streams: eventStreams, gates: gatesAgain, heartbeatMs }),
     },
     gates: [identifyCaller, limitCaller, selectAccount, requirePermission],

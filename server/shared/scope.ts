@@ -1,13 +1,27 @@
 import type { ActorType } from '../../contract/audit-actions.ts'
+import type { EventTypeName } from '../../contract/event-types.ts'
 import type { Mode } from '../../contract/mode.ts'
 
 /**
  * One mode of one account. An API key sees and changes only objects in its scope. An event belongs to the scope of the
  * change that caused it.
  */
-export type Scope = { readonly accountId: string; readonly mode: Mode }
+export type Scope = {
+  readonly accountId: string
+  readonly mode: Mode
+  /** Absent: all webhooks of the account and mode. */
+  readonly portal?: PortalScope | undefined
+}
 
-/** Who does something: a key, a user, or the operator on the command line. */
+/** The part of a scope that one customer of the account has in the portal. Only routes with `inPortal` have such a scope. */
+export type PortalScope = {
+  /** Only webhooks with this value of `customer` in their metadata are there. */
+  readonly customer: string
+  /** The event types that the customer may choose. Null: all. */
+  readonly eventTypes: readonly EventTypeName[] | null
+}
+
+/** Who does something: a key, a user, a customer in the portal, or the operator on the command line. */
 export type Actor = {
   readonly type: ActorType
   /** Null: the command line. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
 import type { Handle } from '../database/connection.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -13,6 +14,11 @@ export type WebhookTarget = SealedSecrets & {
   flow: number
 }
 
+/** Matches webhooks of a customer: those with this value of `customer` in their metadata. In the words of its index. */
+export function isOfCustomer(customer: string) {
+  return sql<boolean>`webhooks.metadata ->> 'customer' = ${customer}`
+}
+
 /**
  * Returns a webhook, or undefined. Mode `both` finds it in either mode, for work that has no API key. `lock` prevents
  * others from changing it until the transaction ends.
@@ -25,12 +31,14 @@ export async function findWebhookTarget(
     lock,
   }: { scope: Scope | { accountId: string; mode: 'both' }; webhookId: string; lock?: 'share' | 'change' },
 ): Promise<WebhookTarget | undefined> {
+  const portal = scope.mode === 'both' ? undefined : scope.portal
   return handle
     .selectFrom('webhooks')
     .select(['id', 'mode', 'url', 'events', ...sealedSecretColumns, 'status', 'version', 'flow'])
     .where('id', '=', webhookId)
     .where('account_id', '=', scope.accountId)
     .$if(scope.mode !== 'both', (query) => query.where('mode', '=', scope.mode as Mode))
+    .$if(portal !== undefined, (query) => query.where(isOfCustomer(portal?.customer ?? '')))
     .$if(lock === 'share', (query) => query.forShare())
     .$if(lock === 'change', (query) => query.forNoKeyUpdate())
     .executeTakeFirst()

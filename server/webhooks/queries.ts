@@ -5,6 +5,7 @@ import { executePrepared } from '../database/prepared.ts'
 import type { WebhooksTable } from '../database/tables/webhooks.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SealedSecrets, sealedSecretColumns } from '../webhook-delivery/attempt/keyring.ts'
+import { isOfCustomer } from '../webhook-delivery/webhook-targets.ts'
 
 export type WebhookRow = Pick<Selectable<WebhooksTable>, (typeof columns)[number]>
 
@@ -70,12 +71,38 @@ export async function hasWebhooks(handle: Handle, accountId: string, count: numb
   return row !== undefined
 }
 
-function webhooksOf(handle: Handle, { accountId, mode }: Scope) {
-  return handle.selectFrom('webhooks').select(columns).where('account_id', '=', accountId).where('mode', '=', mode)
+/** Returns true if a customer has `count` webhooks or more in the mode. Reads at most `count` entries of one index. */
+export async function hasCustomerWebhooks(
+  handle: Handle,
+  { accountId, mode }: Scope,
+  { customer, count }: { customer: string; count: number },
+): Promise<boolean> {
+  const row = await handle
+    .selectFrom('webhooks')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .where(isOfCustomer(customer))
+    .orderBy('id')
+    // As above.
+    .offset(sql<number>`(SELECT ${count - 1}::bigint)`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+function webhooksOf(handle: Handle, { accountId, mode, portal }: Scope) {
+  return handle
+    .selectFrom('webhooks')
+    .select(columns)
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .$if(portal !== undefined, (query) => query.where(isOfCustomer(portal?.customer ?? '')))
 }
 
 export async function findWebhook(handle: Handle, scope: Scope, id: string): Promise<WebhookRow | undefined> {
-  const [row] = await executePrepared(handle, { name: 'find_webhook' }, webhooksOf(handle, scope).where('id', '=', id))
+  const name = scope.portal === undefined ? 'find_webhook' : 'find_webhook_of_customer'
+  const [row] = await executePrepared(handle, { name }, webhooksOf(handle, scope).where('id', '=', id))
   return row
 }
 
@@ -104,6 +131,9 @@ export async function selectWebhooks(
   if (page.after !== undefined) query = query.where('id', '<', page.after)
   if (page.metadata !== undefined) {
     query = query.where(sql<boolean>`metadata @> ${JSON.stringify(page.metadata)}::jsonb`)
+    // Says the same of this pair in the words of its index.
+    const { customer } = page.metadata
+    if (customer !== undefined) query = query.where(isOfCustomer(customer))
   }
   return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
@@ -141,7 +171,7 @@ export async function updateWebhook(trx: Trx, id: string, update: WebhookUpdate)
 /** Returns the secrets of a webhook and locks it, so that concurrent rotations run one after another. */
 export async function lockSecrets(
   trx: Trx,
-  { accountId, mode }: Scope,
+  { accountId, mode, portal }: Scope,
   id: string,
 ): Promise<SealedSecrets | undefined> {
   return trx
@@ -149,6 +179,7 @@ export async function lockSecrets(
     .select(sealedSecretColumns)
     .where('account_id', '=', accountId)
     .where('mode', '=', mode)
+    .$if(portal !== undefined, (query) => query.where(isOfCustomer(portal?.customer ?? '')))
     .where('id', '=', id)
     .forNoKeyUpdate()
     .executeTakeFirst()

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type EventTypeName, isEventTypeName } from '../../contract/event-types.ts'
 import type { Page } from '../../contract/pagination.ts'
+import { maxConcurrentCustomerTests } from '../../contract/portal-sessions.ts'
 import {
   type CreateWebhook,
   maxConcurrentTests,
@@ -15,7 +16,6 @@ import { lockAccount } from '../database/account-lock.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DeliveryService } from '../deliveries/service.ts'
 import type { Clock } from '../lib/clock.ts'
-import { addToCount } from '../lib/count-map.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
@@ -24,9 +24,12 @@ import type { AuthoredScope, Scope } from '../shared/scope.ts'
 import { type AddressPolicy, faultOfUrl } from '../webhook-delivery/attempt/address-guard.ts'
 import { deletedVersion, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import { webhookChange } from './change.ts'
+import { createInFlight } from './in-flight.ts'
+import { assertInPortal, metadataInPortal } from './portal.ts'
 import {
   deleteWebhook,
   findWebhook,
+  hasCustomerWebhooks,
   hasWebhooks,
   insertWebhook,
   lockSecrets,
@@ -45,7 +48,7 @@ import { rotated } from './rotation.ts'
 export type WebhookService = {
   /**
    * Throws `rule_violation` when the operator's settings forbid the URL, and `conflict` when the account has
-   * `maxPerAccount` webhooks or more, over both modes.
+   * `maxPerAccount` webhooks or more, over both modes, or in the portal the customer `maxPerCustomer` in the mode.
    */
   create(handle: Handle, scope: AuthoredScope, webhook: CreateWebhook): Promise<WebhookWithSecret>
   /** Newest first. */
@@ -77,6 +80,8 @@ export type WebhookServiceOptions = {
   addressPolicy: AddressPolicy
   /** Maximum number of webhooks of an account, over both modes: an event may go to webhooks of both. */
   maxPerAccount: number
+  /** Maximum number of webhooks of a customer, of one mode: a customer with more can make no more in the portal. */
+  maxPerCustomer: number
   /** Called with each change, after its commit. */
   webhookChanges: Pick<WebhookChanges, 'tell'>
 }
@@ -87,10 +92,12 @@ export function createWebhookService({
   deliveries,
   addressPolicy,
   maxPerAccount,
+  maxPerCustomer,
   webhookChanges,
 }: WebhookServiceOptions): WebhookService {
-  /** By account. A test is in flight until it is settled, even if its client has disconnected. */
-  const testsInFlight = new Map<string, number>()
+  /** A test is in flight until it is settled, even if its client has disconnected. */
+  const testsOfAccount = createInFlight(maxConcurrentTests)
+  const testsOfCustomer = createInFlight(maxConcurrentCustomerTests)
 
   function tellOnCommit(trx: Trx, id: string, version: number): void {
     afterCommit(trx, () => webhookChanges.tell(id, version))
@@ -111,6 +118,17 @@ export function createWebhookService({
     await record(trx, { accountId, at: clock.now(), author, action, target, details: { mode, ...details } })
   }
 
+  async function refuseTooMany(trx: Trx, scope: Scope): Promise<void> {
+    const { accountId, portal } = scope
+    if (portal !== undefined) {
+      const count = maxPerCustomer
+      const { customer } = portal
+      if (await hasCustomerWebhooks(trx, scope, { customer, count })) throw tooManyOfCustomer(maxPerCustomer)
+    }
+    if (!(await hasWebhooks(trx, accountId, maxPerAccount))) return
+    throw portal === undefined ? tooMany(maxPerAccount) : tooManyInPortal()
+  }
+
   async function find(handle: Handle, scope: Scope, id: string): Promise<WebhookRow> {
     const row = await findWebhook(handle, scope, id)
     if (row === undefined) throw notFound('webhook', id)
@@ -118,30 +136,39 @@ export function createWebhookService({
   }
 
   return {
-    async create(handle, scope, { url, events, description = null, metadata = {} }) {
+    async create(handle, scope, given) {
+      const { url, events, description = null } = given
       refuseBadUrl(url)
-      const { accountId, mode } = scope
+      const { accountId, mode, portal } = scope
+      if (portal !== undefined) assertInPortal(portal, given)
+      const metadata = portal === undefined ? (given.metadata ?? {}) : metadataInPortal(portal)
       const secret = newSecret()
       const sealed = secretBox.seal(secret)
       return inTransaction(handle, async (trx) => {
         // With the account locked, a concurrent call counts only after this one has inserted.
         await lockAccount(trx, accountId)
-        if (await hasWebhooks(trx, accountId, maxPerAccount)) throw tooMany(maxPerAccount)
+        await refuseTooMany(trx, scope)
         const at = clock.now()
         const webhook = { id: newId('webhook', at), url, events, description, metadata, secret: sealed }
-        const created = toWebhook(await insertWebhook(trx, { ...webhook, accountId, mode, at }))
+        const created = toWebhook(await insertWebhook(trx, { ...webhook, accountId, mode, at }), scope)
         await audit(trx, scope, created, { action: 'webhook.created' })
         return { ...created, secret }
       })
     },
     async list(handle, scope, { limit, cursor, metadata }) {
+      if (scope.portal !== undefined && metadata !== undefined) {
+        throw brokenRule('query.metadata', 'cannot be given in the portal: it shows the webhooks of one customer')
+      }
       const after = decodeCursor('webhook', cursor)
       const rows = await selectWebhooks(handle, scope, { after, limit: limit + 1, metadata })
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toWebhook })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toWebhook(row, scope) })
     },
     async get(handle, scope, id) {
       const row = await find(handle, scope, id)
-      return { ...toWebhook(row), health: await deliveries.health(handle, { webhookId: id, flow: row.flow }) }
+      const health = await deliveries.health(handle, { webhookId: id, flow: row.flow })
+      // Webhooks of other customers with the same URL count in these two.
+      const shown = scope.portal === undefined ? health : { ...health, limit: null, inFlight: 0 }
+      return { ...toWebhook(row, scope), health: shown }
     },
     async update(handle, scope, id, patch) {
       refuseBadUrl(patch.url)
@@ -149,15 +176,16 @@ export function createWebhookService({
         const row = await lockWebhook(trx, scope, id, 'change')
         if (row === undefined) throw notFound('webhook', id)
         const before = toWebhook(row)
+        if (scope.portal !== undefined) assertInPortal(scope.portal, patch, before)
         const { after, changes, forgiven } = webhookChange(before, patch)
-        if (changes.length === 0) return before
+        if (changes.length === 0) return toWebhook(row, scope)
         // No delivery becomes pending now, except of a fan-out under way; the worker cancels that one when it claims
         // it.
         if (after.status === 'disabled') await deliveries.cancelPending(trx, id)
         const updated = await updateWebhook(trx, id, { ...after, forgiven, at: clock.now() })
         if (updated.version !== row.version) tellOnCommit(trx, id, updated.version)
         await audit(trx, scope, before, { action: 'webhook.updated', details: { changes: changes.join(', ') } })
-        return toWebhook(updated)
+        return toWebhook(updated, scope)
       })
     },
     async delete(handle, scope, id) {
@@ -180,22 +208,26 @@ export function createWebhookService({
         const row = await updateSecrets(trx, scope, id, { secrets: rotated(before, sealed, at), at })
         tellOnCommit(trx, id, row.version)
         await audit(trx, scope, toWebhook(row), { action: 'webhook.secret_rotated' })
-        return { ...toWebhook(row), secret }
+        return { ...toWebhook(row, scope), secret }
       })
     },
     async test(handle, scope, id, type) {
-      const { accountId } = scope
-      if ((testsInFlight.get(accountId) ?? 0) >= maxConcurrentTests) throw tooManyTests()
-      addToCount(testsInFlight, accountId, 1)
+      const { accountId, mode, portal } = scope
+      const customer = portal && testsOfCustomer.enter(`${accountId} ${mode} ${portal.customer}`)
+      if (customer === null) throw tooManyTests(`${maxConcurrentCustomerTests} tests of your webhooks are`)
+      const account = testsOfAccount.enter(accountId)
       try {
+        if (account === null) throw tooManyTests(`${maxConcurrentTests} tests of the account's webhooks are`)
         const webhook = toWebhook(await find(handle, scope, id))
+        if (portal !== undefined && type !== undefined) assertInPortal(portal, { events: [type] }, webhook)
         const sampled = type ?? webhook.events[0]
         if (sampled === undefined) {
           throw brokenRule('body.type', 'is needed: this version knows no event type of the webhook')
         }
         return await deliveries.sendTest(handle, scope, id, sampled)
       } finally {
-        addToCount(testsInFlight, accountId, -1)
+        account?.()
+        customer?.()
       }
     },
   }
@@ -209,10 +241,22 @@ function tooMany(limit: number): DomainError {
   )
 }
 
-function tooManyTests(): DomainError {
+function tooManyInPortal(): DomainError {
+  return new DomainError(
+    'conflict',
+    'No webhook can be added at present: ask the support of the site that shows this page.',
+  )
+}
+
+function tooManyOfCustomer(limit: number): DomainError {
+  const most = limit.toLocaleString('en')
+  return new DomainError('conflict', `You have reached the limit of ${most} webhooks: delete one first.`)
+}
+
+function tooManyTests(running: string): DomainError {
   return new DomainError(
     'rate_limit_exceeded',
-    `${maxConcurrentTests} tests of the account's webhooks are in flight, which is the most at once: try again when one of them has been answered, which takes about 30 seconds at most.`,
+    `${running} in flight, which is the most at once: try again when one of them has been answered, which takes about 30 seconds at most.`,
   )
 }
 
@@ -221,14 +265,15 @@ function newSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`
 }
 
-function toWebhook(row: WebhookRow): Webhook {
+/** Returns a webhook as clients see it: in the portal, without the metadata that the account keeps with it. */
+function toWebhook(row: WebhookRow, { portal }: Partial<Scope> = {}): Webhook {
   return {
     id: row.id,
     mode: row.mode,
     url: row.url,
     events: row.events.filter(isEventTypeName),
     description: row.description,
-    metadata: row.metadata,
+    metadata: portal === undefined ? row.metadata : metadataInPortal(portal),
     status: row.status,
     disabledReason: row.disabled_reason,
     createdAt: row.created_at.toISOString(),

@@ -2,19 +2,9 @@ import { hostname } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { readCommandConfig, readConfig, readServiceUrl, warningsOfRetiredSettings } from '../../server/config/config.ts'
 import { settingsTable } from '../../server/config/settings.ts'
-import { OperatorError } from '../../server/shared/errors.ts'
+import { faultOf } from '../support/settings.ts'
 
 const key = Buffer.alloc(32, 7).toString('base64')
-
-function faultOf(env: Record<string, string>, machineName?: string): string {
-  try {
-    readConfig(env, machineName)
-  } catch (error) {
-    if (error instanceof OperatorError) return error.message
-    throw error
-  }
-  throw new Error('the settings were accepted')
-}
 
 describe('an empty environment', () => {
   test('runs everything on the embedded database', () => {
@@ -27,6 +17,7 @@ describe('an empty environment', () => {
         maxEmailBodyBytes: 62_914_560,
         trustProxy: 0,
         authFailuresPerMinute: 60,
+        portalOrigins: [],
       },
       database: { kind: 'embedded', dataDir: '.postern/', poolSize: 10 },
       encryptionKey: null,
@@ -35,7 +26,8 @@ describe('an empty environment', () => {
       retentionMs: 30 * 24 * 3_600_000,
       identityProvider: null,
       statisticsMs: 400 * 24 * 3_600_000,
-      webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000 },
+      webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, maxPerCustomer: 20 },
+      portal: { accentColor: null, colorScheme: 'auto' },
       delivery: { places: 1_024, endpointMax: 64 },
       mail: {
         transport: 'capture',
@@ -147,6 +139,10 @@ describe('what is given', () => {
       STATISTICS_DAYS: '90',
       WEBHOOK_ALLOW_HTTP: 'false',
       MAX_WEBHOOKS_PER_ACCOUNT: '250',
+      MAX_WEBHOOKS_PER_CUSTOMER: '5',
+      PORTAL_ORIGINS: 'https://app.example.com, https://*.shop.example:8443',
+      PORTAL_ACCENT_COLOR: '#0f766e',
+      PORTAL_COLOR_SCHEME: 'dark',
       TRUST_PROXY: '2',
       MAIL_HOSTNAME: 'Mail.Example.com',
       MAIL_DNS_SERVERS: '127.0.0.1:5353, [::1]:5353, ::1',
@@ -166,7 +162,14 @@ describe('what is given', () => {
       hostname: 'mail.example.com',
       dnsServers: ['127.0.0.1:5353', '[::1]:5353', '::1'],
     })
-    expect(config.webhooks).toEqual({ allowPrivateNetworks: false, allowHttp: false, maxPerAccount: 250 })
+    expect(config.webhooks).toEqual({
+      allowPrivateNetworks: false,
+      allowHttp: false,
+      maxPerAccount: 250,
+      maxPerCustomer: 5,
+    })
+    expect(config.http.portalOrigins).toEqual(['https://app.example.com', 'https://*.shop.example:8443'])
+    expect(config.portal).toEqual({ accentColor: '#0f766e', colorScheme: 'dark' })
   })
 
   test('has a mail server for what comes back where it has a port, with TLS where it has both files', () => {
@@ -201,6 +204,13 @@ describe('what is given', () => {
     ['WEBHOOK_ALLOW_PRIVATE_NETWORKS', 'yes'],
     ['WEBHOOK_ALLOW_HTTP', '1'],
     ['MAX_WEBHOOKS_PER_ACCOUNT', '0'],
+    ['MAX_WEBHOOKS_PER_CUSTOMER', '0'],
+    ['PORTAL_ORIGINS', '*'],
+    ['PORTAL_ORIGINS', 'https://app.example.com/page'],
+    ['PORTAL_ORIGINS', "https://app.example.com; script-src 'unsafe-inline'"],
+    ['PORTAL_ORIGINS', 'http:'],
+    ['PORTAL_ACCENT_COLOR', 'red'],
+    ['PORTAL_COLOR_SCHEME', 'grey'],
     ['DELIVERY_PLACES', '0'],
     ['ENDPOINT_MAX_IN_FLIGHT', '0'],
     ['DATABASE_POOL_SIZE', '1'],
@@ -340,49 +350,6 @@ describe('a relay', () => {
   ])('is refused with the URL %s, which is not told', (url) => {
     const { allowed } = settingsTable.find(({ name }) => name === 'SMTP_URL') ?? { allowed: 'no such setting' }
     expect(faultOf({ MAIL_TRANSPORT: 'relay', SMTP_URL: url })).toBe(`SMTP_URL must be ${allowed}`)
-  })
-})
-
-describe('traces', () => {
-  const endpoint = 'https://collector.example/otel'
-
-  test('go below the endpoint of all signals, or where they are sent alone', () => {
-    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/` }).tracing).toEqual({
-      endpoint: `${endpoint}/v1/traces`,
-      headers: {},
-      serviceName: 'postern',
-      sampler: 'parentbased_always_on',
-      samplerRatio: 1,
-    })
-    const alone = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${endpoint}/alone` }
-    expect(readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...alone }).tracing?.endpoint).toBe(`${endpoint}/alone`)
-  })
-
-  test('are named, sampled and sent with headers as told', () => {
-    const tracing = readConfig({
-      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%2Cb=, x-tenant = mail service ',
-      OTEL_SERVICE_NAME: 'mail',
-      OTEL_TRACES_SAMPLER: 'traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0.05',
-    }).tracing
-    expect(tracing).toMatchObject({ serviceName: 'mail', sampler: 'traceidratio', samplerRatio: 0.05 })
-    expect(tracing?.headers).toEqual({ 'api-key': 'a,b=', 'x-tenant': 'mail service' })
-  })
-
-  test.each([
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector.example:4318'],
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://collector.example:4317'],
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://ann:hush@collector.example'],
-    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example/v1/traces?key=hush'],
-    ['OTEL_EXPORTER_OTLP_HEADERS', 'hush'],
-    ['OTEL_EXPORTER_OTLP_HEADERS', '=hush'],
-    ['OTEL_EXPORTER_OTLP_HEADERS', 'api key=hush'],
-    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%zz'],
-    ['OTEL_EXPORTER_OTLP_HEADERS', 'key=hush%0d%0aHost: elsewhere'],
-  ])('are refused with %s=%s, which is not told', (name, value) => {
-    const { allowed } = settingsTable.find((setting) => setting.name === name) ?? { allowed: 'no such setting' }
-    expect(faultOf({ [name]: value })).toBe(`${name} must be ${allowed}`)
   })
 })
 

@@ -120,6 +120,7 @@ describe('on a service that is well', () => {
 
   test.each([
     'listWebhooks',
+    'listPortalSessions',
     'listEvents',
     'listSubscribers',
     'listAudiences',
@@ -132,6 +133,7 @@ describe('on a service that is well', () => {
     await fixtures.parametersFor(operationById('addContact'))
     for (const get of [
       'getWebhook',
+      'deletePortalSession',
       'getDomain',
       'getEmail',
       'deleteSuppression',
@@ -317,6 +319,7 @@ describe('on a service with a fault', () => {
     fixtures = createFixtures(service)
     for (const table of [
       'webhooks',
+      'portal_sessions',
       'deliveries',
       'events',
       'subscribers',

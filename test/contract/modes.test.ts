@@ -93,6 +93,10 @@ describe('with a key of each mode', () => {
     return { id: (await clientOf(mode).succeed(contract.webhooks.create, { body })).id }
   }
 
+  async function portalSession(mode: Mode): Promise<PathParameters> {
+    return { id: (await clientOf(mode).succeed(contract.portalSessions.create, { body: { customer: '42' } })).id }
+  }
+
   async function apiKey(mode: Mode): Promise<PathParameters> {
     const body = { name: 'A key', permissions: ['events:read' as const] }
     return { id: (await clientOf(mode).succeed(contract.apiKeys.create, { body })).id }
@@ -135,6 +139,7 @@ describe('with a key of each mode', () => {
       return { ...params, recoveryId: id }
     }
     if (resource === 'webhooks') return webhook(mode)
+    if (resource === 'portal-sessions') return portalSession(mode)
     if (resource === 'api-keys') return apiKey(mode)
     if (resource === 'emails') return email(mode)
     if (resource === 'events') return event(mode)
@@ -150,7 +155,15 @@ describe('with a key of each mode', () => {
   /** Everything there is of what has a mode, as the database has it. */
   async function everything(): Promise<unknown> {
     const { db } = service.database
-    const tables = ['webhooks', 'emails', 'events', 'deliveries', 'webhook_recoveries', 'captured_messages'] as const
+    const tables = [
+      'webhooks',
+      'portal_sessions',
+      'emails',
+      'events',
+      'deliveries',
+      'webhook_recoveries',
+      'captured_messages',
+    ] as const
     // Without `last_used_at`, which is written behind the requests.
     const keys = db.selectFrom('api_keys').select(['id', 'revoked_at']).orderBy('id').execute()
     return Promise.all([keys, ...tables.map((table) => db.selectFrom(table).selectAll().orderBy('id').execute())])

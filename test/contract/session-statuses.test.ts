@@ -57,6 +57,10 @@ describe('on a service that is well', () => {
     const { body } = await owner.send('POST', '/v1/invitations', { json })
     return { id: String(Object(body).id) }
   }
+  const newPortalCode = async () => {
+    const { body } = await service.client.send('POST', '/v1/portal-sessions', { json: { customer: '42' } })
+    return String(Object(body).url).split('#code=')[1]
+  }
   const secretOf = async (person: Person) => {
     const { body } = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
     return String(Object(body).secret)
@@ -88,6 +92,7 @@ describe('on a service that is well', () => {
     confirmTotp: async (person) => ({ json: { code: codeNow(await secretOf(person)) } }),
     updateMember: async () => ({ parameters: await newMember() }),
     removeMember: async () => ({ parameters: await newMember() }),
+    openPortalSession: async () => ({ json: { code: await newPortalCode() } }),
     deleteInvitation: async () => ({ parameters: await newInvitation() }),
     signInWithPasskey: async (person) => {
       const { authenticator } = await addPasskey(service, person)
@@ -332,7 +337,7 @@ describe('on a service with a fault', () => {
       identityProvider,
     })
     person = await signUp(service)
-    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys', 'user_identities'])
+    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys', 'user_identities', 'portal_sessions'])
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
   })
   afterAll(async () => {

@@ -11,6 +11,12 @@ import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
 import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
 import { totpConfirmMinutes } from '../../contract/user.ts'
+import {
+  maxConcurrentCustomerTests,
+  maxPortalSessions,
+  portalLinkMinutes,
+  portalSessionHours,
+} from '../../contract/portal-sessions.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'
@@ -190,6 +196,9 @@ test('the page of limits has the limits of the code', () => {
     'links that reset a password, by email': `one for an address within ${resetPauseMs / 60_000} minutes; ${resetsAnHour} requests of one client address in an hour, in each process`,
     'failed tries to sign in': `${freeTries} for an address from one client address without a delay, which then doubles from ${delayAfter(freeTries) / 1000} second up to ${delayAfter(1_000) / 60_000} minutes, in all processes together; forgotten after an hour, and beyond ${written(maxPairs)} pairs`,
     'secret of a second factor': `${totpConfirmMinutes} minutes to confirm it`,
+    'webhooks of a customer in the portal': `${defaults.webhooks.maxPerCustomer} of each mode (\`MAX_WEBHOOKS_PER_CUSTOMER\`); one more is answered ${errorTable.conflict.status} \`conflict\`; those that the account makes for them count, and are not limited by it`,
+    'portal sessions': `${maxPortalSessions.customer} of a customer and ${written(maxPortalSessions.account)} of an account, of each mode; the oldest ends for a new one; the link works once, for ${portalLinkMinutes} minutes; ${portalSessionHours.idle} hour without a request, ${portalSessionHours.max} hours in all`,
+    "tests of a customer's webhooks in flight": `${maxConcurrentCustomerTests} in each process, which count for the account too`,
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),
     'entries of the audit log': `kept for ${auditLogDays} days`,

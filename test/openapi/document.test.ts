@@ -105,7 +105,7 @@ describe.each(routes)('$name', ({ route, operation }) => {
     expect(operation.description).toContain(metadata.permission === null ? 'Needs' : `\`${metadata.permission}\``)
     expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0])
     const needed = metadata.permission === null ? [] : [metadata.permission]
-    const scheme = metadata.caller === 'session' ? 'session' : 'bearer'
+    const scheme = metadata.caller === 'session' || metadata.caller === 'portal' ? metadata.caller : 'bearer'
     expect(operation.security).toEqual(metadata.caller === 'none' ? [] : [{ [scheme]: needed }])
     if (needed.length > 0) expect(permissions).toContain(operation['x-required-permission'])
   })

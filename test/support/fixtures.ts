@@ -79,6 +79,10 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return (await client.succeed(contract.apiKeys.create, { body })).id
   }
 
+  async function portalSession(): Promise<string> {
+    return (await client.succeed(contract.portalSessions.create, { body: { customer: '42' } })).id
+  }
+
   async function event(): Promise<string> {
     await subscriber()
     const { data } = await client.succeed(contract.events.list, { query: { limit: 1 } })
@@ -117,6 +121,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       if (!template.includes('{')) return {}
       const make = {
         webhooks: webhook,
+        'portal-sessions': portalSession,
         events: event,
         subscribers: subscriber,
         audiences: audience,

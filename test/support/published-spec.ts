@@ -33,8 +33,8 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `{name}` for each path parameter. */
   template: string
-  /** Who may call it: a key, a session of the dashboard, or anybody. */
-  caller: 'key' | 'session' | 'none'
+  /** Who may call it: a key, a session of the dashboard, one of the portal, or every client. */
+  caller: 'key' | 'session' | 'portal' | 'none'
   /** Null: it is about no account. */
   permission: string | null
   parameters: Record<'path' | 'query' | 'header', readonly Parameter[]>
@@ -132,7 +132,7 @@ function operationOf({ template, method, operation }: Found): Operation {
 function callerOf({ security = [] }: OperationObject): Operation['caller'] {
   const [scheme] = security.flatMap((one) => Object.keys(one))
   if (scheme === undefined) return 'none'
-  return scheme === 'session' ? 'session' : 'key'
+  return scheme === 'session' || scheme === 'portal' ? scheme : 'key'
 }
 
 function answerOf({ headers = {}, content = {} }: ResponseObject): DeclaredAnswer {

@@ -70,6 +70,9 @@ export type TestServiceOptions = {
   mail?: Partial<Config['mail']>
   /** Default: not set. */
   publicUrl?: string
+  /** Default: none. */
+  portalOrigins?: string[]
+  portal?: Partial<Config['portal']>
   exchangeTimeoutMs?: number
   /** Default: 15,000. */
   heartbeatMs?: number
@@ -128,7 +131,9 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
       maxEmailBodyBytes: options.maxEmailBodyBytes ?? bodyLimit,
       trustProxy: options.trustProxy ?? 0,
       authFailuresPerMinute: options.authFailuresPerMinute ?? 1_000_000,
+      portalOrigins: options.portalOrigins ?? [],
     },
+    portal: { accentColor: null, colorScheme: 'auto', ...options.portal },
     database: { kind: 'external', url, poolSize: 10 },
     encryptionKey,
     roles: { api: true, worker: true, ...roles },
@@ -136,7 +141,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     retentionMs: 30 * 24 * 3_600_000,
     identityProvider: options.identityProvider ?? null,
     statisticsMs: 400 * 24 * 3_600_000,
-    webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, ...webhooks },
+    webhooks: { allowPrivateNetworks: true, allowHttp: true, maxPerAccount: 1_000, maxPerCustomer: 20, ...webhooks },
     delivery: options.delivery ?? { places: 64, endpointMax: 16 },
     mail: {
       transport: 'capture',

@@ -57,6 +57,7 @@ export function bodyOf({ id, body }: Operation): { json?: unknown } {
     beginProviderSignIn: {},
     signInWithProvider: { code: 'x', state: 'x' },
     addIdentity: { code: 'x', state: 'x' },
+    openPortalSession: { code: token },
   }
   return body === null ? {} : { json: bodies[id] ?? { password: goodPassword } }
 }

@@ -39,7 +39,7 @@ async function createWebhookWorld() {
     wake: () => undefined,
     webhookChanges,
   })
-  const parts = { clock, secretBox: box, deliveries, maxPerAccount: 1_000, webhookChanges }
+  const parts = { clock, secretBox: box, deliveries, maxPerAccount: 1_000, maxPerCustomer: 20, webhookChanges }
   return {
     ...people,
     box,

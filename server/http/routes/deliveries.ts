@@ -14,6 +14,10 @@ export function deliveryRoutes(deliveries: DeliveryService, endpoint: Endpoint) 
       status: 200,
       body: await deliveries.get(handle, scope, params.id, params.deliveryId),
     })),
+    getEvent: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await deliveries.getEvent(handle, scope, params.id, params.deliveryId),
+    })),
     resend: endpoint(async ({ params }, { handle, scope }) => ({
       status: 202,
       body: await deliveries.resend(handle, scope, params.id, params.deliveryId),

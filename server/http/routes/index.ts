@@ -8,6 +8,7 @@ import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
+import type { PortalSessionService } from '../../portal-sessions/service.ts'
 import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
@@ -28,6 +29,7 @@ import { eventRoutes } from './events.ts'
 import { identityRoutes } from './identities.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
+import { portalSessionRoutes } from './portal-sessions.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
@@ -38,6 +40,7 @@ import { webhookRoutes } from './webhooks.ts'
 export type Services = {
   webhooks: WebhookService
   deliveries: DeliveryService
+  portalSessions: PortalSessionService
   events: EventService
   subscribers: SubscriberService
   audiences: AudienceService
@@ -76,6 +79,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     invitations: invitationRoutes(users.members, endpoint),
     webhooks: webhookRoutes(services.webhooks, endpoint),
     deliveries: deliveryRoutes(services.deliveries, endpoint),
+    portalSessions: portalSessionRoutes(services.portalSessions, endpoint, sessionEndpoints),
     events: eventRoutes(services.events, { endpoint, follow }),
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),

@@ -14,7 +14,7 @@ function detailsOf({ details }: Entry): string {
     .join(', ')
 }
 
-const actorLabels = { key: 'API key', user: 'User' } as const
+const actorLabels = { key: 'API key', user: 'User', portal_session: 'Customer in the portal' } as const
 
 const columns: readonly Column<Entry>[] = [
   { header: 'When', width: '140px', isMinor: true, cell: ({ at }) => <Time at={at} /> },
