@@ -35,6 +35,7 @@ export const sections: readonly Section[] = [
   {
     title: 'Guides',
     pages: {
+      'docs/guides/customer-portal.md': 'your customers at their own webhooks, in a frame of your site',
       'docs/guides/dashboard.md': 'the screens, live and test, what they never show, and where they are served',
       'docs/guides/first-real-email.md': 'over a relay, step by step: settings, DNS records, what a relay refuses',
       'docs/guides/receiving-webhooks.md': 'receivers in Node, Python, Go, PHP and Ruby that verify each delivery',

@@ -8,6 +8,9 @@ const root = join(import.meta.dirname, '../..')
 const source = join(root, 'server/dashboard')
 const built = join(source, 'built')
 
+/** Rendered for each request. */
+const pages = ['index.html', 'portal.html']
+
 /** Holds the hash of the sources that the files beside it were made from. */
 const stampName = 'sources.sha256'
 
@@ -30,6 +33,7 @@ export function viteConfig(): InlineConfig {
       modulePreload: { polyfill: false },
       assetsInlineLimit: 0,
       rolldownOptions: {
+        input: pages.map((name) => join(source, name)),
         onLog(level, log, handle) {
           // Packages mark their modules with "use client", which means nothing here.
           if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log)
@@ -87,8 +91,7 @@ async function compressAll(folder: string): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
       const bytes = readFileSync(join(folder, name))
-      // index.html is rendered for each request.
-      if (name === 'index.html') return
+      if (pages.includes(name)) return
       const [gz, br] = await Promise.all([
         promisify(gzip)(bytes, { level: 9 }),
         promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),

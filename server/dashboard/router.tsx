@@ -101,6 +101,14 @@ const screens = [
     lazyRouteComponent(() => import('./screens/webhooks/delivery-detail.tsx'), 'DeliveryDetail'),
   ),
   screen(
+    'event-types',
+    lazyRouteComponent(() => import('./screens/webhooks/event-types.tsx'), 'EventTypes'),
+  ),
+  screen(
+    'event-types/$id',
+    lazyRouteComponent(() => import('./screens/webhooks/event-type-detail.tsx'), 'EventTypeDetail'),
+  ),
+  screen(
     'domains',
     lazyRouteComponent(() => import('./screens/domains/domain-list.tsx'), 'DomainList'),
   ),

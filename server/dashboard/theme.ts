@@ -1,7 +1,7 @@
 import { createTheme, type MantineColorsTuple } from '@mantine/core'
 
 /** The one accent colour. Shade 7 has 4.5:1 on white, shade 4 on the dark background. */
-const accent: MantineColorsTuple = [
+export const accent: MantineColorsTuple = [
   '#eef1ff',
   '#dde2fb',
   '#b8c1f3',

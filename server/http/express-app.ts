@@ -41,6 +41,8 @@ export type ApiOptions = {
   maxBodyBytes: number
   /** Largest request body of routes that take attachments. */
   maxEmailBodyBytes: number
+  /** Origins of the pages that may show the portal in a frame. */
+  portalOrigins: readonly string[]
 }
 
 export type HttpAppOptions = {
@@ -105,7 +107,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) if (path.includes(':')) refuseOtherMethods(app, path, methods)
-  serveDashboard(app)
+  serveDashboard(app, { portalOrigins: options.portalOrigins })
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
 }
 

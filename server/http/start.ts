@@ -104,5 +104,6 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     document,
     maxBodyBytes: config.maxBodyBytes,
     maxEmailBodyBytes: config.maxEmailBodyBytes,
+    portalOrigins: config.portalOrigins,
   }
 }

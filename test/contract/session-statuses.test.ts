@@ -337,7 +337,15 @@ describe('on a service with a fault', () => {
       identityProvider,
     })
     person = await signUp(service)
-    for (const table of ['users', 'user_sessions', 'user_links', 'account_emails', 'passkeys', 'user_identities', 'portal_sessions'])
+    for (const table of [
+      'users',
+      'user_sessions',
+      'user_links',
+      'account_emails',
+      'passkeys',
+      'user_identities',
+      'portal_sessions',
+    ])
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
   })
   afterAll(async () => {

@@ -9,14 +9,14 @@ import { eventTypes } from '../../contract/event-types.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
-import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
-import { totpConfirmMinutes } from '../../contract/user.ts'
 import {
   maxConcurrentCustomerTests,
   maxPortalSessions,
   portalLinkMinutes,
   portalSessionHours,
 } from '../../contract/portal-sessions.ts'
+import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
+import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
 import { maxInboundBytes } from '../../server/bounces/start.ts'

@@ -5,6 +5,7 @@ import { previewLimit } from '../../server/dashboard/screens/emails/preview-html
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { type Person, signUp } from '../support/people.ts'
+import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -85,6 +86,8 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
+    const customer = await openPortal(service, { customer: script })
+    await customer.send('POST', '/v1/webhooks', { json: { url: receiver.url, events: ['email.sent'] } })
     await client.succeed(contract.webhooks.test, { params: { id: webhook.id }, body: {} })
     await receiver.received(2)
     const { data: deliveries } = await client.succeed(contract.deliveries.list, {
@@ -103,6 +106,8 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'webhooks',
       `webhooks/${webhook.id}`,
       `webhooks/${webhook.id}/deliveries/${deliveries.at(-1)?.id}`,
+      'event-types',
+      'event-types/email.clicked',
       'events',
       `events/${events[0]?.id}`,
       'subscribers',

@@ -87,6 +87,18 @@ describe('the built dashboard', () => {
     }
   })
 
+  test('the page of the portal may be shown in frames of the sites that are set, that of the dashboard in none', async () => {
+    const origins = ['https://app.example.com', 'https://*.shop.example']
+    await using open = await startTestService({ beside: service, roles: { worker: false }, portalOrigins: origins })
+    const ancestors = async (url: string) =>
+      /frame-ancestors ([^;]*)/.exec((await fetch(url)).headers.get('content-security-policy') ?? '')?.[1]
+    expect(await ancestors(`${open.url}/portal/psn_x`)).toBe(origins.join(' '))
+    expect(await ancestors(`${service.url}/portal/psn_x/webhooks`)).toBe("'none'")
+    for (const path of ['/app', '/app/portal.html', '/app/acc_x/live/webhooks', '/docs', '/captured']) {
+      expect([path, await ancestors(open.url + path)]).toEqual([path, "'none'"])
+    }
+  })
+
   test('takes a file of another version for missing, and not for a screen', async () => {
     const answer = await get('/app/assets/index-00000000.js')
 
@@ -110,12 +122,15 @@ describe('the built dashboard', () => {
     expect(body).toMatch(/^(<!doctype html>|\{"error":)/)
   })
 
-  test.each(['/app', '/app/sign-in', '/app/assets/x.js'])('%s has GET and HEAD alone', async (path) => {
-    const answer = await fetch(service.url + path, { method: 'POST' })
+  test.each(['/app', '/app/sign-in', '/app/assets/x.js', '/portal/psn_x'])(
+    '%s has GET and HEAD alone',
+    async (path) => {
+      const answer = await fetch(service.url + path, { method: 'POST' })
 
-    expect(answer.status).toBe(405)
-    expect(answer.headers.get('allow')).toBe('GET, HEAD')
-  })
+      expect(answer.status).toBe(405)
+      expect(answer.headers.get('allow')).toBe('GET, HEAD')
+    },
+  )
 
   test('has a page without a body for HEAD', async () => {
     const answer = await fetch(`${service.url}/app`, { method: 'HEAD' })
@@ -135,7 +150,7 @@ describe('a folder of the dashboard', () => {
 
   async function serve(): Promise<string> {
     const app = express().enable('strict routing')
-    serveDashboard(app, folder)
+    serveDashboard(app, { portalOrigins: [], folder })
     app.use(answerErrors(pino({ level: 'silent' })))
     const server = createServer(app)
     servers.push(server)
@@ -145,7 +160,7 @@ describe('a folder of the dashboard', () => {
 
   test('that is not built says at every path what to do', async () => {
     const url = await serve()
-    for (const path of ['/app', '/app/', '/app/sign-in']) {
+    for (const path of ['/app', '/app/', '/app/sign-in', '/portal/psn_x']) {
       const answer = await fetch(url + path)
       expect(answer.status).toBe(503)
       expect(await answer.text()).toContain('npm ci\nnpm start')
@@ -155,6 +170,7 @@ describe('a folder of the dashboard', () => {
   test('serves a file that was not compressed as it is', async () => {
     mkdirSync(join(folder, 'assets'))
     writeFileSync(join(folder, 'index.html'), '<!doctype html>')
+    writeFileSync(join(folder, 'portal.html'), '<!doctype html>')
     writeFileSync(join(folder, 'assets/x.js'), 'x')
     const answer = await fetch(`${await serve()}/app/assets/x.js`)
 

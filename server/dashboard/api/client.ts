@@ -78,7 +78,20 @@ export type Call = <K extends Operation>(operation: K, input: Input<K>) => Promi
  * It throws an ApiError when the API refuses the request or cannot be reached.
  */
 export function createClient(scope: Scope | null): Call {
-  const headers = headersOf(scope)
+  return clientWith(headersOf(scope))
+}
+
+/**
+ * Returns a function that calls the API with a session of the portal. It throws as that of `createClient` does.
+ *
+ * @param token The token of the session. Null: its cookie is there.
+ */
+export function createPortalClient({ id, token }: { id: string; token: string | null }): Call {
+  const authorization = token === null ? {} : { Authorization: `Bearer ${token}` }
+  return clientWith({ ...headersOf(null), 'X-Postern-Portal': id, ...authorization })
+}
+
+function clientWith(headers: Readonly<Record<string, string>>): Call {
   return async (operation, input) => {
     const [method = '', path = ''] = operation.split(' ')
     const { params, query, body } = input as LooseInput

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { ApiError, Input, Operation, Result } from './client.ts'
-import { callForUser, checkSession } from './query-client.ts'
+import { callForUser } from './query-client.ts'
 import { useScope } from './scope.tsx'
 
 type Reading = Extract<Operation, `GET ${string}`>
@@ -27,7 +27,7 @@ export function useGet<K extends Reading>(operation: K, input: Input<K>, options
     enabled,
     ...(pollMs && { refetchInterval: (latest) => pollMs(latest.state.data) }),
   })
-  useSessionCheck(query.error)
+  useRefusalCheck(query.error)
   return query
 }
 
@@ -77,7 +77,7 @@ export function useList<K extends Listing>(
       pollMs === undefined || (latest.state.data?.pages.length ?? 0) > 1 ? false : pollMs,
   })
   const error = read.error as ApiError | null
-  useSessionCheck(error)
+  useRefusalCheck(error)
   const { hasNextPage, isFetching, fetchNextPage, isPlaceholderData } = read
   const pages = read.data?.pages ?? []
   const isLooking =
@@ -103,18 +103,21 @@ export function useList<K extends Listing>(
 type WithPages = { state: { data?: { pages: readonly unknown[] } | undefined } }
 type PageOf<Row> = { data: Row[]; nextCursor: string | null }
 
-function useSessionCheck(error: ApiError | null): void {
-  useEffect(() => checkSession(error), [error])
+function useRefusalCheck(error: ApiError | null): void {
+  const { onRefused } = useScope()
+  useEffect(() => {
+    if (error !== null) onRefused(error)
+  }, [error, onRefused])
 }
 
 /** Changes something, and reads again what the screens of this account show. */
 export function useChange<K extends Operation>(operation: K) {
-  const { accountId, call } = useScope()
+  const { accountId, call, onRefused } = useScope()
   const client = useQueryClient()
   return useMutation<Result<K>, ApiError, Input<K>>({
     mutationFn: (input) => call(operation, input),
     onSuccess: () => client.invalidateQueries({ queryKey: [accountId] }),
-    onError: checkSession,
+    onError: onRefused,
   })
 }
 

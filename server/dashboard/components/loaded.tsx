@@ -2,6 +2,7 @@ import { Skeleton, Stack } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { ApiError } from '../api/client.ts'
+import { useScope } from '../api/scope.tsx'
 import { Empty } from './empty.tsx'
 import { ErrorNotice } from './error-notice.tsx'
 
@@ -17,11 +18,14 @@ const lines = ['40%', '100%', '100%', '70%', '100%', '55%']
 /** Shows one object once it is read, and what to do where there is none. */
 export function Loaded<T>({ query, what, children }: Props<T>) {
   const { data, error, refetch } = query
+  const { portal } = useScope()
   if (data !== undefined) return children(data)
   if (error?.status === 404 || error?.status === 400) {
     return (
       <Empty title={`There is no such ${what}`}>
-        It was deleted, or belongs to another account or the other mode. Look at the switch for live and test.
+        {portal === null
+          ? 'It was deleted, or belongs to another account or the other mode. Look at the switch for live and test.'
+          : 'It was deleted.'}
       </Empty>
     )
   }

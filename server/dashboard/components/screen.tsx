@@ -20,11 +20,11 @@ let hasShownOne = false
 
 /** The frame of a screen: where one is, its title and what can be done. */
 export function Screen({ title, subtitle, action, parent, children }: Props) {
-  const { path, account } = useScope()
+  const { path, pageTitle } = useScope()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = `${title} · ${account.name} · Postern`
-  }, [title, account.name])
+    document.title = pageTitle(title)
+  }, [title, pageTitle])
   // So that a screen reader tells where a link has led. On the first screen the browser does that.
   useEffect(() => {
     if (hasShownOne) heading.current?.focus({ preventScroll: true })

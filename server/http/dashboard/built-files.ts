@@ -15,6 +15,8 @@ export type Coding = 'br' | 'gzip' | 'identity'
 export type BuiltDashboard = {
   /** The page, with `__NONCE__` where each response has its nonce. */
   page: string
+  /** The page of the portal, likewise. */
+  portalPage: string
   /** All other files by their path below `/app/`. */
   files: ReadonlyMap<string, BuiltFile>
 }
@@ -32,8 +34,10 @@ const contentTypes: Readonly<Record<string, string>> = {
  */
 export function readBuiltDashboard(folder: string): BuiltDashboard | null {
   let page: string
+  let portalPage: string
   try {
     page = readFileSync(join(folder, 'index.html'), 'utf8')
+    portalPage = readFileSync(join(folder, 'portal.html'), 'utf8')
   } catch {
     return null
   }
@@ -54,5 +58,5 @@ export function readBuiltDashboard(folder: string): BuiltDashboard | null {
       isHashed: name.startsWith('assets/'),
     })
   }
-  return { page, files }
+  return { page, portalPage, files }
 }

@@ -8,8 +8,12 @@ import { type BuiltFile, type Coding, readBuiltDashboard } from './built-files.t
 
 const builtFolder = join(import.meta.dirname, '../../dashboard/built')
 
-/** Everything comes from this server. Style elements need the nonce of the response; nothing else is inline. */
-function contentSecurityPolicy(nonce: string): string {
+/**
+ * Everything comes from this server. Style elements need the nonce of the response; nothing else is inline.
+ *
+ * @param ancestors Sources of pages that may show this one in a frame.
+ */
+function contentSecurityPolicy(nonce: string, ancestors: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -20,7 +24,7 @@ function contentSecurityPolicy(nonce: string): string {
     "style-src-attr 'none'",
     "base-uri 'none'",
     "form-action 'self'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${ancestors}`,
   ].join('; ')
 }
 
@@ -41,17 +45,26 @@ const notBuilt = `<!doctype html>
 </html>
 `
 
+export type DashboardOptions = {
+  /** Origins of the pages that may show the portal in a frame. Empty: none may. */
+  portalOrigins: readonly string[]
+  /** Where the dashboard was built. Default: where `npm run dashboard` builds it. */
+  folder?: string
+}
+
 const yearSeconds = 365 * 24 * 3600
 
 /**
- * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads. If
- * it is not built, all paths answer a page that says what to do. All have GET and HEAD only.
- *
- * @param folder Where it was built. Default: where `npm run dashboard` builds it.
+ * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads; and
+ * the page of the portal under `/portal`, which alone may be shown in frames. If it is not built, all paths answer a
+ * page that says what to do. All have GET and HEAD only.
  */
-export function serveDashboard(app: Express, folder = builtFolder): void {
+export function serveDashboard(app: Express, { portalOrigins, folder = builtFolder }: DashboardOptions): void {
   const built = readBuiltDashboard(folder)
-  const sendPage = built === null ? sendNotBuilt : sendPageOf(built.page)
+  const sendPage = built === null ? sendNotBuilt : sendPageOf(built.page, "'none'")
+  const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ')
+  const sendPortal = built === null ? sendNotBuilt : sendPageOf(built.portalPage, ancestors)
+  app.get('/portal/*path', sendPortal)
   app.get('/app', sendPage)
   app.get('/app/*path', (req, res, next) => {
     const name = req.path.slice('/app/'.length)
@@ -62,7 +75,7 @@ export function serveDashboard(app: Express, folder = builtFolder): void {
     return sendPage(req, res, next)
   })
   app.get('/app/', sendPage)
-  for (const path of ['/app', '/app/', '/app/*path']) refuseOtherMethods(app, path, ['GET'])
+  for (const path of ['/app', '/app/', '/app/*path', '/portal/*path']) refuseOtherMethods(app, path, ['GET'])
 }
 
 const sendNotBuilt: RequestHandler = (req, res, next) => {
@@ -74,10 +87,10 @@ const sendNotBuilt: RequestHandler = (req, res, next) => {
   )
 }
 
-function sendPageOf(page: string): RequestHandler {
+function sendPageOf(page: string, ancestors: string): RequestHandler {
   return (_req, res) => {
     const nonce = randomBytes(16).toString('base64url')
-    res.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce))
+    res.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce, ancestors))
     res.setHeader('Referrer-Policy', 'no-referrer')
     res.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
     res.setHeader('Content-Type', 'text/html; charset=utf-8')

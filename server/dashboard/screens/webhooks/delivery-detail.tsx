@@ -4,6 +4,7 @@ import { useParams } from '@tanstack/react-router'
 import type { Result } from '../../api/client.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
@@ -58,14 +59,17 @@ export function DeliveryDetail() {
     >
       {resend.error !== null && <ErrorNotice error={resend.error} />}
       <Loaded query={query} what="delivery">
-        {(read) => <Details delivery={read} />}
+        {(read) => <Details delivery={read} webhookId={id} />}
       </Loaded>
     </Screen>
   )
 }
 
-function Details({ delivery }: { delivery: Delivery }) {
-  const { waitingFor, nextAttemptAt, attempts, sample } = delivery
+type DetailsProps = { delivery: Delivery; webhookId: string }
+
+function Details({ delivery, webhookId }: DetailsProps) {
+  const { waitingFor, nextAttemptAt, attempts } = delivery
+  const { can } = useScope()
   return (
     <>
       <Facts
@@ -74,16 +78,7 @@ function Details({ delivery }: { delivery: Delivery }) {
           ...(nextAttemptAt === null
             ? []
             : ([['Next attempt', <Time key="at" at={nextAttemptAt} isAhead />]] as const)),
-          [
-            'Event',
-            sample ? (
-              'A sample, made up for a test'
-            ) : (
-              <ScreenLink key="event" to={`/events/${delivery.eventId}`}>
-                {delivery.eventId}
-              </ScreenLink>
-            ),
-          ],
+          ['Event', <EventOf key="event" delivery={delivery} />],
           ['Created', <ExactTime key="at" at={delivery.createdAt} />],
           ['ID', <Copyable key="id" label="Copy the ID" value={delivery.id} />],
         ]}
@@ -106,13 +101,37 @@ function Details({ delivery }: { delivery: Delivery }) {
                   {attempt.responseStatus !== null && attempt.error !== null && `: ${attempt.error}`}
                 </span>
                 {attempt.responseBody !== null && attempt.responseBody !== '' && (
-                  <pre className="block">{attempt.responseBody}</pre>
+                  <CodeBlock>{attempt.responseBody}</CodeBlock>
                 )}
               </span>
             </li>
           ))}
         </ol>
       </Section>
+      {can('events:read') && <Body delivery={delivery} webhookId={webhookId} />}
     </>
+  )
+}
+
+function EventOf({ delivery: { sample, eventId } }: { delivery: Delivery }) {
+  const { can, portal } = useScope()
+  if (sample) return 'A sample, made up for a test'
+  // The portal has no screen of events.
+  if (portal !== null || !can('events:read')) return <Copyable label="Copy the ID of the event" value={eventId} />
+  return <ScreenLink to={`/events/${eventId}`}>{eventId}</ScreenLink>
+}
+
+/** What is sent, as it is. */
+function Body({ delivery: { id: deliveryId }, webhookId: id }: DetailsProps) {
+  const { data: event, error } = useGet('GET /v1/webhooks/:id/deliveries/:deliveryId/event', {
+    params: { id, deliveryId },
+  })
+  if (error !== null) return <ErrorNotice error={error} />
+  // It is in a header of deliveries, and not in their body.
+  const { mode: _mode, ...pushed }: Readonly<Record<string, unknown>> = event ?? {}
+  return (
+    <Section title="Body of the request">
+      {event === undefined ? <p className="dimmed">…</p> : <CodeBlock>{JSON.stringify(pushed, null, 2)}</CodeBlock>}
+    </Section>
   )
 }

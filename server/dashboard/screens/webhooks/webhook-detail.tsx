@@ -1,11 +1,13 @@
 import { Alert } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
+import { Fragment } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { Deliveries } from './deliveries.tsx'
@@ -69,7 +71,12 @@ function Details({ webhook }: { webhook: Webhook }) {
           [
             'Events',
             <span key="events" className="mono">
-              {webhook.events.join(', ')}
+              {webhook.events.map((type, index) => (
+                <Fragment key={type}>
+                  {index > 0 && ', '}
+                  <ScreenLink to={`/event-types/${type}`}>{type}</ScreenLink>
+                </Fragment>
+              ))}
             </span>,
           ],
           ...(webhook.description === null ? [] : ([['Description', webhook.description]] as const)),

@@ -2,15 +2,25 @@ import { Checkbox, Stack, Textarea, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
+import { type PortalAccess, useScope } from '../../api/scope.tsx'
 
-type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][number]
+export type EventType = Result<'GET /v1/webhooks'>['data'][number]['events'][number]
 
 export type WebhookValues = { url: string; events: EventType[]; description: string }
 
+/** Whether an event type may be chosen: in the portal, its session may have some of them only. */
+export function isOffered(portal: PortalAccess | null, type: EventType): boolean {
+  return portal?.eventTypes?.includes(type) ?? true
+}
+
 /** What there is to fill in for a webhook. */
 export function WebhookFields({ form }: { form: UseFormReturnType<WebhookValues> }) {
+  const { portal } = useScope()
   const { data: types } = useGet('GET /v1/event-types', {})
-  const groups = Map.groupBy(types?.data ?? [], ({ type }) => type.split('.')[0] ?? '')
+  const chosen = form.getInitialValues().events
+  // Those that the webhook has may stay.
+  const offered = types?.data.filter(({ type }) => isOffered(portal, type) || chosen.includes(type)) ?? []
+  const groups = Map.groupBy(offered, ({ type }) => type.split('.')[0] ?? '')
   return (
     <>
       <TextInput

@@ -53,7 +53,7 @@ const columns: readonly Column<Webhook>[] = [
 ]
 
 export function WebhookList() {
-  const { mode, can } = useScope()
+  const { mode, can, portal } = useScope()
   const list = useList('GET /v1/webhooks', {})
   const [isCreating, setCreating] = useState(false)
   const add = (variant: 'filled' | 'default') =>
@@ -63,14 +63,31 @@ export function WebhookList() {
       </Button>
     )
   return (
-    <Screen title="Webhooks" subtitle="Your URLs that events are pushed to." action={add('filled')}>
+    <Screen
+      title="Webhooks"
+      subtitle={
+        <>
+          Your URLs that events are pushed to.
+          {portal === null && (
+            <>
+              {' '}
+              <ScreenLink to="/event-types">See the event types</ScreenLink>
+            </>
+          )}
+        </>
+      }
+      action={add('filled')}
+    >
       <DataTable
         label="Webhooks"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
         empty={
-          <Empty title={`No webhooks in ${mode} mode yet`} action={add('default')}>
+          <Empty
+            title={portal === null ? `No webhooks in ${mode} mode yet` : 'No webhooks yet'}
+            action={add('default')}
+          >
             Add the URL of your program, and it hears of what happens: emails delivered or bounced, subscribers added.
           </Empty>
         }

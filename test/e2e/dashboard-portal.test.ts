@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { arch, platform } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Frame, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { freePort } from '../docs/receiver-process.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
+import { makePortalLink, openLink } from '../support/portal.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'the portal in a browser'
+  : `the portal in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+/** Runs in a browser that takes it for HTML, and renames the page. */
+const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+/** A name that the browser takes for another machine. */
+const otherHost = 'postern.test'
+
+type Site = { url: string; server: Server }
+
+/** A site of others, on another host than the service, that shows `link` in a frame. */
+async function startSite(link: () => string): Promise<Site> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+    response.end(
+      `<!doctype html><html lang="en"><title>Shop</title><h1>Shop</h1><iframe src="${link()}" title="Webhooks" width="1000" height="800"></iframe>`,
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: `http://localhost:${(server.address() as AddressInfo).port}`, server }
+}
+
+type Opened = { page: Page; complaints: string[] }
+
+async function openPage(
+  browser: Browser,
+  options: { viewport?: typeof desktop; colorScheme?: 'light' | 'dark' } = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ viewport: desktop, ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(30_000)
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    // Without TLS a browser ignores that header, and says so.
+    const isWanted = /status of 40[0-9]|Cross-Origin-Opener-Policy header has been ignored/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isWanted) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  return { page, complaints }
+}
+
+async function frameOf(page: Page): Promise<Frame> {
+  const frame = await (await page.waitForSelector('iframe')).contentFrame()
+  if (frame === null) throw new Error('the page shows no frame')
+  return frame
+}
+
+describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+  let link = ''
+  let shopOrigin = ''
+  let site: Site
+  let strangers: Site
+  let service: TestService
+  let chromium: TestBrowser
+  let receiver: Receiver
+
+  beforeAll(async () => {
+    ;[site, strangers, chromium, receiver] = await Promise.all([
+      startSite(() => link),
+      startSite(() => link),
+      startBrowser({ ownHosts: [otherHost] }),
+      startReceiver(),
+    ])
+    shopOrigin = `http://localhost:${await freePort()}`
+    service = await startTestService({ portalOrigins: [site.url, shopOrigin] })
+    receiver.respond(answer(500, { body: script }))
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+    await receiver?.stop()
+    for (const { server } of [site, strangers]) server?.close()
+  })
+
+  /** Runs the server of the guide. */
+  async function startShop(): Promise<{ url: string; stop(): void }> {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/customer-portal.md'), 'utf8')
+    const code = /```js\n([\s\S]*?)```/.exec(guide)?.[1] ?? ''
+    const port = Number(new URL(shopOrigin).port)
+    const env = { ...process.env, SERVICE: service.url, KEY: service.keys.live, PORT: String(port) }
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', code], { env, stdio: 'inherit' })
+    await expect
+      .poll(() =>
+        fetch(shopOrigin).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      )
+      .toBe(true)
+    return { url: shopOrigin, stop: () => void child.kill() }
+  }
+
+  test('in a frame of another site a customer makes a webhook, tests it and sees why it fails, and nothing of others', async () => {
+    await service.client.succeed(contract.webhooks.create, {
+      body: { url: `${receiver.url}/other`, events: ['contact.created'], metadata: { customer: '43' } },
+    })
+    const { page, complaints } = await openPage(chromium.browser)
+    const shop = await startShop()
+    await page.goto(shop.url)
+    const frame = await frameOf(page)
+    await frame.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
+    expect(frame.url()).not.toContain('code')
+
+    await frame.getByRole('button', { name: 'Add webhook' }).first().click()
+    await frame.getByLabel('URL').fill(`${receiver.url}/mine`)
+    expect(await frame.getByRole('checkbox').count()).toBe(2)
+    await frame.getByLabel('contact.created').check()
+    await frame.getByLabel('Description').fill(script)
+    await frame.getByRole('dialog').getByRole('button', { name: 'Add webhook' }).click()
+    await frame.getByText(/^whsec_/).waitFor()
+    await frame.getByRole('button', { name: 'I have copied it' }).click()
+    await frame.getByRole('heading', { name: `${receiver.url}/mine` }).waitFor()
+
+    await frame.getByRole('button', { name: 'Send a test' }).click()
+    await frame.getByRole('button', { name: 'Send it' }).click()
+    await frame.getByText('The endpoint did not accept it').waitFor()
+    await frame.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+    await frame.getByRole('link', { name: 'contact.created' }).last().click()
+    await frame.getByText(script).waitFor()
+    await frame.getByRole('heading', { name: 'Body of the request' }).waitFor()
+    await frame.getByText('"audienceId"').waitFor()
+
+    // Without a new link: the cookie lets the frame in again.
+    await frame.getByRole('link', { name: 'Webhooks', exact: true }).click()
+    await frame.evaluate('window.isOld = true; location.reload()')
+    await expect.poll(() => frame.evaluate('window.isOld === undefined')).toBe(true)
+    await frame.getByRole('link', { name: `${receiver.url}/mine` }).waitFor()
+    expect(await frame.getByText('/other').count()).toBe(0)
+    shop.stop()
+    expect(await page.title()).toBe('Shop')
+    expect(await page.context().cookies()).toMatchObject([
+      { name: expect.stringMatching(/^postern_portal_/), httpOnly: true, secure: true, sameSite: 'None' },
+    ])
+    expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  test('without TLS on a host of another machine, where no cookie is sent from a frame, it works as long as the page stays', async () => {
+    const { page, complaints } = await openPage(chromium.browser)
+    link = (await makePortalLink(service, { customer: 'cookieless' })).replace('127.0.0.1', otherHost)
+    await page.goto(site.url)
+    const frame = await frameOf(page)
+    await frame.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
+    await frame.getByRole('link', { name: 'Event types', exact: true }).click()
+    await frame.getByRole('link', { name: 'email.bounced' }).waitFor()
+    await page.reload()
+    await (await frameOf(page)).getByRole('heading', { name: 'This page has ended' }).waitFor()
+    expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  test('a site that is not allowed shows neither the portal nor the dashboard in a frame', async () => {
+    const { page, complaints } = await openPage(chromium.browser)
+    for (const [url, path] of [
+      [strangers.url, ''],
+      [site.url, '/app/'],
+    ] as const) {
+      const made = await makePortalLink(service, { customer: 'framed' })
+      link = path === '' ? made : `${service.url}${path}`
+      await page.goto(url)
+      await expect.poll(() => complaints.some((complaint) => complaint.includes('frame-ancestors'))).toBe(true)
+      expect(await (await frameOf(page)).getByRole('heading').count()).toBe(0)
+      // It was not opened.
+      if (path === '') expect((await openLink(service, made)).status).toBe(201)
+      complaints.length = 0
+    }
+    await page.context().close()
+  })
+
+  test.each([
+    { colorScheme: 'light', viewport: desktop },
+    { colorScheme: 'dark', viewport: phone },
+  ] as const)(
+    'as a page of its own, in $colorScheme, $viewport.width pixels wide: axe finds nothing, in a bright colour too',
+    async ({ colorScheme, viewport }) => {
+      const customer = `looks ${viewport.width} ${script}`
+      const url = `${receiver.url}/?name='%22%3E${encodeURIComponent(script)}`
+      const { id } = await service.client.succeed(contract.webhooks.create, {
+        body: { url, events: ['contact.created'], description: script, metadata: { customer } },
+      })
+      await service.client.succeed(contract.webhooks.test, { params: { id }, body: {} })
+      const { data } = await service.client.succeed(contract.deliveries.list, { params: { id }, query: {} })
+      const { page, complaints } = await openPage(chromium.browser, { viewport, colorScheme })
+      const theme = { accentColor: '#ffd400' }
+      await page.goto(await makePortalLink(service, { customer, theme }))
+      await page.getByRole('link', { name: receiver.url }).waitFor()
+      const base = page.url().replace(/\/webhooks$/, '')
+      const faults: string[] = []
+      for (const screen of [
+        'webhooks',
+        `webhooks/${id}`,
+        `webhooks/${id}/deliveries/${data[0]?.id}`,
+        'event-types',
+        'event-types/email.clicked',
+      ]) {
+        await page.goto(`${base}/${screen}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+        faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+        expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
+        expect(await page.getByRole('alert').count(), screen).toBe(0)
+        expect(await page.title()).not.toBe('owned')
+      }
+      expect(faults).toEqual([])
+      expect(complaints).toEqual([])
+      await page.context().close()
+    },
+  )
+})
