@@ -6,10 +6,11 @@ import { type Operation, operations } from './published-spec.ts'
 import type { TestService } from './service.ts'
 
 /*
- * The operations of the published spec that no key may call, and how a page of the dashboard calls them.
+ * The operations of the published spec for people, which no key and no portal may call, and how a page of the dashboard
+ * calls them.
  */
 
-export const ofPeople = operations.filter(({ caller }) => caller !== 'key')
+export const ofPeople = operations.filter(({ caller }) => caller !== 'key' && caller !== 'portal')
 export const named = (list: readonly Operation[]) => list.map((operation) => [operation.id, operation] as const)
 export const declaring = (status: number) => named(ofPeople.filter(({ answers }) => answers.has(status)))
 export const withBody = named(ofPeople.filter(({ body }) => body !== null))
