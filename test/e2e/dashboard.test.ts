@@ -240,7 +240,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await dialog.getByRole('button', { name: 'Send it' }).click()
     await dialog.getByText('The endpoint did not accept it').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).last().click()
-    await page.getByRole('link', { name: 'email.bounced' }).click()
+    await page.getByRole('table').getByRole('link', { name: 'email.bounced' }).click()
     await page.getByText('database is down').waitFor()
 
     await page.getByRole('link', { name: 'Webhook', exact: true }).click()
@@ -283,6 +283,8 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await keyed.keyboard.press('Tab')
     await expect.poll(() => focused(keyed)).toBe('Skip to the content')
     await keyed.keyboard.press('Enter')
+    await keyed.keyboard.press('Tab')
+    await expect.poll(() => focused(keyed)).toBe('See the event types')
     await keyed.keyboard.press('Tab')
     await expect.poll(() => focused(keyed)).toBe('Add webhook')
     await keyed.keyboard.press('Enter')
