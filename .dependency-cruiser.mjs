@@ -30,6 +30,7 @@ const rooms = {
   bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,
 
   'audit-log': `${base} database`,
+  'request-logs': `${base} secrets database`,
   accounts: `${base} database`,
   'api-keys': `${base} database accounts audit-log`,
   users: `${base} secrets database accounts audit-log`,
@@ -45,9 +46,10 @@ const rooms = {
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages api-keys users portal-sessions
-    suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics`,
+    suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics
+    request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
-    audit-log statistics`,
+    audit-log statistics request-logs`,
   config: `${base} network observability database secrets message smtp`,
 
   // Built for browsers: it meets the service over HTTP alone.

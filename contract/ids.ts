@@ -23,6 +23,7 @@ export const idPrefixes = {
   passkey: 'passkey',
   portalSession: 'psn',
   recovery: 'rec',
+  request: 'req',
   session: 'ses',
   subscriber: 'sub',
   suppression: 'sup',

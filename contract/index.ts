@@ -14,6 +14,7 @@ import { links } from './links.ts'
 import { invitations, members } from './members.ts'
 import { passkeys } from './passkeys.ts'
 import { portalSessions } from './portal-sessions.ts'
+import { requestLogs } from './request-logs.ts'
 import { sessions } from './sessions.ts'
 import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
@@ -40,6 +41,7 @@ export const contract = initContract().router(
     statistics,
     apiKeys,
     auditLog,
+    requestLogs,
     sessions,
     links,
     ownUser,

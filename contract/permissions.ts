@@ -12,6 +12,7 @@ export const keyPermissions = [
   'emails:read',
   'emails:send',
   'events:read',
+  'request_logs:read',
   'statistics:read',
   'subscribers:read',
   'subscribers:write',
@@ -29,7 +30,7 @@ export const permissions = [...keyPermissions, 'members:read', 'members:write'] 
 export type Permission = (typeof permissions)[number]
 
 /** Who may use an account, and what was done: not part of reading or sending. */
-const administration: readonly Permission[] = ['api_keys:read', 'audit_log:read', 'members:read']
+const administration: readonly Permission[] = ['api_keys:read', 'audit_log:read', 'members:read', 'request_logs:read']
 
 /** The permissions to read what the service works with: email, people, domains, webhooks and events. */
 export const readPermissions: readonly KeyPermission[] = keyPermissions.filter(

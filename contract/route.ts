@@ -58,6 +58,7 @@ export const tags = {
   Statistics: 'Counts of what happened, by hour or day.',
   'API keys': 'Keys of this API.',
   'Audit log': 'Who changed what.',
+  'Request logs': 'Requests to this API, and how they were answered.',
 } as const
 
 export type Tag = keyof typeof tags

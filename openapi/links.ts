@@ -62,6 +62,7 @@ const sources: readonly Source[] = [
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
   { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage'] },
+  { from: 'listRequestLogs', parameters: { id: first }, to: ['getRequestLog'] },
   { from: 'listInboundMessages', parameters: { id: first }, to: ['getInboundMessage'] },
   { from: 'sendEmail', parameters: { id: own }, to: emailOperations },
   {

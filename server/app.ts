@@ -26,6 +26,8 @@ import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
 import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
+import { createRequestLogCounter } from './request-logs/metrics.ts'
+import { startRequestLogs } from './request-logs/recorder.ts'
 import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
@@ -171,6 +173,12 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   // HTTP: the API, and the links in emails.
   const lastUses = startLastUses({ db, clock, logger, addressOf: clientAddressOf })
   starting.defer(() => lastUses.stop())
+  const logCounter = createRequestLogCounter(registry)
+  const requestLogs =
+    roles.api && config.requestLogs
+      ? startRequestLogs({ db, clock, logger, counter: logCounter, intervalMs: pollIntervalMs })
+      : null
+  starting.defer(() => requestLogs?.stop())
   const { subscribers } = services
   const unsubscribe = (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, subscribers }, from)
   const tracking = roles.api ? startTracking({ ...recording, db, unsubscribe, pollIntervalMs }) : null
@@ -181,7 +189,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const eventStreams = createEventStreams({ db, intervalMs: pollIntervalMs, onError })
   starting.defer(() => eventStreams.close())
   const ofRequests = { apiKeys, keyCache, lastUses, rateLimits, eventStreams, heartbeatMs: options.heartbeatMs }
-  const api = { services, db, clock, secretBox, ...ofRequests, capturing: isCaptured }
+  const api = { services, db, clock, secretBox, ...ofRequests, requestLogs, capturing: isCaptured }
   const workersAlive = async () => background.workersAlive() && (mail?.idleMs() ?? 0) < silenceLimitMs
   const http = await startHttp({
     config: config.http,

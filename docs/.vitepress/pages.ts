@@ -44,6 +44,7 @@ export const sections: readonly Section[] = [
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
+      'docs/guides/request-logs.md': 'which requests are kept, what of them is not, and how to turn it off',
       'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',
       'docs/guides/from-resend.md': 'what corresponds to what, what is missing, and in which order to switch',
       'docs/guides/from-postal.md': 'the same for Postal',

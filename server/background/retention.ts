@@ -3,6 +3,7 @@ import { deleteOldEntries } from '../audit-log/retention.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import { deleteOldEmails } from '../email-delivery/retention.ts'
 import type { Clock } from '../lib/clock.ts'
+import { deleteOldRequestLogs } from '../request-logs/retention.ts'
 import { firstIdAt } from '../shared/ids.ts'
 import { deleteOldMessages } from '../stored-messages/retention.ts'
 import { deleteOldRecoveries } from '../webhook-delivery/recovery/recovery-queries.ts'
@@ -40,9 +41,9 @@ export type RetentionOptions = {
 
 /**
  * Returns a function that deletes rows past their retention, in small transactions and along the primary keys, so that
- * nothing else has to wait; entries of the audit log too, which have a retention of their own. Pending deliveries stay, and so does the event of every delivery that stays. Call the
- * function every few minutes. Rows more than an hour past their retention are checked at the first call, and then once
- * an hour.
+ * nothing else has to wait; entries of the audit log and of the request logs too, which have retentions of their own.
+ * Pending deliveries stay, and so does the event of every delivery that stays. Call the function every few minutes.
+ * Rows more than an hour past their retention are checked at the first call, and then once an hour.
  */
 export function createRetention({ db, clock, retentionMs }: RetentionOptions): () => Promise<Expired> {
   let thoroughAt = Number.NEGATIVE_INFINITY
@@ -59,6 +60,7 @@ export function createRetention({ db, clock, retentionMs }: RetentionOptions): (
     await deleteOldStatistics(db)
     await deleteOldRecoveries(db, until)
     await deleteOldEntries(db, new Date(now))
+    await deleteOldRequestLogs(db, new Date(now))
     if (isThorough) thoroughAt = now
     return { events, deliveries, emails }
   }

@@ -39,6 +39,8 @@ export type Config = {
   readonly roles: { readonly api: boolean; readonly worker: boolean }
   /** Requests per minute of each plan. */
   readonly rateLimits: Readonly<Record<string, number>>
+  /** True when requests of API keys are kept for the request logs. */
+  readonly requestLogs: boolean
   /** Milliseconds after which events, attempts and emails are deleted. */
   readonly retentionMs: number
   /** How long statistics by day are kept. Milliseconds. */
@@ -155,6 +157,7 @@ export function readConfig(env: Env = process.env, machineName: string = hostnam
     encryptionKey: values.ENCRYPTION_KEY,
     roles: { api: values.ROLES.includes('api'), worker: values.ROLES.includes('worker') },
     rateLimits: values.RATE_LIMITS,
+    requestLogs: values.REQUEST_LOGS,
     retentionMs: values.RETENTION_DAYS * 24 * 3_600_000,
     statisticsMs: values.STATISTICS_DAYS * 24 * 3_600_000,
     webhooks: {

@@ -4,6 +4,7 @@ import { isLoopbackHost } from '../network/local-host.ts'
 import { samplers } from '../observability/tracing/settings.ts'
 import { mailSettings } from './mail-settings.ts'
 import { portalSettings } from './portal-settings.ts'
+import { retentionSettings } from './retention-settings.ts'
 import {
   about,
   commaSeparatedList,
@@ -232,27 +233,7 @@ export const settingsSchema = z.object({
     max: 209_715_200,
     meaning: 'The same for a request with emails, which may hold files. While twice as much is under way, others wait.',
   }),
-  RETENTION_DAYS: setting(
-    {
-      unit: 'days',
-      default: '30',
-      meaning: 'Events, attempts and emails older than this are deleted. Fractions are allowed.',
-      allowed: 'a number of days above 0, up to 36,500, such as 30 or 0.5',
-    },
-    z
-      .string()
-      .regex(/^\d+(\.\d+)?$/)
-      .transform(Number)
-      .pipe(z.number().positive().max(36_500)),
-  ),
-  STATISTICS_DAYS: numberSetting({
-    unit: 'days',
-    default: 400,
-    min: 1,
-    max: 36_500,
-    meaning:
-      'Figures of statistics by day that are older than this are deleted. Figures by hour are kept for 31 days at most.',
-  }),
+  ...retentionSettings,
   WEBHOOK_ALLOW_PRIVATE_NETWORKS: optionalSetting(
     {
       unit: 'true or false',

@@ -28,6 +28,7 @@ import * as statistics from './migrations/0020-statistics.ts'
 import * as passkeys from './migrations/0021-passkeys.ts'
 import * as userIdentities from './migrations/0022-user-identities.ts'
 import * as portalSessions from './migrations/0023-portal-sessions.ts'
+import * as requestLogs from './migrations/0024-request-logs.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -57,6 +58,7 @@ export const migrations: Migrations = {
   '0021-passkeys': passkeys,
   '0022-user-identities': userIdentities,
   '0023-portal-sessions': portalSessions,
+  '0024-request-logs': requestLogs,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -24,6 +24,7 @@ import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from 
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { PortalSessionsTable } from './tables/portal-sessions.ts'
+import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-logs.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
@@ -43,6 +44,8 @@ export type Database = {
   accounts: AccountsTable
   api_keys: ApiKeysTable
   audit_log: AuditLogTable
+  request_logs: RequestLogsTable
+  request_log_days: RequestLogDaysTable
   users: UsersTable
   recovery_codes: RecoveryCodesTable
   memberships: MembershipsTable

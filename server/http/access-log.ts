@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { knownCallerOf, portalCustomerOf, signedInOf } from './caller.ts'
+import type { RecordRequest } from './record-requests.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
 
@@ -10,8 +11,10 @@ export const quietRoutes: readonly string[] = ['/healthz', '/readyz', '/metrics'
 /**
  * Logs and counts every request when its response has ended or the client has disconnected. Does not log the raw path,
  * the query, headers or bodies.
+ *
+ * @param record Notes requests in the request logs too. Undefined: they are switched off.
  */
-export function logRequests(logger: Logger, metrics: RequestMetrics): RequestHandler {
+export function logRequests(logger: Logger, metrics: RequestMetrics, record?: RecordRequest): RequestHandler {
   return (req, res, next) => {
     const startedAt = performance.now()
     res.once('close', () => {
@@ -21,6 +24,7 @@ export function logRequests(logger: Logger, metrics: RequestMetrics): RequestHan
       metrics.onAnswered({ method: req.method, route, status, durationMs })
       const level = quietRoutes.includes(route) ? 'debug' : 'info'
       if (logger.isLevelEnabled(level)) logger[level](fieldsOf(req, res, { route, status, durationMs }), 'request')
+      record?.(req, res, { status, durationMs })
     })
     next()
   }

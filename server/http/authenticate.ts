@@ -9,9 +9,9 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { AuthFailures } from './auth-failures.ts'
-import { type Caller, callerOf, setCaller } from './caller.ts'
+import { type Caller, callerOf, setCaller, setRefusedCaller } from './caller.ts'
 import { clientAddressOf } from './client-address.ts'
-import type { RouteGate } from './route-handler.ts'
+import type { RouteGate, RouteRequest } from './route-handler.ts'
 
 export type AuthenticateOptions = {
   db: Db
@@ -35,13 +35,17 @@ export type AuthenticateOptions = {
 export function authenticate(options: AuthenticateOptions): RouteGate {
   const { db, apiKeys, cache, failures, clock, lastUses } = options
 
-  async function find(headers: readonly string[], address: string): Promise<AuthenticatedKey> {
+  async function find(req: RouteRequest, address: string): Promise<AuthenticatedKey> {
+    const headers = req.headersDistinct.authorization ?? []
     const secret = headers[0] === undefined ? null : bearerTokenOf(headers[0])
     const cached = secret === null || headers.length > 1 ? undefined : cache.get(secret)
     const result = cached ?? (await checkKey(headers, (key) => cache.read(key, () => apiKeys.findBySecret(db, key))))
     // Looked at in each request: a cached key too stops at its time.
     const fault = typeof result === 'string' ? result : faultOfUse(result, { address, now: clock.now() })
-    if (typeof result !== 'string' && fault === null) return result
+    if (typeof result !== 'string') {
+      if (fault === null) return result
+      setRefusedCaller(req, result)
+    }
     refuseAfter(failures.count(address))
     throw new DomainError('authentication_error', fault ?? '')
   }
@@ -49,7 +53,7 @@ export function authenticate(options: AuthenticateOptions): RouteGate {
   return async (req, _res, next) => {
     // `req.ip` is undefined when the client has already disconnected.
     const address = req.ip ?? ''
-    const key = await find(req.headersDistinct.authorization ?? [], address)
+    const key = await find(req, address)
     lastUses.saw(key, address)
     setCaller(req, key)
     next()
@@ -93,11 +97,11 @@ export function authorize(
   }
 }
 
-/** Returns the valid key of a request, or the message that says why there is none. */
+/** Returns the key of a request, which may be revoked, or the message that says why there is none. */
 async function checkKey(
   [header, ...others]: readonly string[],
   lookUp: (key: string) => Promise<FoundKey | null>,
-): Promise<AuthenticatedKey | string> {
+): Promise<FoundKey | string> {
   // Node would use the first header, and a proxy in front of it perhaps the last (RFC 9110 §11.6.2: one value).
   if (others.length > 0) return 'The request has more than one Authorization header: send one.'
   if (header === undefined) return 'The API key is missing: send it as "Authorization: Bearer <API key>".'
@@ -107,14 +111,16 @@ async function checkKey(
     return `The API key is malformed: a key is "${keyPrefix('test')}" or "${keyPrefix('live')}" and ${secretLength} letters and digits; copy the whole of it.`
   }
   const found = await lookUp(secret)
-  if (found === null) return 'The API key is not known: it is mistyped, or was deleted. Use another key.'
-  // The holder of the key may learn that it was revoked.
-  if (found.isRevoked) return 'The API key was revoked: use another key.'
-  return found
+  return found ?? 'The API key is not known: it is mistyped, or was deleted. Use another key.'
 }
 
 /** Returns the reason why a key must not be used now or from this address, or null. */
-function faultOfUse(key: AuthenticatedKey, { address, now }: { address: string; now: Date }): string | null {
+function faultOfUse(
+  key: AuthenticatedKey & Partial<Pick<FoundKey, 'isRevoked'>>,
+  { address, now }: { address: string; now: Date },
+): string | null {
+  // The holder of the key may learn that it was revoked.
+  if (key.isRevoked === true) return 'The API key was revoked: use another key.'
   const { expiresAt } = key.limits
   if (expiresAt !== null && expiresAt <= now) {
     return `The API key expired at ${expiresAt.toISOString()}: use another key.`

@@ -16,6 +16,7 @@ export type Caller = Scope & {
 }
 
 const callers = new WeakMap<IncomingMessage, Caller>()
+const refused = new WeakMap<IncomingMessage, LoggedCaller>()
 const signedIns = new WeakMap<IncomingMessage, SignedIn>()
 const portalCustomers = new WeakMap<IncomingMessage, PortalCustomer>()
 
@@ -33,6 +34,19 @@ export function callerOf(req: IncomingMessage): Caller {
 /** Returns the caller, or undefined for a request that is not authenticated or about no account. For logs. */
 export function knownCallerOf(req: IncomingMessage): Caller | undefined {
   return callers.get(req)
+}
+
+/** A caller as far as logs need to know it. */
+export type LoggedCaller = Pick<Caller, 'accountId' | 'mode' | 'actor'>
+
+/** Stores whose key a request carries that must not be used: revoked, expired, or from another address. For logs. */
+export function setRefusedCaller(req: IncomingMessage, caller: LoggedCaller): void {
+  refused.set(req, caller)
+}
+
+/** Returns whose key a refused request carries, or undefined when it is not known or was not refused. For logs. */
+export function refusedCallerOf(req: IncomingMessage): LoggedCaller | undefined {
+  return refused.get(req)
 }
 
 export function setSignedIn(req: IncomingMessage, signedIn: SignedIn): void {

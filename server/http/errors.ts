@@ -22,8 +22,16 @@ export function answerErrors(logger: Logger): ErrorRequestHandler {
   }
 }
 
+const refusals = new WeakMap<Response, DomainError>()
+
+/** Returns the error that a response tells, or undefined when it tells none. */
+export function refusalSentWith(res: Response): DomainError | undefined {
+  return refusals.get(res)
+}
+
 /** Sends `error` as the contract describes it. */
 function sendError(res: Response, error: DomainError): void {
+  refusals.set(res, error)
   const { status } = errorTable[error.code]
   if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
   const retryAfter = error.retryAfterSeconds ?? (status === 429 || status === 503 ? defaultRetryAfterSeconds : null)

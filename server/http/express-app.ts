@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
+import type { RequestLogRecorder } from '../request-logs/recorder.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
@@ -17,6 +18,7 @@ import { answerHealth, answerMetrics, answerReadiness, type Checks } from './hea
 import { serveMailLinks } from './mail-links.ts'
 import { pathsOf, refuseOtherMethods } from './methods.ts'
 import { checkQuery, parseQuery } from './query.ts'
+import { createRequestRecorder } from './record-requests.ts'
 import { assignRequestId } from './request-id.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import type { RouteGate } from './route-handler.ts'
@@ -33,6 +35,8 @@ export type ApiOptions = {
   gates: readonly RouteGate[]
   /** Run in this order once the body of a request is read, if it has one. */
   gatesOfBodies: readonly RouteGate[]
+  /** Where requests of keys are noted. Null: they are not. */
+  requestLogs: Pick<RequestLogRecorder, 'add'> | null
   /** The OpenAPI document to publish. */
   document: object
   /** True when email is captured instead of sent. Selects the notice on the page of captured messages. */
@@ -71,9 +75,11 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', parseQuery)
   app.set('trust proxy', options.trustProxy)
 
+  const requestLogs = options.api?.requestLogs ?? null
+  const record = requestLogs === null ? undefined : createRequestRecorder(requestLogs)
   app.use(
     begin,
-    logRequests(logger, createRequestMetrics(registry)),
+    logRequests(logger, createRequestMetrics(registry), record),
     traceRequests(tracer),
     requireHost,
     streamLongTexts,

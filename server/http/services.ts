@@ -8,6 +8,7 @@ import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
 import { createPortalSessionService, type PortalSessionServiceOptions } from '../portal-sessions/service.ts'
+import { createRequestLogService } from '../request-logs/service.ts'
 import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
@@ -74,6 +75,7 @@ export function createServices({
     }),
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
+    requestLogs: createRequestLogService(),
     users: createUserServices({ ...shared, ...users }),
   }
 }

@@ -32,7 +32,7 @@ export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> 
   readonly authFailuresPerMinute: number
 }
 
-export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing'> &
+export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing' | 'requestLogs'> &
   EndpointOptions & {
     apiKeys: ApiKeyService
     keyCache: KeyCache
@@ -62,6 +62,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     services,
     document,
     capturing,
+    requestLogs,
     db,
     clock,
     apiKeys,
@@ -101,6 +102,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     gates: [identifyCaller, limitCaller, selectAccount, requirePermission],
     gatesOfBodies: gatesAgain,
     capturing,
+    requestLogs,
     document,
     maxBodyBytes: config.maxBodyBytes,
     maxEmailBodyBytes: config.maxEmailBodyBytes,

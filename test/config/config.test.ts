@@ -23,6 +23,7 @@ describe('an empty environment', () => {
       encryptionKey: null,
       roles: { api: true, worker: true },
       rateLimits: { free: 120, pro: 3000, scale: 30_000 },
+      requestLogs: true,
       retentionMs: 30 * 24 * 3_600_000,
       identityProvider: null,
       statisticsMs: 400 * 24 * 3_600_000,
@@ -135,6 +136,7 @@ describe('what is given', () => {
       ENCRYPTION_KEY: key,
       ROLES: ' worker ',
       RATE_LIMITS: 'scale=5, tiny=1',
+      REQUEST_LOGS: 'false',
       RETENTION_DAYS: '0.5',
       STATISTICS_DAYS: '90',
       WEBHOOK_ALLOW_HTTP: 'false',
@@ -156,6 +158,7 @@ describe('what is given', () => {
     expect(config.database).toMatchObject({ dataDir: '/var/lib/my data' })
     expect(config.roles).toEqual({ api: false, worker: true })
     expect(config.rateLimits).toEqual({ free: 120, pro: 3000, scale: 5, tiny: 1 })
+    expect(config.requestLogs).toBe(false)
     expect(config.retentionMs).toBe(12 * 3_600_000)
     expect(config.statisticsMs).toBe(90 * 24 * 3_600_000)
     expect(config.mail).toMatchObject({
@@ -198,6 +201,7 @@ describe('what is given', () => {
     ['RATE_LIMITS', 'free'],
     ['RATE_LIMITS', 'free=0'],
     ['RATE_LIMITS', 'free=1.5'],
+    ['REQUEST_LOGS', '1'],
     ['RETENTION_DAYS', '0'],
     ['RETENTION_DAYS', 'forever'],
     ['STATISTICS_DAYS', '0'],

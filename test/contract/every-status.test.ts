@@ -332,6 +332,7 @@ describe('on a service with a fault', () => {
       'inbound_messages',
       'audit_log',
       'statistics_deltas',
+      'request_logs',
     ]) {
       await sql`ALTER TABLE ${sql.table(table)} RENAME TO ${sql.id(`lost_${table}`)}`.execute(service.database.db)
     }

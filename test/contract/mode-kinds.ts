@@ -73,4 +73,6 @@ export const kinds: Record<string, Kind> = {
   revokeApiKey: 'own',
   deleteApiKey: 'own',
   listAuditLog: 'live',
+  listRequestLogs: 'list',
+  getRequestLog: 'own',
 }

@@ -7,6 +7,7 @@ import type { TestClient } from '../support/client.ts'
 import { createFixtures, deadUrl, type Fixtures, type PathParameters, pathOf, tomorrow } from '../support/fixtures.ts'
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { insertRequestLog } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
 import { type Kind, kinds } from './mode-kinds.ts'
@@ -143,6 +144,9 @@ describe('with a key of each mode', () => {
     if (resource === 'api-keys') return apiKey(mode)
     if (resource === 'emails') return email(mode)
     if (resource === 'events') return event(mode)
+    if (resource === 'request-logs') {
+      return { id: await insertRequestLog(service.database, { accountId: service.accountId, mode }) }
+    }
     return message(mode, resource === 'captured-messages' ? 'captured' : 'inbound')
   }
 

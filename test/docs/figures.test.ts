@@ -15,6 +15,7 @@ import {
   portalLinkMinutes,
   portalSessionHours,
 } from '../../contract/portal-sessions.ts'
+import { requestLogBytesPerDay, requestLogDays } from '../../contract/request-logs.ts'
 import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
 import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
@@ -202,6 +203,7 @@ test('the page of limits has the limits of the code', () => {
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),
     'entries of the audit log': `kept for ${auditLogDays} days`,
+    'request logs': `kept for ${requestLogDays} days, ${requestLogBytesPerDay / 2 ** 20} MiB a day of an account and mode; of requests that are refused with 401 or 429, 20 a second in each process`,
     'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,

@@ -34,6 +34,8 @@ const owners: Record<string, Owner> = {
   used_challenges: { room: 'users' },
   user_identities: { room: 'users' },
   audit_log: { room: 'audit-log' },
+  request_logs: { room: 'request-logs' },
+  request_log_days: { room: 'request-logs' },
   webhooks: {
     room: 'webhooks',
     also: {

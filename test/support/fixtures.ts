@@ -3,6 +3,7 @@ import { contract } from '../../contract/index.ts'
 import type { TestClient } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { dereference, type Operation } from './published-spec.ts'
+import { insertRequestLog } from './request-logs.ts'
 import { insertCapturedMessage, insertInboundMessage } from './stored-messages.ts'
 
 export type PathParameters = Record<string, string>
@@ -130,6 +131,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
         'inbound-messages': () => insertInboundMessage(database, { accountId }),
+        'request-logs': () => insertRequestLog(database, { accountId }),
       }
       const resource = template.split('/')[2] as keyof typeof make
       return { id: await make[resource]() }

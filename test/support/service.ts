@@ -63,6 +63,8 @@ export type TestServiceOptions = {
   tracing?: Config['tracing']
   /** Default: none. */
   identityProvider?: Config['identityProvider']
+  /** Default: true. */
+  requestLogs?: boolean
   webhooks?: Partial<Config['webhooks']>
   /** Default: 64 places, 16 requests in flight to an endpoint at most. */
   delivery?: Config['delivery']
@@ -138,6 +140,7 @@ export function configOf({ roles, webhooks, mail, ...options }: TestServiceOptio
     encryptionKey,
     roles: { api: true, worker: true, ...roles },
     rateLimits: { scale: 1_000_000, one: 1 },
+    requestLogs: options.requestLogs ?? true,
     retentionMs: 30 * 24 * 3_600_000,
     identityProvider: options.identityProvider ?? null,
     statisticsMs: 400 * 24 * 3_600_000,

@@ -9,6 +9,7 @@ import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
 import type { PortalSessionService } from '../../portal-sessions/service.ts'
+import type { RequestLogService } from '../../request-logs/service.ts'
 import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
@@ -30,6 +31,7 @@ import { identityRoutes } from './identities.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
 import { portalSessionRoutes } from './portal-sessions.ts'
+import { requestLogRoutes } from './request-logs.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
@@ -53,6 +55,7 @@ export type Services = {
   statistics: StatisticsService
   apiKeys: AccountKeyService
   auditLog: AuditLogService
+  requestLogs: RequestLogService
   users: UserServices
 }
 
@@ -92,5 +95,6 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     statistics: statisticsRoutes(services.statistics, endpoint),
     apiKeys: apiKeyRoutes(services.apiKeys, endpoint),
     auditLog: auditLogRoutes(services.auditLog, endpoint),
+    requestLogs: requestLogRoutes(services.requestLogs, endpoint),
   })
 }

@@ -1,0 +1,85 @@
+/**
+ * What is kept of a field of a body.
+ *
+ * - `value`: identifiers, times, true, false, and words that the contract lists, such as event types.
+ * - `address`: an email address, without the name beside it.
+ * - `domain`: the name of a domain.
+ * - `origin`: scheme, host and port of a URL, because path and query may hold a secret.
+ * - `size`: type and size only.
+ * - Fields: an object, or a list of objects, of which these fields are kept.
+ *
+ * A list has what is kept of each entry. Of a value of another form, only type and size are kept.
+ */
+export type Keeping = 'value' | 'address' | 'domain' | 'origin' | 'size' | KeptFields
+
+/** By name, what is kept of each field. Fields that are not named here are counted. */
+export type KeptFields = { readonly [name: string]: Keeping }
+
+const email: KeptFields = {
+  from: 'address',
+  to: 'address',
+  cc: 'address',
+  bcc: 'address',
+  replyTo: 'address',
+  subject: 'size',
+  html: 'size',
+  text: 'size',
+  headers: 'size',
+  attachments: { filename: 'size', content: 'size', contentType: 'size', contentId: 'size' },
+  metadata: 'size',
+  tags: 'size',
+  audienceId: 'value',
+  trackOpens: 'value',
+  trackClicks: 'value',
+  scheduledAt: 'value',
+}
+
+const webhook: KeptFields = { url: 'origin', events: 'value', description: 'size', metadata: 'size', status: 'value' }
+const person: KeptFields = { email: 'address', firstName: 'size', lastName: 'size', status: 'value' }
+const audience: KeptFields = { name: 'size', description: 'size' }
+const ownKey: KeptFields = { selector: 'size', privateKey: 'size' }
+const dkimKeys: KeptFields = { rsa: ownKey, ed25519: ownKey }
+
+/** What is kept of the body of a failed request, by operation. Of an operation that is not here, nothing is. */
+export const keptFields: Readonly<Record<string, KeptFields>> = {
+  createWebhook: webhook,
+  updateWebhook: webhook,
+  testWebhook: { type: 'value' },
+  recoverDeliveries: { since: 'value', until: 'value', types: 'value' },
+  createSubscriber: person,
+  updateSubscriber: person,
+  createAudience: audience,
+  updateAudience: audience,
+  addContact: person,
+  updateContact: person,
+  createDomain: { name: 'domain', returnPath: 'domain', dkimKeys },
+  rotateDomainKeys: { dkimKeys },
+  sendEmail: email,
+  sendEmailBatch: { emails: email },
+  updateEmail: { scheduledAt: 'value' },
+  createSuppression: { address: 'address' },
+  createApiKey: { name: 'size', permissions: 'value', mode: 'value', expiresAt: 'value', allowedAddresses: 'size' },
+}
+
+/** Parameters of a query, and what is kept of each. Others are left out of the path. */
+export const keptInQuery: ReadonlyMap<string, 'value' | 'address' | 'size'> = new Map([
+  ...[
+    ...['limit', 'cursor', 'status', 'eventType', 'since', 'until', 'from', 'type', 'after', 'order', 'mode', 'reason'],
+    ...['emailId', 'campaign', 'domain', 'domainId', 'webhookId', 'step', 'by', 'key'],
+  ].map((name) => [name, 'value'] as const),
+  ...['email', 'recipient', 'address'].map((name) => [name, 'address'] as const),
+  ...['search', 'tag'].map((name) => [name, 'size'] as const),
+])
+
+function namesOf(fields: KeptFields): string[] {
+  return Object.entries(fields).flatMap(([name, kept]) =>
+    typeof kept === 'string' ? [name] : [name, ...namesOf(kept)],
+  )
+}
+
+/** Names of fields that may be kept in the path of a fault. Others may have been made up by the client. */
+export const knownNames: ReadonlySet<string> = new Set([
+  ...Object.values(keptFields).flatMap(namesOf),
+  ...keptInQuery.keys(),
+  ...['id', 'audienceId', 'subscriberId', 'deliveryId', 'recoveryId', 'metadata', 'idempotency-key'],
+])
