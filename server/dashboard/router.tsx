@@ -129,6 +129,14 @@ const screens = [
     lazyRouteComponent(() => import('./screens/events/event-detail.tsx'), 'EventDetail'),
   ),
   screen(
+    'logs',
+    lazyRouteComponent(() => import('./screens/logs/request-list.tsx'), 'RequestList'),
+  ),
+  screen(
+    'logs/$id',
+    lazyRouteComponent(() => import('./screens/logs/request-detail.tsx'), 'RequestDetail'),
+  ),
+  screen(
     'subscribers',
     lazyRouteComponent(() => import('./screens/people/subscriber-list.tsx'), 'SubscriberList'),
   ),

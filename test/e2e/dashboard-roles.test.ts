@@ -1,6 +1,7 @@
 import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exampleId } from '../../contract/ids.ts'
 import { contract } from '../../contract/index.ts'
 import type { Permission } from '../../contract/permissions.ts'
 import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
@@ -8,6 +9,7 @@ import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard } from '../support/dashboard.ts'
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
 import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
+import { untilLogged } from '../support/request-logs.ts'
 import { type Made, screensOf } from '../support/screens.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -65,6 +67,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       query: {},
     })
     const { data: events } = await client.succeed(contract.events.list, { query: { type: 'contact.created' } })
+    await client.send('GET', `/v1/events/${exampleId('event')}`)
     const [delivery, event] = [deliveries[0], events[0]]
     if (delivery === undefined || event === undefined) throw new Error('there is no delivery or no event')
     return {
@@ -75,6 +78,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       event: String(event.id),
       subscriber: contact.subscriberId,
       audience: audience.id,
+      request: await untilLogged(service, { status: '404' }),
     }
   }
 

@@ -7,6 +7,7 @@ import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../su
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { untilLogged } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /** The browser that the tests bring along is built for this machine alone. */
@@ -95,6 +96,8 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       query: {},
     })
     const { data: events } = await client.succeed(contract.events.list, { query: {} })
+    await client.send('POST', '/v1/domains', { json: { name: script, [script]: script } })
+    const failed = await untilLogged(service, { status: '4xx' })
     return [
       'overview',
       'emails',
@@ -110,6 +113,8 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'event-types/email.clicked',
       'events',
       `events/${events[0]?.id}`,
+      'logs',
+      `logs/${failed}`,
       'subscribers',
       `subscribers/${subscriber.id}`,
       'audiences',
@@ -169,6 +174,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'emails',
       'webhooks',
       'suppressions',
+      'logs',
       'settings/api-keys',
       'settings/members',
       'settings/audit-log',

@@ -1,7 +1,11 @@
+import { vi } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
+import { contract } from '../../contract/index.ts'
 import { insertLogs, type LogRow } from '../../server/request-logs/queries.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { TestDatabase } from './database.ts'
+import { patienceMs } from './patience.ts'
+import type { TestService } from './service.ts'
 
 /** The row of a request that succeeded. */
 export function logRow(row: Partial<LogRow> & Pick<LogRow, 'account_id'>): LogRow {
@@ -31,4 +35,19 @@ export async function insertRequestLog(
   const row = logRow({ account_id: accountId, mode })
   await insertLogs(db, [row], { added: [{ accountId, mode, bytes: 1_000 }], day: new Date() })
   return row.id
+}
+
+/** Waits until a request of the key of `service` is listed. Returns the id of the newest. */
+export async function untilLogged(
+  { client }: Pick<TestService, 'client'>,
+  query: { status?: string },
+): Promise<string> {
+  return vi.waitFor(
+    async () => {
+      const { data } = await client.succeed(contract.requestLogs.list, { query })
+      if (data[0] === undefined) throw new Error('no such request is listed')
+      return data[0].id
+    },
+    { timeout: patienceMs },
+  )
 }

@@ -22,7 +22,10 @@ type Screen = {
 const none = 'none'
 
 /** Ids of what the detail screens show. */
-export type Made = Record<'email' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience', string>
+export type Made = Record<
+  'email' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience' | 'request',
+  string
+>
 
 /** Returns every screen of an account. */
 export function screensOf(made: Made): Screen[] {
@@ -145,6 +148,21 @@ export function screensOf(made: Made): Screen[] {
       permission: 'events:read',
       buttons: [],
       calls: [[`GET /v1/events/${none}`, 'events:read']],
+    },
+    {
+      path: 'logs',
+      heading: 'Logs',
+      permission: 'request_logs:read',
+      buttons: [],
+      calls: [['GET /v1/request-logs', 'request_logs:read']],
+    },
+    {
+      path: `logs/${made.request}`,
+      heading: 'GET /v1/events/{id}',
+      area: 'Logs',
+      permission: 'request_logs:read',
+      buttons: [],
+      calls: [[`GET /v1/request-logs/${none}`, 'request_logs:read']],
     },
     {
       path: 'subscribers',

@@ -5,6 +5,7 @@ import {
   IconClipboardList,
   IconDevices,
   IconKey,
+  IconListDetails,
   IconMail,
   IconShieldLock,
   IconUser,
@@ -34,6 +35,7 @@ export const navigation: readonly { heading: string | null; items: readonly Navi
       { label: 'Domains', path: '/domains', icon: IconWorld, permission: 'domains:read' },
       { label: 'Webhooks', path: '/webhooks', icon: IconWebhook, permission: 'webhooks:read' },
       { label: 'Events', path: '/events', icon: IconBell, permission: 'events:read' },
+      { label: 'Logs', path: '/logs', icon: IconListDetails, permission: 'request_logs:read' },
     ],
   },
   {

@@ -9,6 +9,7 @@ import { actionsColumn, type Column, DataTable } from '../../components/data-tab
 import { Empty } from '../../components/empty.tsx'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
 import { CreateApiKey } from './create-api-key.tsx'
@@ -38,9 +39,12 @@ const columns: readonly Column<ApiKey>[] = [
     header: 'Last used',
     width: '150px',
     isMinor: true,
-    cell: ({ lastUsedAt, lastUsedFrom }) => (
+    cell: ({ id, lastUsedAt, lastUsedFrom }) => (
       <>
-        <Time at={lastUsedAt} none="Never" />
+        <ScreenLink to="/logs" search={{ key: id }}>
+          <Time at={lastUsedAt} none="Never" />
+          <span className="visually-hidden">: its requests</span>
+        </ScreenLink>
         {lastUsedFrom !== null && <span className="second-line">{lastUsedFrom}</span>}
       </>
     ),
