@@ -25,6 +25,15 @@ export const emailLimits = {
   batch: 100,
 } as const
 
+/** A message, for examples. */
+export const sendExample = {
+  from: 'Postern <hello@example.com>',
+  to: ['Ada Lovelace <ada@example.org>'],
+  subject: 'Welcome',
+  html: '<p>It is good to have you here.</p>',
+  text: 'It is good to have you here.',
+}
+
 /** Characters of the largest file in base64. */
 const maxBase64Length = 4 * Math.ceil(emailLimits.attachmentBytes / 3)
 

@@ -1,11 +1,20 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { formerSince } from './deprecations.ts'
-import { emailContent, emailLimits, emailLine, headerMap, longEmailFields, newAttachment } from './email-content.ts'
-import { emailStatus, recipientStatus } from './email-status.ts'
-import { line, list, mailbox, recipientAddress, timeInput, timestamp, wellFormedString } from './fields.ts'
+import {
+  emailContent,
+  emailLimits,
+  emailLine,
+  headerMap,
+  longEmailFields,
+  newAttachment,
+  sendExample,
+} from './email-content.ts'
+import { email, emailAttachment, emailDetails } from './email-resource.ts'
+import { emailStatus } from './email-status.ts'
+import { line, list, mailbox, numberInText, timeInput, wellFormedString } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
-import { metadata, metadataFilter, shownMetadata } from './metadata.ts'
+import { metadata, metadataFilter } from './metadata.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -22,14 +31,6 @@ const anyNumber = (description: string, max: number) =>
   z.union([mailbox, addresses(max)], anAddressOrMore).meta({ description })
 
 const tag = line(emailLimits.tagCharacters).min(1)
-
-const sendExample = {
-  from: 'Postern <hello@example.com>',
-  to: ['Ada Lovelace <ada@example.org>'],
-  subject: 'Welcome',
-  html: '<p>It is good to have you here.</p>',
-  text: 'It is good to have you here.',
-}
 
 /** One email to be sent. */
 export const sendEmail = z
@@ -104,137 +105,6 @@ const batchAnswer = z
     example: { data: [{ index: 0, id: exampleId('email'), status: 'queued' }], errors: [] },
   })
 
-const emailFields = {
-  id: idSchema('email', 'Identifies the email.'),
-  mode,
-  status: emailStatus,
-  from: mailbox,
-  to: z.array(mailbox),
-  cc: z.array(mailbox),
-  bcc: z.array(mailbox),
-  subject: z.string(),
-  messageId: z.string().meta({
-    description:
-      'The `Message-ID` of each of its messages, with its angle brackets: what replies name in `In-Reply-To` and mail servers write into their logs.',
-  }),
-  tags: z.array(z.string()),
-  metadata: shownMetadata,
-  campaignId: idSchema('campaign', 'The campaign it is part of.').nullable(),
-  audienceId: idSchema('audience', 'The audience it is written to.').nullable(),
-  scheduledAt: timestamp.nullable(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  completedAt: timestamp.nullable().meta({ description: 'When nothing was left to be done; null before.' }),
-}
-const emailExample = {
-  id: exampleId('email'),
-  mode: 'live',
-  status: 'delivered',
-  from: sendExample.from,
-  to: sendExample.to,
-  cc: [],
-  bcc: [],
-  subject: sendExample.subject,
-  messageId: `<${exampleId('email').slice('email_'.length)}@example.com>`,
-  tags: ['welcome'],
-  metadata: { customer: '42' },
-  campaignId: null,
-  audienceId: null,
-  scheduledAt: null,
-  createdAt: '2026-03-01T09:30:00.000Z',
-  updatedAt: '2026-03-01T09:30:02.000Z',
-  completedAt: '2026-03-01T09:30:02.000Z',
-}
-
-const email = z.object(emailFields).meta({ id: 'Email', description: 'One message.', example: emailExample })
-
-const recipientExample = {
-  address: 'ada@example.org',
-  name: 'Ada Lovelace',
-  kind: 'to',
-  status: 'delivered',
-  attemptCount: 1,
-  nextAttemptAt: null,
-  reason: null,
-}
-
-const recipient = z
-  .object({
-    address: recipientAddress,
-    name: z.string().nullable(),
-    kind: z.enum(['to', 'cc', 'bcc']),
-    status: recipientStatus,
-    attemptCount: z.int().min(0),
-    nextAttemptAt: timestamp
-      .nullable()
-      .meta({ description: 'When it is sent to, if it is scheduled, or tried again, if it is deferred; else null.' }),
-    reason: z.string().nullable().meta({
-      description:
-        'Why it is deferred, bounced, failed or suppressed. While it is tried again, why it was deferred. Else null.',
-    }),
-  })
-  .meta({ id: 'EmailRecipient', description: 'One recipient, and how far it is there.', example: recipientExample })
-
-const timelineExample = {
-  at: '2026-03-01T09:30:02.000Z',
-  type: 'delivered',
-  recipient: 'ada@example.org',
-  detail: null,
-  reply: '250 2.0.0 OK',
-  host: 'mx.example.org',
-}
-
-const timelineEntry = z
-  .object({
-    at: timestamp,
-    type: z.string().meta({
-      description:
-        'What happened, such as `queued`, `scheduled`, `sent`, `delivered`, `deferred`, `relayed`, `bounced` or `opened`. `relayed` and `expanded`: a relay passed it on, to a server that does not tell of delivery or to a list. New types may be added.',
-    }),
-    recipient: recipientAddress.nullable().meta({ description: 'To whom; null: to the email as a whole.' }),
-    detail: z.string().nullable().meta({ description: 'What it means, for people.' }),
-    reply: z.string().nullable().meta({ description: 'What the mail server said, as it said it.' }),
-    host: z.string().nullable().meta({ description: 'Which mail server said it.' }),
-  })
-  .meta({ id: 'EmailTimelineEntry', description: 'Something that happened to an email.', example: timelineExample })
-
-const emailDetails = z
-  .object({
-    ...emailFields,
-    replyTo: z.array(mailbox),
-    html: z.string().nullable(),
-    text: z.string().nullable(),
-    headers: z.record(z.string(), z.string()),
-    attachments: z.array(
-      z.object({
-        filename: z.string(),
-        contentType: z.string(),
-        contentId: z.string().nullable(),
-        size: z.int().min(0).meta({ description: 'Bytes, decoded.' }),
-      }),
-    ),
-    trackOpens: z.boolean(),
-    trackClicks: z.boolean(),
-    recipients: z.array(recipient),
-    timeline: z.array(timelineEntry).meta({ description: 'What happened, first to last.' }),
-  })
-  .meta({
-    id: 'EmailDetails',
-    description: 'One message with its content, its recipients and all that happened to it.',
-    example: {
-      ...emailExample,
-      replyTo: [],
-      html: sendExample.html,
-      text: sendExample.text,
-      headers: {},
-      attachments: [{ filename: 'terms.pdf', contentType: 'application/pdf', contentId: null, size: 18_231 }],
-      trackOpens: false,
-      trackClicks: false,
-      recipients: [recipientExample],
-      timeline: [timelineExample],
-    },
-  })
-
 const listQuery = z.strictObject({
   ...pageQuery,
   status: emailStatus.optional(),
@@ -256,8 +126,6 @@ const idParam = z.object({ id: idSchema('email', 'The email.') })
 export type SendEmail = z.infer<typeof sendEmail>
 export type AcceptedEmail = z.infer<typeof accepted>
 export type AcceptedEmailBatch = z.infer<typeof batchAnswer>
-export type Email = z.infer<typeof email>
-export type EmailDetails = z.infer<typeof emailDetails>
 export type EmailListQuery = Omit<z.infer<typeof listQuery>, 'from'>
 
 const simulator = [
@@ -335,6 +203,47 @@ export const emails = c.router({
     ...outcome(
       { operationId: 'getEmail', tag: 'Emails', permission: 'emails:read', errors: ['not_found'] },
       { 200: emailDetails },
+    ),
+  },
+  getAttachment: {
+    method: 'GET',
+    path: '/v1/emails/:id/attachments/:index',
+    summary: 'Get an attachment',
+    description: 'One file of an email with what is in it. Treat it as what it is: a file from outside.',
+    pathParams: z.object({
+      id: idSchema('email', 'The email.'),
+      index: numberInText({ min: 0, max: emailLimits.attachments - 1 }).meta({
+        description: 'Its place in the `attachments` of the email, from 0.',
+        example: 0,
+      }),
+    }),
+    ...outcome(
+      { operationId: 'getEmailAttachment', tag: 'Emails', permission: 'emails:read', errors: ['not_found'] },
+      { 200: emailAttachment },
+    ),
+  },
+  resend: {
+    method: 'POST',
+    path: '/v1/emails/:id/resend',
+    summary: 'Send an email again',
+    description:
+      'Sends a new email with the content, the recipients, the tags and the metadata of one that has ended, at once. It is judged as a new one: recipients that are suppressed now get nothing. The answer names the new email; the old one stays as it is.',
+    pathParams: idParam,
+    body: z.strictObject({}).optional(),
+    ...outcome(
+      {
+        ...sending,
+        operationId: 'resendEmail',
+        errors: [
+          'not_found',
+          'rule_violation',
+          'domain_not_verified',
+          'public_url_needed',
+          'audience_not_found',
+          'email_not_ended',
+        ],
+      },
+      { 202: accepted },
     ),
   },
   update: {

@@ -73,6 +73,7 @@ export const errorTable = {
       'The service sends no email to its users; its operator sets `ACCOUNT_EMAIL_FROM`, or makes a link on the command line.',
   },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
+  email_not_ended: { status: 422, meaning: 'The email still waits, or is still being sent.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
   headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },
   internal_error: { status: 500, meaning: 'A fault of the server. Quote the `requestId` when you report it.' },

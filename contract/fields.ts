@@ -96,6 +96,21 @@ export function preprocessBounded<T extends z.ZodType>(
   return piped
 }
 
+/**
+ * A whole number in the text of a query or a path. Only digits are one: coercing would take ` 5`, `0x5` and `5e0` for one
+ * too.
+ */
+export function numberInText({ min, max }: { min: number; max: number }) {
+  const fault = `must be a whole number from ${min} to ${max}`
+  return preprocessBounded(
+    { max: maxDigits, unit: 'characters' },
+    (value) => (typeof value === 'string' && value.length <= maxDigits && /^\d+$/.test(value) ? Number(value) : value),
+    z.int(fault).min(min, fault).max(max, fault),
+  )
+}
+
+const maxDigits = 20
+
 /** A list of `min` to `max` entries, which are not looked at where there are more. */
 export function list<T extends z.ZodType>(
   entry: T,

@@ -1,27 +1,14 @@
 import { z } from 'zod'
-import { boundedString, preprocessBounded, timeInput } from './fields.ts'
+import { boundedString, numberInText, timeInput } from './fields.ts'
 import { exampleSuffix, idSuffix } from './ids.ts'
 
 export const pageSize = { default: 20, max: 100 } as const
 
-const limitFault = `must be a whole number from 1 to ${pageSize.max}`
-
 export const cursorFault = 'must be the `nextCursor` of a page of this list'
-
-const maxDigits = 20
-
-/** Text of a query as a number, if it is digits: coercing would take ` 5`, `0x5` and `5e0` for one too. */
-function digits(value: unknown): unknown {
-  return typeof value === 'string' && value.length <= maxDigits && /^\d+$/.test(value) ? Number(value) : value
-}
 
 /** The query fields of every list. */
 export const pageQuery = {
-  limit: preprocessBounded(
-    { max: maxDigits, unit: 'characters' },
-    digits,
-    z.int(limitFault).min(1, limitFault).max(pageSize.max, limitFault),
-  )
+  limit: numberInText({ min: 1, max: pageSize.max })
     .default(pageSize.default)
     .meta({ description: 'How many to answer at most.', example: pageSize.default }),
   cursor: boundedString(exampleSuffix.length, { fault: cursorFault, isPublished: false })

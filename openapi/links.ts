@@ -35,7 +35,7 @@ const subscriberOperations = [
 const memberOperations = ['updateMember', 'removeMember']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
-const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail']
+const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const portalOperations = ['deletePortalSession']
 const contactListOperations = ['addContact', 'listContacts']
@@ -65,6 +65,7 @@ const sources: readonly Source[] = [
   { from: 'listRequestLogs', parameters: { id: first }, to: ['getRequestLog'] },
   { from: 'listInboundMessages', parameters: { id: first }, to: ['getInboundMessage'] },
   { from: 'sendEmail', parameters: { id: own }, to: emailOperations },
+  { from: 'getEmail', parameters: { id: '$request.path.id', index: '0' }, to: ['getEmailAttachment'] },
   {
     from: 'createSuppression',
     parameters: { address: '$response.body#/address' },

@@ -1,4 +1,5 @@
-import type { Email, EmailListQuery } from '../../contract/emails.ts'
+import type { Email } from '../../contract/email-resource.ts'
+import type { EmailListQuery } from '../../contract/emails.ts'
 import type { Page } from '../../contract/pagination.ts'
 import type { Handle } from '../database/connection.ts'
 import type { EmailStatus } from '../database/tables/emails.ts'

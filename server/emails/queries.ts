@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely'
 import type { EmailListQuery } from '../../contract/emails.ts'
+import { sliceBytes } from '../database/bytea-slices.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Database } from '../database/schema.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
@@ -140,6 +141,15 @@ export async function findLargeContent(handle: Handle, emailId: string) {
   return text === undefined || rest === undefined ? undefined : { ...rest, ...text }
 }
 
+/** Returns what the content has besides HTML and text. */
+export async function findHead(handle: Handle, emailId: string) {
+  return handle
+    .selectFrom('email_contents')
+    .select(['reply_to', 'headers'])
+    .where('email_id', '=', emailId)
+    .executeTakeFirst()
+}
+
 /** Returns the bytes of HTML and text of an email; 0 when they were deleted. */
 export async function sizeOfContent(handle: Handle, emailId: string): Promise<number> {
   const row = await handle
@@ -158,6 +168,65 @@ export async function selectAttachments(handle: Handle, emailId: string) {
     .where('email_id', '=', emailId)
     .orderBy('position')
     .execute()
+}
+
+type AttachmentRow = {
+  filename: string
+  contentType: string
+  contentId: string | null
+  /** Bytes. */
+  size: number
+}
+
+/** Finds the attachment at a position of an email, without its content. */
+export async function findAttachment(
+  handle: Handle,
+  { accountId, mode }: Scope,
+  { emailId, position }: AttachmentKey,
+): Promise<AttachmentRow | undefined> {
+  const { rows } = await sql<AttachmentRow>`
+    SELECT a.filename, a.content_type AS "contentType", a.content_id AS "contentId", octet_length(a.content) AS size
+    FROM email_attachments a JOIN emails e ON e.id = a.email_id
+    WHERE e.account_id = ${accountId} AND e.mode = ${mode} AND e.id = ${emailId} AND a.position = ${position}
+  `.execute(handle)
+  return rows[0]
+}
+
+export type AttachmentKey = { emailId: string; position: number }
+
+/** Yields the content of an attachment of `size` bytes in slices. Throws when it is deleted meanwhile. */
+export async function* readAttachment(
+  handle: Handle,
+  { emailId, position, size }: AttachmentKey & { size: number },
+): AsyncGenerator<Buffer> {
+  for (let from = 0; from < size; ) {
+    const { rows } = await sql<{ slice: Buffer }>`
+      SELECT substring(content FROM ${sql.lit(from + 1)} FOR ${sql.lit(sliceBytes)}) AS slice
+      FROM email_attachments WHERE email_id = ${emailId} AND position = ${position}
+    `.execute(handle)
+    const slice = rows[0]?.slice
+    if (slice === undefined) throw new Error(`the attachment ${position} of ${emailId} was deleted while it was read`)
+    yield slice
+    from += slice.length
+  }
+}
+
+/** Finds an email and keeps it from being deleted until the transaction ends. */
+export async function findKeptEmail(trx: Trx, scope: Scope, id: string): Promise<EmailRow | undefined> {
+  return emailsOf(trx, scope).where('id', '=', id).forKeyShare().executeTakeFirst()
+}
+
+/** Copies HTML, text and attachments from one email to another, which has none. They stay inside the database. */
+export async function copyContent(trx: Trx, { from, to }: { from: string; to: string }): Promise<void> {
+  await sql`
+    WITH files AS (
+      INSERT INTO email_attachments (email_id, position, filename, content_type, content_id, content)
+      SELECT ${to}, position, filename, content_type, content_id, content
+      FROM email_attachments WHERE email_id = ${from}
+    )
+    UPDATE email_contents copy SET html = original.html, text = original.text
+    FROM email_contents original WHERE original.email_id = ${from} AND copy.email_id = ${to}
+  `.execute(trx)
 }
 
 /** Returns the timeline of an email, oldest entry first. */

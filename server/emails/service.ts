@@ -1,9 +1,11 @@
 import pg from 'pg'
-import type { AcceptedEmail, Email, EmailDetails, EmailListQuery, SendEmail } from '../../contract/emails.ts'
+import type { Email, EmailAttachment, EmailDetails } from '../../contract/email-resource.ts'
+import type { AcceptedEmail, EmailListQuery, SendEmail } from '../../contract/emails.ts'
 import type { Page } from '../../contract/pagination.ts'
 import { afterCommit, type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createCoalescing } from '../lib/request-coalescing.ts'
+import { type StreamedText, streamedBase64 } from '../lib/streamed-text.ts'
 import { mapYielding } from '../lib/yielding.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { EmailQueue } from '../queue/email-queue.ts'
@@ -16,17 +18,21 @@ import { listEmails } from './listing.ts'
 import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
 import {
   cancelEmail,
+  copyContent,
   type EmailRow,
+  findAttachment,
   findContent,
   findEmail,
   findLargeContent,
   lockEmail,
   moveEmail,
+  readAttachment,
   selectAttachments,
   selectRecipients,
   selectTimeline,
   sizeOfContent,
 } from './queries.ts'
+import { readEnded } from './resending.ts'
 import { toEmail, toEmailDetails } from './to-response.ts'
 import { faultOfSchedule, type ReadEmail, readEmail } from './validate-email.ts'
 
@@ -62,6 +68,22 @@ export type EmailService = {
    *   Default: does not wait.
    */
   get(handle: Handle, scope: Scope, id: string, enterLarge?: () => Promise<void>): Promise<EmailDetails>
+  /**
+   * Returns the attachment at an index, with what is in it. Throws `not_found`.
+   *
+   * @param enterLarge As for `get`.
+   */
+  getAttachment(
+    handle: Handle,
+    scope: Scope,
+    place: { id: string; index: number },
+    enterLarge?: () => Promise<void>,
+  ): Promise<Omit<EmailAttachment, 'content'> & { content: string | StreamedText }>
+  /**
+   * Sends a new email with the content and the recipients of one that has ended. Throws `not_found`, `email_not_ended`
+   * and what `send` throws for an email that may not be sent now.
+   */
+  resend(handle: Handle, sender: SendingScope, id: string): Promise<AcceptedEmail>
   /** Moves a scheduled email to another time. Throws `email_not_scheduled` once it was started, ended or canceled. */
   reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
   /** Cancels a scheduled email. Throws `email_not_scheduled` once it was started, ended or canceled. */
@@ -207,6 +229,25 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const content = await (isLarge ? findLargeContent : findContent)(handle, id)
       if (content === undefined) throw notFound('email', id)
       return toEmailDetails(row, { ...parts, content })
+    },
+    async getAttachment(handle, scope, { id, index }, enterLarge) {
+      const key = { emailId: id, position: index }
+      const found = await findAttachment(handle, scope, key)
+      if (found === undefined) throw notFound('attachment', `${id}/${index}`)
+      const isLarge = found.size > largeContent
+      if (isLarge) await enterLarge?.()
+      const content = streamedBase64(() => readAttachment(handle, { ...key, size: found.size }))
+      return { ...found, content: isLarge ? content : await content.whole() }
+    },
+    async resend(handle, sender, id) {
+      return inTransaction(handle, async (trx) => {
+        const email = await readEnded(trx, sender, id)
+        const placed: Placed = { pathOf: () => 'email', refuse: () => undefined }
+        const [result] = await accept(trx, sender, [email], placed)
+        if (result === undefined || isRefusal(result)) throw result
+        await copyContent(trx, { from: id, to: result.id })
+        return { id: result.id, status: result.status }
+      })
     },
     async reschedule(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {

@@ -1,4 +1,4 @@
-import type { Email, EmailDetails } from '../../contract/emails.ts'
+import type { Email, EmailDetails } from '../../contract/email-resource.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { EmailRow, findContent, RecipientRow, selectAttachments, TimelineRow } from './queries.ts'
 

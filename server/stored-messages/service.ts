@@ -4,7 +4,7 @@ import type { Page } from '../../contract/pagination.ts'
 import type { StoredMessageListQuery } from '../../contract/stored-message.ts'
 import type { Handle } from '../database/connection.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
-import { StreamedText } from '../lib/streamed-text.ts'
+import { type StreamedText, streamedBase64 } from '../lib/streamed-text.ts'
 import { notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -97,7 +97,7 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
         // Encode the source before parsing, which may transfer the buffer to a thread. The source of a large message is
         // read again from the database while it is sent.
         const source = isLarge
-          ? new StreamedText(() => base64InPieces(readSlices(handle, table, { id, size })))
+          ? streamedBase64(() => readSlices(handle, table, { id, size }))
           : content.toString('base64')
         return { ...summaryOf(row), ...(await readInThread(content)), source }
       } finally {
@@ -105,10 +105,6 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       }
     },
   }
-}
-
-async function* base64InPieces(slices: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  for await (const slice of slices) yield slice.toString('base64')
 }
 
 function fieldsOf({ id, mode, emailId, mailFrom, recipients, size, createdAt }: MessageRow) {

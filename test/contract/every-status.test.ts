@@ -248,6 +248,8 @@ describe('on a service that is well', () => {
   describe('what is well-formed but not possible now answers 422', () => {
     const disableWebhook = (id: string) =>
       client.succeed(contract.webhooks.update, { params: { id }, body: { url: deadUrl, status: 'disabled' } })
+    const beginAgain = (id: string) =>
+      service.database.db.updateTable('emails').set({ completed_at: null }).where('id', '=', id).execute()
     const cancelEmail = (id: string) =>
       client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
     const toNobody = {
@@ -291,6 +293,7 @@ describe('on a service that is well', () => {
       sendEmailBatch: { json: { emails: [toNobody] } },
       updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
       cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
+      resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
       listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
       streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
     }

@@ -57,6 +57,8 @@ export const kinds: Record<string, Kind> = {
   getEmail: 'own',
   updateEmail: 'own',
   cancelEmail: 'own',
+  getEmailAttachment: 'own',
+  resendEmail: 'own',
   createSuppression: 'live',
   listSuppressions: 'live',
   getSuppression: 'live',

@@ -109,6 +109,16 @@ describe('with a key of each mode', () => {
     return { id: (await clientOf(mode).succeed(contract.emails.send, { body: { ...body, to } })).id }
   }
 
+  /** An email with a file, of which nothing is left to be done. */
+  async function endedEmail(mode: Mode): Promise<PathParameters> {
+    const attachments = [{ filename: 'terms.pdf', content: 'JVBERi0xLjcK' }]
+    const body = { from, to: 'delivered@simulator.test', subject: 'Hello', text: 'Hello', attachments }
+    const { id } = await clientOf(mode).succeed(contract.emails.send, { body })
+    const { db } = service.database
+    await db.updateTable('emails').set({ completed_at: new Date() }).where('id', '=', id).execute()
+    return { id, index: '0' }
+  }
+
   async function event(mode: Mode, type: EventTypeName = 'email.sent'): Promise<PathParameters> {
     const id = newId('event', new Date())
     const body = JSON.stringify({ ...eventType(type).exampleBody, id })
@@ -125,7 +135,8 @@ describe('with a key of each mode', () => {
   }
 
   /** An object of a mode that the operation is about. */
-  async function make(mode: Mode, { template }: Operation): Promise<PathParameters> {
+  async function make(mode: Mode, { id, template }: Operation): Promise<PathParameters> {
+    if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail(mode)
     const [, , resource = ''] = template.split('/')
     if (template.includes('{deliveryId}')) {
       const params = { id: (await webhook(mode)).id as string }
@@ -136,8 +147,8 @@ describe('with a key of each mode', () => {
     if (template.includes('{recoveryId}')) {
       const params = { id: (await webhook(mode)).id as string }
       const body = { since: '2026-01-01T00:00:00Z' }
-      const { id } = await clientOf(mode).succeed(contract.deliveries.recover, { params, body })
-      return { ...params, recoveryId: id }
+      const recovery = await clientOf(mode).succeed(contract.deliveries.recover, { params, body })
+      return { ...params, recoveryId: recovery.id }
     }
     if (resource === 'webhooks') return webhook(mode)
     if (resource === 'portal-sessions') return portalSession(mode)

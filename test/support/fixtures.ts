@@ -70,6 +70,20 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return id
   }
 
+  /** An email that has ended, with a file: a test key sends nothing. */
+  async function endedEmail(): Promise<PathParameters> {
+    const { id } = await client.as(keys.test).succeed(contract.emails.send, {
+      body: {
+        from: 'hello@example.com',
+        to: newEmail(),
+        subject: `Email ${++counter}`,
+        text: 'Hello',
+        attachments: [{ filename: 'terms.pdf', content: 'JVBERi0xLjcK' }],
+      },
+    })
+    return { id, index: '0' }
+  }
+
   async function suppression(): Promise<string> {
     const { address } = await client.succeed(contract.suppressions.create, { body: { address: newEmail() } })
     return address
@@ -113,7 +127,8 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
   return {
     newEmail,
     keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
-    async parametersFor({ template }) {
+    async parametersFor({ id, template }) {
+      if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail()
       if (template.includes('{deliveryId}')) return delivery()
       if (template.includes('{recoveryId}')) return recovery()
       if (template.includes('{subscriberId}')) return contact()

@@ -2,6 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { type AcceptedEmail, type AcceptedEmailBatch, sendEmail } from '../../../contract/emails.ts'
 import { contract } from '../../../contract/index.ts'
 import type { EmailService } from '../../emails/service.ts'
+import { written } from '../../lib/streamed-text.ts'
 import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
@@ -27,6 +28,14 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
     get: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
       status: 200,
       body: await emails.get(handle, scope, params.id, enterLarge),
+    })),
+    getAttachment: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
+      status: 200,
+      body: written(await emails.getAttachment(handle, scope, params, enterLarge)),
+    })),
+    resend: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 202,
+      body: await emails.resend(handle, scope, params.id),
     })),
     update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,

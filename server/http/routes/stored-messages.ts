@@ -1,6 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
-import type { StreamedText } from '../../lib/streamed-text.ts'
+import { written } from '../../lib/streamed-text.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { Endpoint } from '../route-handler.ts'
 
@@ -28,9 +28,4 @@ export function inboundMessageRoutes(messages: InboundMessageService, endpoint: 
       body: written(await messages.get(handle, scope, params.id, enterLarge)),
     })),
   })
-}
-
-/** Casts a streamed source to the string of the contract: `streamLongTexts` writes it as one. */
-function written<T extends { source: string | StreamedText }>(message: T): T & { source: string } {
-  return message as T & { source: string }
 }
