@@ -58,6 +58,8 @@ export function screensOf(made: Made): Screen[] {
       buttons: [['Cancel the email', 'emails:send']],
       calls: [
         [`GET /v1/emails/${none}`, 'emails:read'],
+        [`GET /v1/emails/${none}/attachments/0`, 'emails:read'],
+        [`POST /v1/emails/${none}/resend`, 'emails:send'],
         [`POST /v1/emails/${none}/cancel`, 'emails:send'],
       ],
     },

@@ -3,15 +3,18 @@ import { useMemo, useState } from 'react'
 import { Facts } from '../../components/facts.tsx'
 import { styleNonce } from '../../style-nonce.ts'
 import type { EmailDetails } from './email.ts'
+import { useInlineImages } from './inline-images.ts'
+import { MessageLinks } from './message-links.tsx'
 import { previewDocument } from './preview-document.ts'
 import { previewLimit } from './preview-html.ts'
 
 /** What was sent, as HTML, text and headers. */
 export function EmailContent({ email }: { email: EmailDetails }) {
-  const { html, text, headers, attachments } = email
+  const { html, text, headers } = email
   const views = [
     ...(html === null ? [] : [{ label: 'Preview', value: 'preview' }]),
     ...(text === null ? [] : [{ label: 'Text', value: 'text' }]),
+    ...(html === null || html.length > previewLimit ? [] : [{ label: 'Links', value: 'links' }]),
     ...(html === null ? [] : [{ label: 'HTML source', value: 'source' }]),
     { label: 'More', value: 'more' },
   ]
@@ -19,15 +22,15 @@ export function EmailContent({ email }: { email: EmailDetails }) {
   return (
     <Stack align="flex-start">
       <SegmentedControl size="xs" aria-label="View" value={view} onChange={setView} data={views} />
-      {view === 'preview' && html !== null && <Preview html={html} />}
+      {view === 'preview' && html !== null && <Preview email={email} html={html} />}
       {view === 'text' && <pre className="block wide">{text}</pre>}
+      {view === 'links' && html !== null && <MessageLinks html={html} />}
       {view === 'source' && <pre className="block wide">{html}</pre>}
       {view === 'more' && (
         <Facts
           of={[
             ['Opens tracked', email.trackOpens ? 'Yes' : 'No'],
             ['Clicks tracked', email.trackClicks ? 'Yes' : 'No'],
-            ['Attachments', attachments.length === 0 ? 'None' : attachments.map(describe).join(', ')],
             ...Object.entries(headers).map(([name, value]) => [name, value] as const),
           ]}
         />
@@ -36,10 +39,14 @@ export function EmailContent({ email }: { email: EmailDetails }) {
   )
 }
 
-function Preview({ html }: { html: string }) {
+function Preview({ email, html }: { email: EmailDetails; html: string }) {
+  const images = useInlineImages(email)
   const isTooLong = html.length > previewLimit
   // Not again each time the screen reads the email again.
-  const page = useMemo(() => (isTooLong ? '' : previewDocument(html, styleNonce())), [html, isTooLong])
+  const page = useMemo(
+    () => (isTooLong ? '' : previewDocument(html, { nonce: styleNonce(), images })),
+    [html, images, isTooLong],
+  )
   if (isTooLong) {
     return (
       <Text c="dimmed">
@@ -52,16 +59,8 @@ function Preview({ html }: { html: string }) {
     <>
       <iframe className="preview" title="Preview of the message" sandbox="" srcDoc={page} />
       <Text fz="xs" c="dimmed">
-        Remote images are not loaded, and links lead nowhere here.
+        Remote images are not loaded, and links lead nowhere here: <i>Links</i> lists where they lead.
       </Text>
     </>
   )
-}
-
-const units = ['bytes', 'kB', 'MB']
-
-function describe({ filename, contentType, size }: EmailDetails['attachments'][number]): string {
-  const step = Math.min(Math.floor(Math.log10(Math.max(size, 1)) / 3), units.length - 1)
-  const shown = step === 0 ? size : (size / 1000 ** step).toFixed(1)
-  return `${filename} (${contentType}, ${shown} ${units[step]})`
 }

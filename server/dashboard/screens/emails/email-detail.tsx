@@ -10,9 +10,11 @@ import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
+import { Attachments } from './attachments.tsx'
 import type { EmailDetails } from './email.ts'
 import { EmailContent } from './email-content.tsx'
 import { Recipients } from './recipients.tsx'
+import { ResendEmail } from './resend-email.tsx'
 import { Timeline } from './timeline.tsx'
 
 const pollMs = 3_000
@@ -33,13 +35,19 @@ export function EmailDetail() {
       title={email?.subject ?? 'Email'}
       parent={{ label: 'Emails', path: '/emails' }}
       subtitle={email && <State of={email.status} />}
-      action={email?.status === 'scheduled' && can('emails:send') && <CancelEmail id={id} />}
+      action={email !== undefined && can('emails:send') && <EmailAction email={email} />}
     >
       <Loaded query={query} what="email">
         {(read) => <Details email={read} />}
       </Loaded>
     </Screen>
   )
+}
+
+function EmailAction({ email }: { email: EmailDetails }) {
+  if (email.status === 'scheduled') return <CancelEmail id={email.id} />
+  // By its id, since it leads to the screen of another.
+  return email.completedAt === null ? null : <ResendEmail key={email.id} email={email} />
 }
 
 function Details({ email }: { email: EmailDetails }) {
@@ -74,6 +82,11 @@ function Details({ email }: { email: EmailDetails }) {
       <Section title="Content">
         <EmailContent email={email} />
       </Section>
+      {email.attachments.length > 0 && (
+        <Section title="Files">
+          <Attachments email={email} />
+        </Section>
+      )}
     </>
   )
 }

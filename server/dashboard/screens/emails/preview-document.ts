@@ -1,7 +1,11 @@
+import type { InlineImages } from './inline-images.ts'
 import { withStylesRenamed } from './preview-html.ts'
 
 /** The document may have styles and embedded images, and loads nothing. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+/** Characters of all inline images in a preview: a hostile message names one thousands of times. */
+const maxInlineLength = 10_000_000
 
 /** Elements that would run or load something. The policy and the sandbox stop them too: this keeps the console quiet. */
 const active = 'script, link, base, iframe, object, embed, meta[http-equiv]'
@@ -9,16 +13,22 @@ const active = 'script, link, base, iframe, object, embed, meta[http-equiv]'
 /**
  * Returns the HTML of a message as a document for a frame of this page, which inherits its Content-Security-Policy. That
  * policy refuses style attributes, and style elements without the nonce. So the elements get the nonce, and each attribute
- * becomes a rule that wins over all others as an attribute does. Remote images are left out. `html` has at most
- * `previewLimit` characters.
+ * becomes a rule that wins over all others as an attribute does. Inline images stand in their place, and remote ones are
+ * left out. `html` has at most `previewLimit` characters.
  */
-export function previewDocument(html: string, nonce: string): string {
+export function previewDocument(html: string, { nonce, images }: { nonce: string; images: InlineImages }): string {
   // Renamed before it is parsed: the policy holds for the parser too.
   const parsed = new DOMParser().parseFromString(withStylesRenamed(html, nonce), 'text/html')
   for (const element of parsed.querySelectorAll(active)) element.remove()
+  let left = maxInlineLength
   for (const image of parsed.querySelectorAll('img')) {
     image.removeAttribute('srcset')
-    if (!image.getAttribute('src')?.startsWith('data:')) image.removeAttribute('src')
+    const source = image.getAttribute('src') ?? ''
+    const inline = /^cid:/i.test(source) ? images.get(source.slice(4)) : undefined
+    if (inline !== undefined && inline.length <= left) {
+      left -= inline.length
+      image.setAttribute('src', inline)
+    } else if (!source.startsWith('data:')) image.removeAttribute('src')
   }
   /** The class of each style, since a browser finds a rule by its class without a look at all others. */
   const classes = new Map<string, string>()

@@ -1,0 +1,47 @@
+import { useQuery } from '@tanstack/react-query'
+import { useScope } from '../../api/scope.tsx'
+import type { EmailDetails } from './email.ts'
+
+/** Types of images that a browser shows without running anything. */
+const types: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+/** Most images that a preview shows, and bytes of all of them. Others stay empty. */
+const maxImages = 20
+const maxBytes = 5_000_000
+
+/** Inline images as `data:` URLs, by their content id. */
+export type InlineImages = ReadonlyMap<string, string>
+
+const none: InlineImages = new Map()
+
+/** Returns the numbers of the attachments that a preview shows: the first ones that are images, up to the limits. */
+export function shownInline(attachments: EmailDetails['attachments']): number[] {
+  let bytes = 0
+  const shown: number[] = []
+  for (const [index, { contentId, contentType, size }] of attachments.entries()) {
+    if (contentId === null || !types.has(contentType) || bytes + size > maxBytes || shown.length === maxImages) continue
+    bytes += size
+    shown.push(index)
+  }
+  return shown
+}
+
+/** Reads the inline images of an email. None until all are read. */
+export function useInlineImages({ id, attachments }: EmailDetails): InlineImages {
+  const { call, accountId, mode } = useScope()
+  const indexes = shownInline(attachments)
+  const { data = none } = useQuery({
+    queryKey: [accountId, mode, 'inline images', id],
+    enabled: indexes.length > 0,
+    // They never change.
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async (): Promise<InlineImages> => {
+      const read = indexes.map(async (index) => {
+        const params = { id, index: String(index) }
+        const { contentId, contentType, content } = await call('GET /v1/emails/:id/attachments/:index', { params })
+        return [String(contentId), `data:${contentType};base64,${content}`] as const
+      })
+      return new Map(await Promise.all(read))
+    },
+  })
+  return data
+}

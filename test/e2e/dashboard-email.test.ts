@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { type Person, signUp } from '../support/people.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'one email in the dashboard'
+  : `one email in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+/** One red pixel. */
+const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" onload="document.title='owned'"/>`).toString('base64')
+const page1 = Buffer.from(`<script>document.title='owned'</script>`)
+
+const attachments = [
+  { filename: 'logo.png', contentType: 'image/png', contentId: 'logo', content: pixel },
+  { filename: 'mark.svg', contentType: 'image/svg+xml', contentId: 'mark', content: svg },
+  { filename: `<img src=x onerror="document.title='owned'">.html`, content: page1.toString('base64') },
+]
+const html = `<h1>Hello</h1><img id="logo" src="cid:logo"><img id="mark" src="cid:mark"><img id="other" src="logo">
+  <a href="https://evil.example/path?a=1">https://bank.example</a> <a href="https://evil.example/path?a=1">again</a>
+  <a href="javascript:document.title='owned'">script</a> <a href="data:text/html,owned">data</a>
+  <a href="mailto:help@shop.test">Help</a>`
+
+describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let person: Person
+  let id: string
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService({ maxEmailBodyBytes: 2_000_000 }), startBrowser()])
+    person = await signUp(service)
+    await service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    id = await send({ html, attachments })
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  async function send(content: object): Promise<string> {
+    const json = { from: 'hello@shop.test', to: 'delivered@simulator.test', subject: 'Hello', ...content }
+    const { status, body, text } = await service.client.send('POST', '/v1/emails', { json })
+    expect(status, text).toBe(202)
+    return String(Object(body).id)
+  }
+
+  async function open(email: string, viewport = { width: 1440, height: 900 }) {
+    const opened = await openDashboard(chromium.browser, service, { person, viewport })
+    await opened.page.goto(`/app/${service.accountId}/live/emails/${email}`)
+    await shown(opened.page)
+    return opened
+  }
+
+  test('shows its inline images, and no image that could run something', async () => {
+    const { page, context, complaints } = await open(id)
+    const frame = page.frameLocator('iframe')
+    await frame.locator('#logo[src^="data:image/png"]').waitFor()
+    await expect
+      .poll(() => frame.locator('#logo').evaluate((image: { naturalWidth: number }) => image.naturalWidth))
+      .toBe(1)
+    expect(await frame.locator('#mark').getAttribute('src')).toBeNull()
+    expect(await frame.locator('#other').getAttribute('src')).toBeNull()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('that names one large image thousands of times does not hold the browser up', async () => {
+    const image = {
+      filename: 'a.png',
+      contentType: 'image/png',
+      contentId: 'a',
+      content: Buffer.alloc(900_000).toString('base64'),
+    }
+    const hostile = await send({ html: `<h1>Hello</h1>${'<img src="cid:a">'.repeat(10_000)}`, attachments: [image] })
+    const { page, context } = await open(hostile)
+    const frame = page.frameLocator('iframe')
+    await frame.locator('img[src]').first().waitFor({ state: 'attached' })
+    expect(await frame.locator('img[src]').count()).toBe(8)
+    await context.close()
+  })
+
+  test('has files to download as they were sent, and none that opens', async () => {
+    const { page, context, complaints } = await open(id)
+    const files = page.getByRole('table', { name: 'Files' })
+    expect(await files.getByRole('row').count()).toBe(4)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      files.getByRole('button', { name: /onerror/ }).click(),
+    ])
+    expect(await readFile(await download.path())).toEqual(page1)
+    expect(await page.title()).toMatch(/ · Ours · Postern$/)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('lists where its links lead, whatever their texts say', async () => {
+    const { page, context, complaints } = await open(id, phone)
+    await page.getByLabel('View', { exact: true }).getByText('Links').click()
+    const links = page.getByRole('main').getByRole('list').last().getByRole('link')
+    expect(await links.allInnerTexts()).toEqual(['https://evil.example/path?a=1', 'mailto:help@shop.test'])
+    expect(await links.first().getAttribute('rel')).toBe('noopener noreferrer nofollow')
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('is sent again, and the screen shows the new one', async () => {
+    const { page, context, complaints } = await open(id)
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('This is the new one').waitFor()
+    const again = new URL(page.url()).pathname.split('/').at(-1) ?? ''
+    expect(again).not.toBe(id)
+    await page.getByRole('button', { name: `Copy the ID: ${again}` }).waitFor()
+    const { attachments: files } = await service.client.succeed(contract.emails.get, { params: { id: again } })
+    expect(files.map(({ filename }) => filename)).toEqual(attachments.map(({ filename }) => filename))
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
