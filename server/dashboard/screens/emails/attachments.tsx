@@ -46,7 +46,7 @@ export function Attachments({ email }: { email: EmailDetails }) {
           {
             header: 'Actions',
             isHeaderHidden: true,
-            width: '140px',
+            width: '160px',
             align: 'right',
             cell: (file) => (
               <Button

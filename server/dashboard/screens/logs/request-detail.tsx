@@ -4,6 +4,7 @@ import { useGet } from '../../api/hooks.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { Marked } from '../../components/marked.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
@@ -49,7 +50,7 @@ function RequestFacts({ request }: { request: Details }) {
       {error !== null && (
         <Section title="Error">
           <p>
-            <strong>{wordOf(error.code)}</strong>: {error.message}
+            <strong>{wordOf(error.code)}</strong>: <Marked>{error.message}</Marked>
           </p>
           {error.details.length > 0 && (
             <ul>

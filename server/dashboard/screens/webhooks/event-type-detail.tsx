@@ -7,6 +7,7 @@ import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { Marked } from '../../components/marked.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { type EventField, fieldsOf } from './event-fields.ts'
 
@@ -31,14 +32,6 @@ const columns: readonly Column<EventField>[] = [
   { header: 'Type', isMinor: true, cell: ({ type }) => <span className="mono">{type}</span> },
   { header: 'Meaning', width: '40%', isMinor: true, cell: ({ description }) => <Marked>{description}</Marked> },
 ]
-
-/** A description with its code, which stands between backticks. */
-function Marked({ children }: { children: string }) {
-  return children.split('`').map((part, index) => {
-    const key = `${index} ${part}`
-    return index % 2 === 0 ? part : <code key={key}>{part}</code>
-  })
-}
 
 /** One type of event: its fields, an example and its JSON Schema. */
 export function EventTypeDetail() {
