@@ -84,7 +84,7 @@ export function wellFormedString(max: number, options: StringOptions = {}) {
  * What `look` makes of a value is what `schema` reads. `look` promises to bound the value itself, and to tell
  * of one above `bound`; then `schema` does not see it.
  */
-export function preprocessBounded<T extends z.ZodType>(
+function preprocessBounded<T extends z.ZodType>(
   bound: Bound,
   look: (value: unknown, context: z.RefinementCtx) => unknown,
   schema: T,

@@ -14,7 +14,7 @@ export type InlineImages = ReadonlyMap<string, string>
 const none: InlineImages = new Map()
 
 /** Returns the numbers of the attachments that a preview shows: the first ones that are images, up to the limits. */
-export function shownInline(attachments: EmailDetails['attachments']): number[] {
+function shownInline(attachments: EmailDetails['attachments']): number[] {
   let bytes = 0
   const shown: number[] = []
   for (const [index, { contentId, contentType, size }] of attachments.entries()) {
