@@ -40,9 +40,13 @@ export function Attachments({ email }: { email: EmailDetails }) {
         rows={email.attachments.map((attachment, index) => ({ ...attachment, index }))}
         keyOf={({ index }) => String(index)}
         columns={[
-          { header: 'File', cell: ({ filename }: File) => <span title={filename}>{filename}</span> },
+          {
+            header: 'File',
+            cell: ({ filename }: File) => <span title={filename}>{filename}</span>,
+            phoneLine: sizeOf,
+          },
           { header: 'Type', isMinor: true, cell: ({ contentType }) => contentType },
-          { header: 'Size', width: '110px', align: 'right', cell: sizeOf },
+          { header: 'Size', width: '110px', align: 'right', isMinor: true, cell: sizeOf },
           {
             header: 'Actions',
             isHeaderHidden: true,
