@@ -13,6 +13,7 @@ import { latency } from './benchmarks/latency.ts'
 import { lists } from './benchmarks/lists.ts'
 import { neighbour } from './benchmarks/neighbour.ts'
 import { rateLimit } from './benchmarks/rate-limit.ts'
+import { requestLogs } from './benchmarks/request-logs.ts'
 import { scale } from './benchmarks/scale.ts'
 import { soak } from './benchmarks/soak.ts'
 
@@ -31,6 +32,7 @@ export const benchmarks: readonly Benchmark[] = [
   email,
   emailCopies,
   rateLimit,
+  requestLogs,
   hostileBodies,
   scale,
   soak,
