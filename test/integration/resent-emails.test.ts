@@ -4,6 +4,7 @@ import type { EmailDetails } from '../../contract/email-resource.ts'
 import { contract } from '../../contract/index.ts'
 import type { Answer, TestClient } from '../support/client.ts'
 import { tomorrow } from '../support/fixtures.ts'
+import { describeSessions, untilSomebodyWaits } from '../support/locks.ts'
 import { patienceMs } from '../support/patience.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -175,5 +176,26 @@ describe('an email that is sent again', () => {
   test('of another account is not there', async () => {
     const id = await sendAndEnd(good)
     expect(codeOf(await resend(id, { key: service.keys.other }))).toEqual([404, 'not_found'])
+  })
+
+  test('keeps one connection busy, however many requests an account sends', async () => {
+    const { db } = service.database
+    const id = await sendAndEnd(good)
+    const held = Promise.withResolvers<void>()
+    const holding = db.transaction().execute(async (trx) => {
+      await trx.selectFrom('emails').select('id').where('id', '=', id).forUpdate().execute()
+      await held.promise
+    })
+    const many = Array.from({ length: 12 }, (_, index) =>
+      resend(id, index % 2 === 0 ? {} : { idempotencyKey: `many-${index}` }),
+    )
+    await untilSomebodyWaits(db, 'for key share')
+    // By then the others have come too.
+    for (let count = 0; count < 10; count += 1) expect((await client.send('GET', '/v1/webhooks')).status).toBe(200)
+    const waiting = (await describeSessions(db)).filter((what) => what.includes('waits for Lock'))
+    held.resolve()
+    await holding
+    expect(waiting).toHaveLength(1)
+    expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([202]))
   })
 })

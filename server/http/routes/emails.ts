@@ -7,9 +7,11 @@ import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { createTurns } from '../turns.ts'
 import { readPart } from '../validation.ts'
 
 export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
+  const inTurns = createTurns()
   return initServer().router(contract.emails, {
     send: endpoint(async ({ body }, { handle, scope }) => ({
       status: 202,
@@ -33,10 +35,13 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
       status: 200,
       body: written(await emails.getAttachment(handle, scope, params, enterLarge)),
     })),
-    resend: endpoint(async ({ params }, { handle, scope }) => ({
-      status: 202,
-      body: await emails.resend(handle, scope, params.id),
-    })),
+    // The files are copied inside the database, and a request for that costs its client nothing.
+    resend: inTurns(
+      endpoint(async ({ params }, { handle, scope }) => ({
+        status: 202,
+        body: await emails.resend(handle, scope, params.id),
+      })),
+    ),
     update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
       body: await emails.reschedule(handle, scope, params.id, new Date(body.scheduledAt)),
