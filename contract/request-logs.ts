@@ -133,7 +133,7 @@ export const requestLogs = c.router({
     method: 'GET',
     path: '/v1/request-logs',
     summary: 'List requests',
-    description: `Newest first: requests of the keys of the account in the mode of the caller. A request is listed about a second after its answer. Requests of users of the dashboard are not listed. Kept for ${requestLogDays} days, and up to ${requestLogBytesPerDay / 2 ** 20} MiB of a day; later requests of that day are not kept. Of requests that are refused with 401 or 429, up to 20 a second are kept. A process that is killed loses those of its last second.`,
+    description: `Newest first: requests of the keys of the account in the mode of the caller. A request is listed about a second after its answer. Requests of users of the dashboard are not listed. Kept for ${requestLogDays} days, and up to ${requestLogBytesPerDay / 2 ** 20} MiB of a day; later requests of that day are not kept. Of requests that are refused with 401 or 429, up to 20 a second are kept, and none once a quarter of the day is used. A process that is killed loses those of its last second.`,
     query: listQuery,
     ...outcome({ ...reading, operationId: 'listRequestLogs' }, { 200: pageOf(requestLog, 'RequestLogPage') }),
   },

@@ -42,7 +42,10 @@ type Limits = {
   bytes: number
   /** Requests of one account and mode with status 401 or 429 between two writes. Default: 20. */
   refusedOfScope: number
-  /** Bytes that are written of one account and mode in a day. Default: `requestLogBytesPerDay`. */
+  /**
+   * Bytes that are written of one account and mode in a day. Default: `requestLogBytesPerDay`. Once a quarter of them is
+   * used up, requests with status 401 or 429 are dropped.
+   */
   bytesPerDay: number
 }
 
@@ -54,6 +57,8 @@ const defaults: Limits = {
   bytesPerDay: requestLogBytesPerDay,
 }
 
+/** The part of the bytes of a day up to which requests with status 401 or 429 are kept. */
+const shareOfRefused = 0.25
 /** Most rows of one statement. */
 const batchSize = 1_000
 /** Times that writing a batch is tried before it is dropped: about 25 seconds in all. */
@@ -70,8 +75,9 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
   let queue: LogRow[] = []
   let bytes = 0
   const shares = new Map<string, Share>()
-  /** Scopes that have used up their bytes of `fullOn`. */
+  /** Scopes that have used up their bytes of `fullOn`, and those that have no more for refused requests. */
   const full = new Set<string>()
+  const closedToRefused = new Set<string>()
   let fullOn = ''
   /** Dropped since the last message about it. */
   let dropped = 0
@@ -101,11 +107,20 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
   async function insert(batch: readonly LogRow[]): Promise<void> {
     const day = clock.now()
     const counts = await insertLogs(db, batch, { added: bytesByScope(batch), day })
-    if (fullOn !== dayOf(day)) full.clear()
-    fullOn = dayOf(day)
+    beginDay(day)
     for (const count of counts) {
-      if (count.bytes >= limits.bytesPerDay) full.add(keyOf(count.accountId, count.mode))
+      const key = keyOf(count.accountId, count.mode)
+      if (count.bytes >= limits.bytesPerDay) full.add(key)
+      // The holder of a revoked key must not use up the day, and so keep other requests out of the logs.
+      if (count.bytes >= limits.bytesPerDay * shareOfRefused) closedToRefused.add(key)
     }
+  }
+
+  function beginDay(day: Date): void {
+    if (fullOn === dayOf(day)) return
+    full.clear()
+    closedToRefused.clear()
+    fullOn = dayOf(day)
   }
 
   /** Writes the first rows. Returns true when there are more for another batch. */
@@ -134,7 +149,7 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
   }
 
   function beginInterval(): void {
-    if (fullOn !== dayOf(clock.now())) full.clear()
+    beginDay(clock.now())
     for (const [key, share] of shares) {
       if (share.waiting === 0) shares.delete(key)
       else share.refused = 0
@@ -169,7 +184,7 @@ export function startRequestLogs(options: RequestLogOptions): RequestLogRecorder
       queue.length < limits.waiting &&
       bytes < limits.bytes &&
       waiting < limits.waitingOfScope &&
-      !(isRefused && refused >= limits.refusedOfScope) &&
+      !(isRefused && (refused >= limits.refusedOfScope || closedToRefused.has(key))) &&
       !full.has(key)
     )
   }

@@ -203,7 +203,7 @@ test('the page of limits has the limits of the code', () => {
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),
     'entries of the audit log': `kept for ${auditLogDays} days`,
-    'request logs': `kept for ${requestLogDays} days, ${requestLogBytesPerDay / 2 ** 20} MiB a day of an account and mode; of requests that are refused with 401 or 429, 20 a second in each process`,
+    'request logs': `kept for ${requestLogDays} days, ${requestLogBytesPerDay / 2 ** 20} MiB a day of an account and mode; of requests that are refused with 401 or 429, 20 a second in each process, and none once a quarter of the day is used`,
     'tests of webhooks in flight': `${maxConcurrentTests} of an account in each process, test and live together; one more is answered ${errorTable.rate_limit_exceeded.status} \`rate_limit_exceeded\`, and nothing is sent`,
     'attempts of a delivery': String(retryDelaysSeconds.length + 1),
     '`Retry-After` of an endpoint': `${maxRetryDelaySeconds / 3_600} hours`,

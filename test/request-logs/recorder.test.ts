@@ -166,6 +166,27 @@ describe('what is kept is bounded:', () => {
     expect(await kept()).toBe(21 + 2)
   })
 
+  test.each([401, 429])('requests with status %i do not use up the day', async (status) => {
+    const limits = { bytesPerDay: 40 * bytesOf(rowOf(request())) }
+    const logs = await start({ limits })
+    const refused = { status, refusal: new DomainError('authentication_error', 'The API key was revoked.') }
+    for (let round = 0; round < 20; round++) {
+      logs.add(request(refused))
+      await logs.write()
+    }
+    expect(await kept()).toBe(10)
+    logs.add(request())
+    logs.add(request({ ...refused, accountId: 'acc_b' }))
+    await logs.write()
+    expect(await kept()).toBe(12)
+    now = new Date('2026-03-06T00:00:00Z')
+    logs.add(request({ accountId: 'acc_b' }))
+    await logs.write()
+    logs.add(request(refused))
+    await logs.write()
+    expect(await kept()).toBe(14)
+  })
+
   test('processes share the bytes of a day', async () => {
     const limits = { bytesPerDay: 10 * bytesOf(rowOf(request())) }
     const one = await start({ limits })
