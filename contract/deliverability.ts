@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 
-/** Bounced emails of the account, the newest, among which those of a domain are counted. */
+/** Bounced live emails of the account, the newest, among which those of a domain are counted. */
 export const countedBounces = 500
 
 /** In the order in which they are returned. */
@@ -51,14 +51,18 @@ export const deliverability = z
     bounces: z
       .object({
         since: timestamp.nullable().meta({
-          description: 'When the oldest email was sent that was counted; null: no email of the account bounced.',
+          description:
+            'When the oldest email was sent that was counted; null: no live email of the account bounced, or the caller is in test mode.',
         }),
         byRecipientDomain: z.array(
           z
             .object({
               domain: z.string().meta({ description: 'The part after the `@` of the recipients.' }),
               bounced: z.int().min(1),
-              reason: z.string().nullable().meta({ description: 'Why the latest of them bounced.' }),
+              reason: z
+                .string()
+                .nullable()
+                .meta({ description: 'Why the latest of them bounced, with `…` in place of addresses.' }),
             })
             .meta({
               id: 'BouncesOfRecipientDomain',
@@ -68,7 +72,7 @@ export const deliverability = z
         ),
       })
       .meta({
-        description: `Recipients that bounced, by their domain, the most first: of the emails of this domain among the newest ${countedBounces} bounced emails of the account.`,
+        description: `Recipients that bounced, by their domain, the most first: of the emails of this domain among the newest ${countedBounces} bounced live emails of the account. In test mode there are none.`,
       }),
   })
   .meta({

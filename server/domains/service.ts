@@ -73,7 +73,7 @@ export type DomainService = {
    * Looks up what receivers look at, and counts bounces. Changes nothing: what it finds of the records is not stored. Do
    * not call it in a transaction.
    */
-  deliverability(handle: Handle, accountId: string, id: string): Promise<DomainDeliverability>
+  deliverability(handle: Handle, scope: Scope, id: string): Promise<DomainDeliverability>
   /**
    * Adds next keys, given or new, and replaces next keys that were waiting. They sign as soon as a check has found
    * their records. Throws `rule_violation` for an invalid key and `conflict` for a selector that the domain uses.
@@ -89,7 +89,7 @@ export type DomainServiceOptions = CheckOptions & {
   /** Default: `createDkimKeyMaker`. */
   makeKeys?: MakeDkimKeys
   /** Counts the bounces of a domain: see `countBounces` of the emails. */
-  countBounces: (handle: Handle, accountId: string, domainId: string) => Promise<DomainDeliverability['bounces']>
+  countBounces: (handle: Handle, scope: Scope, domainId: string) => Promise<DomainDeliverability['bounces']>
 }
 
 export function createDomainService(options: DomainServiceOptions): DomainService {
@@ -191,11 +191,11 @@ export function createDomainService(options: DomainServiceOptions): DomainServic
       const checked = await check(await find(handle, accountId, id), options)
       return toDomain(await inTransaction(handle, (trx) => settle(trx, checked, mode)), options)
     },
-    async deliverability(handle, accountId, id) {
-      const domain = await find(handle, accountId, id)
+    async deliverability(handle, scope, id) {
+      const domain = await find(handle, scope.accountId, id)
       const [checks, bounces] = await Promise.all([
         inspectDomain(domain, options),
-        options.countBounces(handle, accountId, id),
+        options.countBounces(handle, scope, id),
       ])
       return { domainId: id, checkedAt: clock.now().toISOString(), checks, bounces }
     },

@@ -1,25 +1,34 @@
 import { sql } from 'kysely'
 import { countedBounces, type DomainDeliverability } from '../../contract/deliverability.ts'
 import type { Handle } from '../database/connection.ts'
+import type { Scope } from '../shared/scope.ts'
 
 /** Recipient domains that are returned at most. */
 const maxRecipientDomains = 20
+/** Bounced emails of both modes that are looked at. */
+const lookedAt = 10 * countedBounces
 
 /**
  * Counts the recipients that bounced, by their domain, of the emails from a sending domain among the newest 500 bounced
- * emails of its account. Test emails have no sending domain. Reads them from the index `emails_undelivered`.
+ * live emails of its account. Test emails have no sending domain, so in test mode there is nothing to count. Reads them
+ * from the index `emails_undelivered`.
  */
 export async function countBounces(
   handle: Handle,
-  accountId: string,
+  { accountId, mode }: Scope,
   domainId: string,
 ): Promise<DomainDeliverability['bounces']> {
+  if (mode === 'test') return { since: null, byRecipientDomain: [] }
   const { rows } = await sql<{ domain: string | null; bounced: number; reason: string | null; since: Date | null }>`
     WITH newest AS MATERIALIZED (
-      SELECT id, domain_id, created_at FROM emails
-      WHERE account_id = ${accountId} AND status = 'bounced'
-        -- The condition of the index.
-        AND status NOT IN ('sent', 'delivered', 'validated')
+      SELECT id, domain_id, created_at FROM (
+        SELECT id, mode, domain_id, created_at FROM emails
+        WHERE account_id = ${accountId} AND status = 'bounced'
+          -- The condition of the index.
+          AND status NOT IN ('sent', 'delivered', 'validated')
+        ORDER BY id DESC LIMIT (SELECT ${lookedAt}::bigint)
+      ) bounced
+      WHERE mode = 'live'
       ORDER BY id DESC LIMIT (SELECT ${countedBounces}::bigint)
     ), counted AS (
       SELECT r.domain, count(*)::integer AS bounced, (array_agg(r.reason ORDER BY n.id DESC))[1] AS reason
@@ -36,7 +45,12 @@ export async function countBounces(
   return {
     since: rows[0]?.since?.toISOString() ?? null,
     byRecipientDomain: rows.flatMap(({ domain, bounced, reason }) =>
-      domain === null ? [] : [{ domain, bounced, reason }],
+      domain === null ? [] : [{ domain, bounced, reason: reason && withoutAddresses(reason) }],
     ),
   }
+}
+
+/** Mail servers quote the recipient, whom a caller may see with permission to read emails only. */
+function withoutAddresses(reason: string): string {
+  return reason.replaceAll(/(?:"[^"]*"|[^\s<>()[\]"',;:]+)@[^\s<>()[\]"',;:]+/g, '…')
 }

@@ -24,7 +24,7 @@ async function add(name = `shop-${++counter}.example`, its = world): Promise<Dom
 }
 
 async function checksOf({ id }: Domain, its = world): Promise<Record<string, DeliverabilityCheck>> {
-  const { checks } = await its.domains.deliverability(its.db, its.account, id)
+  const { checks } = await its.domains.deliverability(its.db, live(its.account), id)
   return Object.fromEntries(checks.map((check) => [check.check, check]))
 }
 
@@ -150,7 +150,7 @@ test('hostile values of the DNS are shortened, on one line, and few', async () =
 
 test("another account's domain is not there", async () => {
   const domain = await add()
-  expect(await refusal(world.domains.deliverability(world.db, world.stranger, domain.id))).toBe('not_found')
+  expect(await refusal(world.domains.deliverability(world.db, live(world.stranger), domain.id))).toBe('not_found')
 })
 
 test('while email is captured, a name that ends in .test is not looked up', async () => {

@@ -29,8 +29,8 @@ async function bounce(
   await world.time.advance(1_000)
 }
 
-async function counted(domainId = world.domainId) {
-  return (await world.domains.deliverability(world.db, world.account, domainId)).bounces
+async function counted(domainId = world.domainId, scope = world.live) {
+  return (await world.domains.deliverability(world.db, scope, domainId)).bounces
 }
 
 test('recipients that bounced are counted by their domain, the most first, with the latest reason', async () => {
@@ -58,6 +58,28 @@ test('emails of another domain or account do not count, nor test emails', async 
   await bounce(['a@seven.example'], { scope: live(world.stranger), from: 'hello@theirs.test' })
   expect(await counted()).toEqual(before)
   expect((await counted(other.id)).byRecipientDomain.map(({ domain }) => domain)).toEqual(['five.example'])
+})
+
+test('in test mode nothing is counted: bounces of live emails are not shown', async () => {
+  await bounce(['a@eight.example'])
+  expect((await counted()).byRecipientDomain).not.toEqual([])
+  expect(await counted(world.domainId, world.test)).toEqual({ since: null, byRecipientDomain: [] })
+})
+
+test('a reason names no recipient', async () => {
+  const reason = '550 5.1.1 <a.b+c@nine.example>: "a b"@nine.example, rcpt=x@nine.example unknown'
+  await bounce(['a@nine.example'], { reason })
+  const { byRecipientDomain } = await counted()
+  expect(byRecipientDomain.find(({ domain }) => domain === 'nine.example')?.reason).toBe('550 5.1.1 <…>: …, … unknown')
+})
+
+test('bounces of test emails hide none of live ones', async () => {
+  const { db, emails } = world
+  await bounce(['a@ten.example'])
+  const to = Array.from({ length: countedBounces }, (_, at) => `a@simulated-${at}.example`)
+  for (const address of to) await emails.send(db, world.test, { ...good, to: address })
+  await db.updateTable('emails').set({ status: 'bounced' }).where('mode', '=', 'test').execute()
+  expect((await counted()).byRecipientDomain.map(({ domain }) => domain)).toContain('ten.example')
 })
 
 test(`only the newest ${countedBounces} bounced emails are read, and 20 domains are returned`, async () => {

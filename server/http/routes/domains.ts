@@ -19,7 +19,7 @@ export function domainRoutes(domains: DomainService, endpoint: Endpoint) {
     })),
     deliverability: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
-      body: await domains.deliverability(handle, scope.accountId, params.id),
+      body: await domains.deliverability(handle, scope, params.id),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
       await domains.delete(handle, scope, params.id)

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
@@ -102,6 +103,10 @@ function reasonOf({ reason }: Row) {
 }
 
 function BounceTable({ bounces: { since, byRecipientDomain } }: { bounces: Bounces }) {
+  const { mode } = useScope()
+  if (mode === 'test') {
+    return <Empty title="No bounces in test mode">Switch to live mode to see what bounced of this domain.</Empty>
+  }
   if (byRecipientDomain.length === 0) {
     return (
       <Empty title="Nothing bounced">
