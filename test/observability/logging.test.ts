@@ -57,6 +57,21 @@ describe('the log', () => {
     }
   })
 
+  const token = 'J9Vx2vF0c8wq1mY7rT5bN3kD6hS4gA2zPQeLuXiOoWk'
+  test.each([
+    ['the token of a portal session', `postern_portal_${token}`],
+    ['the cookie of a portal session', `__Host-postern_portal_01jqz4x7m8e5v9t2k6r3w0y1ab=postern_portal_${token}`],
+    ['a link to the portal', `https://mail.example.com/portal/prs_01jqz4x7m8e5v9t2k6r3w0y1ab#code=${token}`],
+    ['a link to a page', `https://mail.example.com/app/accept#token=${token}`],
+    ['the cookie of a session', `__Host-postern_session=${token}`],
+    ['what goes to the identity provider', `postern_provider=${token}`],
+  ])('never shows %s', (_, text) => {
+    const { logger, lines } = recorder()
+    logger.info({ text }, text)
+    expect(lines[0]).not.toContain(token)
+    expect(lines[0]).toContain('***')
+  })
+
   test('never shows the password of a URL, and keeps the rest of it', () => {
     const { logger, lines } = recorder()
 
