@@ -31,17 +31,19 @@ export type Authenticator = {
 
 const flag = { present: 0x01, verified: 0x04, backupEligible: 0x08, backedUp: 0x10, attested: 0x40 } as const
 
-/** @param options.isSynced Whether its provider keeps a copy. @param options.counts False: its counter stays at 0. */
+/** @param options.isSynced Whether its provider keeps a copy. @param options.counts False: its counter stays at 0. @param options.idBytes Length of the id of its credential. */
 export function createAuthenticator({
   origin,
   isSynced = false,
   counts = true,
+  idBytes = 32,
 }: {
   origin: string
   isSynced?: boolean
   counts?: boolean
+  idBytes?: number
 }): Authenticator {
-  const credentialId = randomBytes(32)
+  const credentialId = randomBytes(idBytes)
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   let userHandle = ''
   let counter = 0

@@ -143,6 +143,14 @@ describe('adding a passkey', () => {
     }
   })
 
+  test.each([
+    [1_023, 201],
+    [1_024, 401],
+  ])('takes an id of up to 1,023 bytes: %i', async (idBytes, status) => {
+    const person = await signUp(service)
+    expect(await statusOf(tryToAdd(person, createAuthenticator({ origin, idBytes })))).toBe(status)
+  })
+
   test('takes no attestation object that is not one', async () => {
     const person = await signUp(service)
     const json = { name: 'Laptop', ...createAuthenticator({ origin }).create(await optionsFor(person)) }

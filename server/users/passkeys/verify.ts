@@ -4,6 +4,11 @@ import type { RelyingParty } from './relying-party.ts'
 /** COSE algorithms that passkeys may sign with: ES256, EdDSA, RS256. Source: IANA COSE Algorithms. */
 export const algorithms = [-7, -8, -257] as const
 
+/** Source: Web Authentication Level 3 §7.1. */
+const maxCredentialIdBytes = 1_023
+/** Several times what a key of these algorithms has. The table takes no more. */
+const maxPublicKeyBytes = 4_096
+
 /** How a challenge is checked. */
 type Expected = {
   relyingParty: RelyingParty
@@ -22,7 +27,7 @@ const load = () => import('@simplewebauthn/server')
 
 /**
  * Verifies what a browser made with `navigator.credentials.create()`. Returns null when it is not for this service, not
- * for the challenge, or without user verification.
+ * for the challenge, without user verification, or with an id or key that is too long.
  *
  * Source: Web Authentication Level 3 §7.1.
  */
@@ -66,8 +71,10 @@ export async function verifyNewCredential(
     })
     if (!verified) return null
     const { credential, credentialBackedUp } = registrationInfo
+    const credentialId = Buffer.from(credential.id, 'base64url')
+    if (credentialId.length > maxCredentialIdBytes || credential.publicKey.length > maxPublicKeyBytes) return null
     return {
-      credentialId: Buffer.from(credential.id, 'base64url'),
+      credentialId,
       publicKey: Buffer.from(credential.publicKey),
       counter: credential.counter,
       isSynced: credentialBackedUp,
