@@ -103,6 +103,11 @@ describe('an identity provider', () => {
   })
 })
 
+test('a subject with a control character links nobody, and does not fail', async () => {
+  const answer = await linkTo(await signUp(service), 'nul\u0000')
+  expect([answer.status, errorOf(answer).code]).toEqual([401, 'authentication_error'])
+})
+
 describe('an answer of the provider is refused', () => {
   let login: string
   beforeAll(async () => {

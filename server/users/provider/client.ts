@@ -1,5 +1,6 @@
 import type { Configuration } from 'openid-client'
 import type { ProviderAnswer } from '../../../contract/identities.ts'
+import { printable } from '../../lib/printable.ts'
 import type { Subject } from './queries.ts'
 
 /** The identity provider of the settings. */
@@ -115,8 +116,9 @@ export function createProviderClient(settings: ProviderSettings, redirectUri: ()
           idTokenExpected: true,
         })
         const claims = tokens.claims()
-        if (claims === undefined || claims.sub.length > maxSubject) return null
-        const label = typeof claims.email === 'string' ? claims.email.slice(0, 254) : null
+        // PostgreSQL stores neither the character NUL nor half of a surrogate pair: two subjects could become one.
+        if (claims === undefined || claims.sub.length > maxSubject || /[\p{Cc}\p{Cs}]/u.test(claims.sub)) return null
+        const label = typeof claims.email === 'string' ? printable(claims.email.slice(0, 254)).toWellFormed() : null
         return { issuer: claims.iss, subject: claims.sub, label }
       } catch (cause) {
         if (isRefused(cause, oidc)) return null
