@@ -45,7 +45,7 @@ const rooms = {
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
-  http: `${base} secrets network observability database tracking stored-messages api-keys users portal-sessions
+  http: `${base} secrets network observability database tracking stored-messages accounts api-keys users portal-sessions
     suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics
     request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages

@@ -1,4 +1,5 @@
 import { initContract } from '@ts-rest/core'
+import { account } from './account.ts'
 import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
 import { auditLog } from './audit-log.ts'
@@ -39,6 +40,7 @@ export const contract = initContract().router(
     capturedMessages,
     inboundMessages,
     statistics,
+    account,
     apiKeys,
     auditLog,
     requestLogs,

@@ -56,6 +56,7 @@ export const tags = {
   'Captured messages': 'What was kept instead of being sent.',
   'Inbound messages': 'What came back and was not understood.',
   Statistics: 'Counts of what happened, by hour or day.',
+  Account: 'The plan of an account, and what it uses.',
   'API keys': 'Keys of this API.',
   'Audit log': 'Who changed what.',
   'Request logs': 'Requests to this API, and how they were answered.',

@@ -150,6 +150,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     clock,
     outbox,
     secretBox,
+    usage: { rateLimits: config.rateLimits },
     apiKeys: { apiKeys },
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },

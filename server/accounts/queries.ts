@@ -22,6 +22,10 @@ export async function insertAccount(
     .executeTakeFirstOrThrow()
 }
 
+export async function findAccount(handle: Handle, id: string): Promise<AccountRow | undefined> {
+  return handle.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
 /** Returns all accounts, oldest first. */
 export async function selectAccounts(handle: Handle): Promise<AccountRow[]> {
   return handle.selectFrom('accounts').selectAll().orderBy('id').execute()

@@ -34,13 +34,18 @@ export function createAccountService({ clock }: { clock: Clock }): AccountServic
     },
     async assertExists(handle, id) {
       if (await hasAccount(handle, id)) return
-      throw new DomainError('not_found', `There is no account with the id "${id}".`)
+      throw noAccount(id)
     },
     async createFirst(trx, { plan }) {
       await lockFirstAccount(trx)
       return (await hasAccount(trx)) ? null : create(trx, { name: 'First account', plan })
     },
   }
+}
+
+/** The error for an account that is not there. */
+export function noAccount(id: string): DomainError {
+  return new DomainError('not_found', `There is no account with the id "${id}".`)
 }
 
 function toAccount(row: AccountRow): Account {

@@ -173,6 +173,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/settings/security.tsx'), 'Security'),
   ),
   screen(
+    'settings/usage',
+    lazyRouteComponent(() => import('./screens/settings/usage.tsx'), 'Usage'),
+  ),
+  screen(
     'settings/audit-log',
     lazyRouteComponent(() => import('./screens/settings/audit-log.tsx'), 'AuditLog'),
   ),

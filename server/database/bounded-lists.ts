@@ -68,5 +68,13 @@ export function idsWithin(
   return sql`${key} > (${owner}, ${above}) AND ${key} < (${owner}, ${lowest})`
 }
 
+/** Returns the number of rows that `rows`, a SELECT without LIMIT, has: `most` at most, and reads no more. */
+export async function countUpTo(handle: Handle, rows: RawBuilder<unknown>, most: number): Promise<number> {
+  const counted = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (${rows} LIMIT ${most}) AS counted
+  `.execute(handle)
+  return Number(counted.rows[0]?.count ?? 0)
+}
+
 /** Sorts after every id. */
 export const afterAllIds = '~'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../database/connection.ts'
+import type { Db, Handle } from '../database/connection.ts'
 
 export const windowMs = 60_000
 
@@ -34,6 +34,23 @@ export async function leaseRequests(
 
 /** Counted requests are of no use once their window is over. Milliseconds. */
 const keptMs = 3_600_000
+
+/**
+ * Returns the requests that the processes have leased for an account in each window since a time, at most an hour ago,
+ * the newest first. The last lease of a window may exceed the limit.
+ */
+export async function selectWindows(
+  handle: Handle,
+  { accountId, since }: { accountId: string; since: Date },
+): Promise<{ start: Date; used: number }[]> {
+  return handle
+    .selectFrom('rate_limit_windows')
+    .select(['window_start as start', 'used'])
+    .where('account_id', '=', accountId)
+    .where('window_start', '>', since)
+    .orderBy('window_start', 'desc')
+    .execute()
+}
 
 /** Deletes counts of windows that ended long ago. */
 export async function deleteOldWindows(db: Db, now: Date): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import { limitOfPlan, type RateLimits } from '../accounts/plans.ts'
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
@@ -34,7 +35,7 @@ export type RateLimiterOptions = {
   db: Db
   clock: Clock
   /** Requests a minute, by plan. */
-  limits: Readonly<Record<string, number>>
+  limits: RateLimits
 }
 
 /** The leased requests of one account in one window, in this process. */
@@ -62,12 +63,11 @@ type Share = {
  * smallest limit.
  */
 export function createRateLimiter({ db, clock, limits }: RateLimiterOptions): RateLimiter {
-  const smallest = Math.min(...Object.values(limits))
   let currentStart = 0
   let shares = new Map<string, Share>()
 
   function shareOf({ accountId, plan }: Account): Share {
-    const limit = Object.hasOwn(limits, plan) ? (limits[plan] ?? smallest) : smallest
+    const limit = limitOfPlan(limits, plan)
     const start = Math.floor(clock.now().getTime() / windowMs) * windowMs
     if (start !== currentStart) {
       currentStart = start

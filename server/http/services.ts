@@ -1,8 +1,11 @@
+import { type AccountUsageOptions, createAccountUsageService } from '../accounts/usage.ts'
 import { type AccountKeyServiceOptions, createAccountKeyService } from '../api-keys/account-keys.ts'
+import { countKeysOf } from '../api-keys/count.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
+import { countDomainsOf } from '../domains/count.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
@@ -13,12 +16,17 @@ import { createStatisticsService, type StatisticsServiceOptions } from '../stati
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
+import { countMembers, countOpenInvitations } from '../users/counts.ts'
+import { maxInvitations } from '../users/members.ts'
 import { createUserServices, type UserServicesOptions } from '../users/service.ts'
+import { countWebhooks } from '../webhooks/count.ts'
 import { createWebhookService, type WebhookServiceOptions } from '../webhooks/service.ts'
+import { selectWindows } from './rate-limit-windows.ts'
 import type { Services } from './routes/index.ts'
 
 /** What all services may need, and the options of single ones. */
 export type ServicesOptions = Shared & {
+  usage: Pick<AccountUsageOptions, 'rateLimits'>
   apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
@@ -33,6 +41,7 @@ type Shared = Pick<DomainServiceOptions, 'clock' | 'outbox' | 'secretBox'>
 
 /** Creates the services that the routes of the contract call. */
 export function createServices({
+  usage,
   apiKeys,
   deliveries,
   domains,
@@ -48,6 +57,27 @@ export function createServices({
   const suppressions = createSuppressionService(shared)
   const domainService = createDomainService({ ...shared, ...domains, countBounces })
   const webhookService = createWebhookService({ ...shared, ...webhooks, deliveries: deliveryService })
+  const statisticsService = createStatisticsService({
+    ...shared,
+    ...statistics,
+    checkDomain: (handle, { accountId }, id) => domainService.get(handle, accountId, id),
+    checkWebhook: webhookService.get,
+  })
+  const usageService = createAccountUsageService({
+    ...shared,
+    ...usage,
+    maxWebhooks: webhooks.maxPerAccount,
+    maxInvitations,
+    requestsSince: selectWindows,
+    count: {
+      webhooks: countWebhooks,
+      apiKeys: countKeysOf,
+      domains: countDomainsOf,
+      members: countMembers,
+      invitations: countOpenInvitations,
+    },
+    statistics: statisticsService.get,
+  })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -67,12 +97,8 @@ export function createServices({
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),
     domains: domainService,
-    statistics: createStatisticsService({
-      ...shared,
-      ...statistics,
-      checkDomain: (handle, { accountId }, id) => domainService.get(handle, accountId, id),
-      checkWebhook: webhookService.get,
-    }),
+    statistics: statisticsService,
+    usage: usageService,
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
     requestLogs: createRequestLogService(),

@@ -30,7 +30,7 @@ import {
 import { mayAssign } from './roles.ts'
 
 /** Most open invitations of an account: neither accepted nor expired. */
-const maxInvitations = 200
+export const maxInvitations = 200
 
 /** Where a change of members comes from: the account, and who makes it. */
 export type MemberScope = { accountId: string; author: Author }

@@ -69,6 +69,7 @@ export const kinds: Record<string, Kind> = {
   getInboundMessage: 'own',
   getStatistics: 'figures',
   rankStatistics: 'figures',
+  getAccount: 'figures',
   createApiKey: 'makes',
   listApiKeys: 'list',
   getApiKey: 'own',

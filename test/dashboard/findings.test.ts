@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { findingsOf, type Known } from '../../server/dashboard/screens/overview/findings.ts'
 import { noFigures, toEmailTotals, toWebhookTotals } from '../../server/statistics/to-response.ts'
 
-const nothing: Known = { webhooks: [], domains: [], webhookFigures: [], domainFigures: [] }
+const nothing: Known = { account: null, webhooks: [], domains: [], webhookFigures: [], domainFigures: [] }
 const webhook = { id: 'wh_1', url: 'https://example.com/hooks', status: 'enabled', disabledReason: null } as const
 const record = { required: true, status: 'verified' } as Known['domains'][number]['records'][number]
 const domain: Known['domains'][number] = {
@@ -35,6 +35,29 @@ test('nothing needs attention where all is well', () => {
     domainFigures: [ofEmails({ sent: 10_000, complained: 5, bounced: 100 })],
   }
   expect(told(known)).toEqual([])
+})
+
+const withBusiest = (used: number | null) => ({
+  account: {
+    plan: 'free',
+    requests: {
+      limit: 120,
+      used: 0,
+      resetAt: '2026-03-01T00:01:00.000Z',
+      busiest: used === null ? null : { at: '2026-03-01T00:00:00.000Z', used },
+    },
+  },
+})
+
+test('the rate limit is told from 80 % of it on, and as a problem when it was reached', () => {
+  expect(told(withBusiest(null))).toEqual([])
+  expect(told(withBusiest(95))).toEqual([])
+  expect(told(withBusiest(96))).toEqual([
+    expect.stringMatching(/^warn \/settings\/usage: .* used 80 % of the 120 requests that the plan free allows/),
+  ])
+  expect(told(withBusiest(120))).toEqual([
+    expect.stringMatching(/^bad \/settings\/usage: .* used all of the 120 requests .* refused with 429/),
+  ])
 })
 
 describe('a domain', () => {

@@ -122,6 +122,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'suppressions',
       'settings/api-keys',
       'settings/members',
+      'settings/usage',
       'settings/audit-log',
       'settings/security',
       'settings/sessions',
@@ -177,6 +178,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'logs',
       'settings/api-keys',
       'settings/members',
+      'settings/usage',
       'settings/audit-log',
     ]
     const faults: string[] = []

@@ -37,6 +37,7 @@ export function screensOf(made: Made): Screen[] {
       buttons: [],
       calls: [
         ['GET /v1/statistics', 'statistics:read'],
+        ['GET /v1/account', 'statistics:read'],
         ['GET /v1/statistics/ranking', 'statistics:read'],
       ],
     },
@@ -279,6 +280,13 @@ export function screensOf(made: Made): Screen[] {
         [`PATCH /v1/members/${none}`, 'members:write'],
         [`DELETE /v1/members/${none}`, 'members:write'],
       ],
+    },
+    {
+      path: 'settings/usage',
+      heading: 'Plan and usage',
+      permission: 'statistics:read',
+      buttons: [],
+      calls: [['GET /v1/account', 'statistics:read']],
     },
     {
       path: 'settings/audit-log',

@@ -4,6 +4,7 @@ import {
   IconChartBar,
   IconClipboardList,
   IconDevices,
+  IconGauge,
   IconKey,
   IconListDetails,
   IconMail,
@@ -51,6 +52,7 @@ export const navigation: readonly { heading: string | null; items: readonly Navi
     items: [
       { label: 'API keys', path: '/settings/api-keys', icon: IconKey, permission: 'api_keys:read' },
       { label: 'Members', path: '/settings/members', icon: IconUsersGroup, permission: 'members:read' },
+      { label: 'Plan and usage', path: '/settings/usage', icon: IconGauge, permission: 'statistics:read' },
       { label: 'Audit log', path: '/settings/audit-log', icon: IconClipboardList, permission: 'audit_log:read' },
       { label: 'Sign-in security', path: '/settings/security', icon: IconShieldLock, permission: null },
       { label: 'Sessions', path: '/settings/sessions', icon: IconDevices, permission: null },

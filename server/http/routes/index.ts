@@ -1,5 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
+import type { AccountUsageService } from '../../accounts/usage.ts'
 import type { AccountKeyService } from '../../api-keys/account-keys.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
@@ -19,6 +20,7 @@ import type { WebhookService } from '../../webhooks/service.ts'
 import type { FollowEvents } from '../event-stream.ts'
 import type { Endpoint } from '../route-handler.ts'
 import type { SessionEndpoints } from '../session-endpoint.ts'
+import { accountRoutes } from './account.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
@@ -53,6 +55,7 @@ export type Services = {
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
   statistics: StatisticsService
+  usage: AccountUsageService
   apiKeys: AccountKeyService
   auditLog: AuditLogService
   requestLogs: RequestLogService
@@ -93,6 +96,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
     statistics: statisticsRoutes(services.statistics, endpoint),
+    account: accountRoutes(services.usage, endpoint),
     apiKeys: apiKeyRoutes(services.apiKeys, endpoint),
     auditLog: auditLogRoutes(services.auditLog, endpoint),
     requestLogs: requestLogRoutes(services.requestLogs, endpoint),

@@ -21,13 +21,15 @@ export function useFindings(): { findings: Finding[]; isReading: boolean } {
   const webhooks = useGet('GET /v1/webhooks', { query: { limit } }, ofWebhooks)
   const domainFigures = useGet('GET /v1/statistics/ranking', { query: lastWeek }, ofDomains)
   const webhookFigures = useGet('GET /v1/statistics/ranking', { query: lastDay }, ofWebhooks)
+  const account = useGet('GET /v1/account', {}, { pollMs: () => pollMs })
   const findings = findingsOf({
+    account: account.data ?? null,
     domains: domains.data?.data ?? [],
     webhooks: webhooks.data?.data ?? [],
     domainFigures: domainFigures.data?.data ?? [],
     webhookFigures: webhookFigures.data?.data ?? [],
   })
-  const isReading = [domains, webhooks, domainFigures, webhookFigures].some(({ isLoading }) => isLoading)
+  const isReading = [account, domains, webhooks, domainFigures, webhookFigures].some(({ isLoading }) => isLoading)
   return { findings, isReading }
 }
 

@@ -1,3 +1,4 @@
+import type { Account } from '../../../../contract/account.ts'
 import type { Domain as WholeDomain } from '../../../../contract/domains.ts'
 import type { StatisticsRanking } from '../../../../contract/statistics.ts'
 import type { Webhook as WholeWebhook } from '../../../../contract/webhooks.ts'
@@ -14,6 +15,8 @@ const bounces = { bad: 0.1, warn: 0.05 } as const
 const minRecipients = 500
 const failures = { bad: 0.5, warn: 0.1 } as const
 const minAttempts = 10
+/** Of the requests that the plan allows in a minute. */
+const requests = { bad: 1, warn: 0.8 } as const
 
 /** The record is there, or could not be looked up: nothing to do. */
 const fineRecords: readonly string[] = ['verified', 'pending', 'timeout', 'server_failure']
@@ -25,13 +28,15 @@ type Domain = Pick<WholeDomain, 'id' | 'name' | 'status' | 'verifiedAt' | 'recor
 /** Something that needs attention, and the screen that solves it. */
 export type Finding = {
   tone: 'bad' | 'warn'
-  /** The domain or webhook that it is about. */
+  /** What it is about: a domain, a webhook, or the requests of the account. */
   about: string
   text: string
   link: { to: string; label: string }
 }
 
 export type Known = {
+  /** Null: not known. */
+  account: Pick<Account, 'plan' | 'requests'> | null
   webhooks: readonly Webhook[]
   domains: readonly Domain[]
   /** Of the last 24 to 48 hours. */
@@ -42,8 +47,22 @@ export type Known = {
 
 /** Returns what needs attention, the worst first. */
 export function findingsOf(known: Known): Finding[] {
-  const all = [...ofDomains(known), ...ofRates(known), ...ofWebhooks(known)]
+  const all = [...ofRequests(known), ...ofDomains(known), ...ofRates(known), ...ofWebhooks(known)]
   return [...all.filter(({ tone }) => tone === 'bad'), ...all.filter(({ tone }) => tone === 'warn')]
+}
+
+function* ofRequests({ account }: Known): Generator<Finding> {
+  if (account === null) return
+  const { limit, busiest } = account.requests
+  const share = busiest === null ? null : busiest.used / limit
+  const tone = toneOf(share, requests)
+  if (tone === null) return
+  const allowed = `the ${countOf(limit)} requests that the plan ${account.plan} allows in a minute`
+  const text =
+    tone === 'bad'
+      ? `In the last hour, one minute used all of ${allowed}. Further requests of that minute were refused with 429.`
+      : `In the last hour, one minute used ${percentOf(share, 0)} of ${allowed}. Beyond them, requests are refused with 429.`
+  yield { tone, about: 'Requests with API keys', text, link: { to: '/settings/usage', label: 'See plan and usage' } }
 }
 
 function* ofDomains({ domains }: Known): Generator<Finding> {
