@@ -32,7 +32,9 @@ const rooms = {
   'audit-log': `${base} database`,
   'request-logs': `${base} secrets database`,
   accounts: `${base} database`,
+  processes: `${base} database`,
   'api-keys': `${base} database accounts audit-log`,
+  operator: `${base} database accounts audit-log processes`,
   users: `${base} secrets database accounts audit-log`,
   'account-email': `${base} database message smtp email-delivery users`,
   'portal-sessions': `${base} database users`,
@@ -45,7 +47,7 @@ const rooms = {
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
-  http: `${base} secrets network observability database tracking stored-messages accounts api-keys users portal-sessions
+  http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users portal-sessions
     suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics
     request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages

@@ -56,14 +56,14 @@ const month = z
   })
   .meta({ id: 'UsageOfMonth', description: 'What an account did in a month of UTC.', example: monthExample })
 
-const accountFields = {
+export const accountFields = {
   id: idSchema('account', 'Identifies the account.'),
   name: z.string(),
   plan: z.string().meta({ description: 'The name of the plan. The operator of the service sets it.' }),
   createdAt: timestamp,
 }
 
-const usageFields = {
+export const usageFields = {
   mode,
   requests: z
     .object({
@@ -89,14 +89,14 @@ const usageFields = {
   months: z.array(month).length(2).meta({ description: 'This month and the one before, of the mode.' }),
 }
 
-const accountExample = {
+export const accountExample = {
   id: exampleId('account'),
   name: 'Acme',
   plan: 'scale',
   createdAt: '2026-03-01T09:30:00.000Z',
 }
 
-const usageExample = {
+export const usageExample = {
   mode: 'live',
   requests: {
     limit: 30_000,

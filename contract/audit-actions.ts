@@ -1,5 +1,6 @@
 /** What the audit log has entries of: action → meaning. The server, the published spec and the documents read it. */
 export const auditActions = {
+  'account.plan_changed': 'An operator of the service gave the account another plan.',
   'api_key.created': 'An API key was made.',
   'api_key.revoked': 'An API key was revoked.',
   'api_key.deleted': 'An API key was deleted.',
@@ -37,7 +38,7 @@ export const auditActions = {
 export type AuditAction = keyof typeof auditActions
 
 /** The kinds of objects that entries are about. */
-export const auditTargets = ['api_key', 'user', 'invitation', 'session', 'webhook', 'domain'] as const
+export const auditTargets = ['account', 'api_key', 'user', 'invitation', 'session', 'webhook', 'domain'] as const
 
 export type AuditTarget = (typeof auditTargets)[number]
 

@@ -13,6 +13,7 @@ import { identities } from './identities.ts'
 import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
+import { operator } from './operator.ts'
 import { passkeys } from './passkeys.ts'
 import { portalSessions } from './portal-sessions.ts'
 import { requestLogs } from './request-logs.ts'
@@ -52,6 +53,7 @@ export const contract = initContract().router(
     signInMethods: signInMethodRoutes,
     members,
     invitations,
+    operator,
   },
   // A route answers only what it declares: the type checker sees to it.
   { strictStatusCodes: true },

@@ -36,6 +36,8 @@ const member = z
     },
   })
 
+export const memberPage = pageOf(member, 'MemberPage')
+
 const updateMember = z.strictObject({ role }).meta({
   id: 'UpdateMember',
   description: 'The new role of the member.',
@@ -107,10 +109,7 @@ export const members = c.router({
     summary: 'List members',
     description: 'The users of the account, those who became users first at the front.',
     query: listQuery,
-    ...outcome(
-      { ...reading, operationId: 'listMembers', errors: ['not_found'] },
-      { 200: pageOf(member, 'MemberPage') },
-    ),
+    ...outcome({ ...reading, operationId: 'listMembers', errors: ['not_found'] }, { 200: memberPage }),
   },
   update: {
     method: 'PATCH',

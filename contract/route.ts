@@ -9,10 +9,10 @@ export type RouteMetadata = {
   /** The heading it stands under in the documentation. */
   tag: Tag
   /**
-   * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session. `portal`:
-   * a session of the portal. `none`: every client.
+   * Who may call it. `key`: an API key. `any`: an API key, or a session of the dashboard. `session`: a session.
+   * `operator`: a session of an operator of the service. `portal`: a session of the portal. `none`: every client.
    */
-  caller: 'key' | 'any' | 'session' | 'portal' | 'none'
+  caller: 'key' | 'any' | 'session' | 'operator' | 'portal' | 'none'
   /** Whether sessions of the portal may call it too. Its use case then keeps to the customer of its scope. */
   inPortal: boolean
   /** What the caller must be allowed to do in the account. Null: it is about no account. */
@@ -58,6 +58,7 @@ export const tags = {
   Statistics: 'Counts of what happened, by hour or day.',
   Account: 'The plan of an account, and what it uses.',
   'API keys': 'Keys of this API.',
+  Operator: 'The whole service: its accounts, and how it is doing. For its operators.',
   'Audit log': 'Who changed what.',
   'Request logs': 'Requests to this API, and how they were answered.',
 } as const
@@ -123,7 +124,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
   const isPossible = (code: ErrorCode) => readsDatabase || (code !== 'internal_error' && code !== 'unavailable')
   const errors: ErrorCode[] = [
     ...errorsOfEveryRoute.filter((code) => isPossible(code) && (caller !== 'none' || code !== 'authentication_error')),
-    ...(caller === 'session' || caller === 'portal' || caller === 'none' ? (['forbidden_origin'] as const) : []),
+    ...(caller !== 'key' && caller !== 'any' ? (['forbidden_origin'] as const) : []),
     ...(options.hasBody ? errorsOfEveryBody : []),
     ...(idempotency === 'none' ? [] : (['idempotency_conflict'] as const)),
     ...(options.errors ?? []),

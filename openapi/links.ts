@@ -33,6 +33,7 @@ const subscriberOperations = [
   'unsubscribeSubscriber',
 ]
 const memberOperations = ['updateMember', 'removeMember']
+const operatorOperations = ['getOperatorAccount', 'updateOperatorAccount', 'listOperatorMembers']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
@@ -74,6 +75,7 @@ const sources: readonly Source[] = [
   { from: 'listSessions', parameters: { id: first }, to: ['endSession'] },
   { from: 'addPasskey', parameters: { id: own }, to: ['updatePasskey', 'removePasskey'] },
   { from: 'addIdentity', parameters: { id: own }, to: ['removeIdentity'] },
+  { from: 'listOperatorAccounts', parameters: { id: first }, to: operatorOperations },
   { from: 'listMembers', parameters: { userId: '$response.body#/data/0/userId' }, to: memberOperations },
   { from: 'createInvitation', parameters: { id: own }, to: ['deleteInvitation'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },

@@ -34,6 +34,7 @@ function neededBy(metadata: RouteMetadata): string {
 function neededPermission({ caller, permission, liveKeyOnly }: RouteMetadata): string {
   if (caller === 'none') return 'Needs no key.'
   if (caller === 'portal') return 'Needs a session of the portal.'
+  if (caller === 'operator') return 'Needs a session of the dashboard of a user who is an operator of the service.'
   if (permission === null) return 'Needs a session of the dashboard.'
   if (caller === 'session') return `Needs a session of the dashboard, and the permission \`${permission}\`.`
   return `Needs the permission \`${permission}\`${liveKeyOnly ? ' and a live key' : ''}.`
@@ -42,12 +43,14 @@ function neededPermission({ caller, permission, liveKeyOnly }: RouteMetadata): s
 function securityOf({ caller, permission }: RouteMetadata): SecurityRequirementObject[] {
   if (caller === 'none') return []
   if (caller === 'portal') return [{ [portal]: [] }]
-  return [{ [caller === 'session' ? session : bearer]: permission === null ? [] : [permission] }]
+  return [
+    { [caller === 'session' || caller === 'operator' ? session : bearer]: permission === null ? [] : [permission] },
+  ]
 }
 
 /** The headers by which a request of the dashboard names itself, and the account it works on. */
 function headersOfDashboard({ caller, permission }: RouteMetadata): ReferenceObject[] {
-  if (caller !== 'session' && caller !== 'none') return []
+  if (caller !== 'session' && caller !== 'operator' && caller !== 'none') return []
   return permission === null ? [dashboardRef] : [dashboardRef, accountRef]
 }
 

@@ -1,4 +1,5 @@
 import { publishedDocument } from '../openapi/published.ts'
+import manifest from '../package.json' with { type: 'json' }
 import { type AccountEmailWorker, startAccountEmailWorker } from './account-email/worker.ts'
 import { createAccountService } from './accounts/service.ts'
 import { createKeyCache } from './api-keys/cache.ts'
@@ -26,6 +27,7 @@ import { startHttp } from './http/start.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
 import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
+import { selectProcesses, startRegister } from './processes/register.ts'
 import { createRequestLogCounter } from './request-logs/metrics.ts'
 import { startRequestLogs } from './request-logs/recorder.ts'
 import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
@@ -38,8 +40,9 @@ import { deleteEndedSessions } from './users/sessions.ts'
 import { deleteOldSignInFailures } from './users/sign-in-delays.ts'
 import { createExchange } from './webhook-delivery/attempt/exchange.ts'
 import { createKeyring } from './webhook-delivery/attempt/keyring.ts'
-import { createDeliveryMetrics } from './webhook-delivery/metrics.ts'
+import { countOutbox, createDeliveryMetrics, oldestUndeliveredAge } from './webhook-delivery/metrics.ts'
 import { startReportingRefused } from './webhook-delivery/refused-webhooks.ts'
+import { slowDestinations } from './webhook-delivery/slow-destinations.ts'
 import { createWebhookChanges, type WebhookChanges } from './webhook-delivery/webhook-changes.ts'
 
 /** The running service. */
@@ -81,6 +84,8 @@ export type AppOptions = FoundationOptions & {
 
 /** The plan of the account created at the first start. */
 const firstPlan = 'scale'
+/** The version of the service. */
+const { version } = manifest
 /** Time for emails to users that are being sent when the service stops. Milliseconds. */
 const accountEmailGraceMs = 2_000
 /** Database connections for sending email: for its loops, and for storing captured messages. */
@@ -151,6 +156,20 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     outbox,
     secretBox,
     usage: { rateLimits: config.rateLimits },
+    operator: {
+      accounts,
+      instance: {
+        version,
+        retentionMs: config.retentionMs,
+        statisticsMs: config.statisticsMs,
+        processes: selectProcesses,
+        countOutbox,
+        deliveries: queue.depth,
+        emails: queue.emails.depth,
+        undeliveredSeconds: oldestUndeliveredAge,
+        destinations: (handle, limit) => slowDestinations(handle, queue, limit),
+      },
+    },
     apiKeys: { apiKeys },
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
@@ -239,6 +258,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     starting.defer(() => inbound?.close(0))
     starting.defer(startReportingRefused({ db: workerDb, policy, logger }))
   }
+  const register = startRegister({ db: workerDb, logger, roles, version })
+  starting.defer(() => register.stop())
   warnAtStart(config, logger)
 
   const running = starting.move()

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { afterAllIds, type FittingPage, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { AccountsTable } from '../database/tables/accounts.ts'
 
@@ -24,6 +25,36 @@ export async function insertAccount(
 
 export async function findAccount(handle: Handle, id: string): Promise<AccountRow | undefined> {
   return handle.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Locks an account for a change. */
+export async function lockAccountRow(trx: Trx, id: string): Promise<AccountRow | undefined> {
+  return trx.selectFrom('accounts').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+}
+
+export async function updatePlan(trx: Trx, id: string, plan: string): Promise<void> {
+  await trx.updateTable('accounts').set({ plan }).where('id', '=', id).execute()
+}
+
+/**
+ * Returns accounts with ids below `after`, the newest first. With `search`, those whose name, in any letter case, or id
+ * begins with it, of 10,000: see `selectFitting`.
+ */
+export async function selectAccountPage(
+  handle: Handle,
+  { after, limit, search }: { after: string | undefined; limit: number; search: string | undefined },
+): Promise<FittingPage<AccountRow>> {
+  const fits =
+    search === undefined
+      ? sql<boolean>`true`
+      : sql<boolean>`(starts_with(lower(name), lower(${search})) OR starts_with(id, ${search}))`
+  return selectFitting<AccountRow>(handle, {
+    rows: sql`SELECT * FROM accounts WHERE id < ${after ?? afterAllIds} ORDER BY id DESC`,
+    fits,
+    as: 'listed',
+    columns: sql`listed.*`,
+    limit,
+  })
 }
 
 /** Returns all accounts, oldest first. */

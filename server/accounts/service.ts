@@ -1,8 +1,19 @@
+import type { Page } from '../../contract/pagination.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
-import { type AccountRow, hasAccount, insertAccount, lockFirstAccount, selectAccounts } from './queries.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import {
+  type AccountRow,
+  hasAccount,
+  insertAccount,
+  lockAccountRow,
+  lockFirstAccount,
+  selectAccountPage,
+  selectAccounts,
+  updatePlan,
+} from './queries.ts'
 
 export type Account = { id: string; name: string; plan: string; createdAt: string }
 
@@ -11,6 +22,10 @@ export type AccountService = {
   create(handle: Handle, account: { name: string; plan: string }): Promise<Account>
   /** Returns all accounts, oldest first. */
   list(handle: Handle): Promise<Account[]>
+  /** Returns accounts whose name or id begins with `search`, newest first. */
+  page(handle: Handle, page: AccountPageQuery): Promise<Page<Account>>
+  /** Gives an account another plan. Returns the account as it was. Throws `not_found`. */
+  changePlan(trx: Trx, id: string, plan: string): Promise<Account>
   /** Throws `not_found` when there is no such account. */
   assertExists(handle: Handle, id: string): Promise<void>
   /**
@@ -19,6 +34,8 @@ export type AccountService = {
    */
   createFirst(trx: Trx, options: { plan: string }): Promise<Account | null>
 }
+
+export type AccountPageQuery = { limit: number; cursor?: string | undefined; search?: string | undefined }
 
 export function createAccountService({ clock }: { clock: Clock }): AccountService {
   async function create(handle: Handle, { name, plan }: { name: string; plan: string }): Promise<Account> {
@@ -31,6 +48,17 @@ export function createAccountService({ clock }: { clock: Clock }): AccountServic
     async list(handle) {
       const rows = await selectAccounts(handle)
       return rows.map(toAccount)
+    },
+    async page(handle, { limit, cursor, search }) {
+      const after = decodeCursor('account', cursor)
+      const { rows, lookedTo } = await selectAccountPage(handle, { after, limit: limit + 1, search })
+      return pageOfRows(rows, { limit, idOf: ({ id }) => id, toItem: toAccount, lookedTo })
+    },
+    async changePlan(trx, id, plan) {
+      const before = await lockAccountRow(trx, id)
+      if (before === undefined) throw noAccount(id)
+      if (before.plan !== plan) await updatePlan(trx, id, plan)
+      return toAccount(before)
     },
     async assertExists(handle, id) {
       if (await hasAccount(handle, id)) return

@@ -182,6 +182,44 @@ const screens = [
   ),
 ]
 
+const operator = createRoute({
+  getParentRoute: () => root,
+  path: '/operator',
+  beforeLoad: ({ location }) => sessionOrSignIn(location.href),
+  component: lazyRouteComponent(() => import('./frame/operator-shell.tsx'), 'OperatorShell'),
+})
+
+const operatorStart = createRoute({
+  getParentRoute: () => operator,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/operator/accounts', replace: true })
+  },
+})
+
+function operatorScreen(path: string, component: Loading) {
+  return createRoute({ getParentRoute: () => operator, path, component })
+}
+
+const operatorScreens = [
+  operatorScreen(
+    'accounts',
+    lazyRouteComponent(() => import('./screens/operator/account-list.tsx'), 'AccountList'),
+  ),
+  operatorScreen(
+    'accounts/$id',
+    lazyRouteComponent(() => import('./screens/operator/account-detail.tsx'), 'AccountDetail'),
+  ),
+  operatorScreen(
+    'service',
+    lazyRouteComponent(() => import('./screens/operator/service.tsx'), 'Service'),
+  ),
+  operatorScreen(
+    'storage',
+    lazyRouteComponent(() => import('./screens/operator/storage.tsx'), 'Storage'),
+  ),
+]
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -189,6 +227,7 @@ export const router = createRouter({
     forgotPassword,
     accept,
     provider,
+    operator.addChildren([operatorStart, ...operatorScreens]),
     account.addChildren([start, ...screens]),
   ]),
   basepath: '/app',

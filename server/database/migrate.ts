@@ -29,6 +29,7 @@ import * as passkeys from './migrations/0021-passkeys.ts'
 import * as userIdentities from './migrations/0022-user-identities.ts'
 import * as portalSessions from './migrations/0023-portal-sessions.ts'
 import * as requestLogs from './migrations/0024-request-logs.ts'
+import * as processes from './migrations/0030-processes.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -59,6 +60,7 @@ export const migrations: Migrations = {
   '0022-user-identities': userIdentities,
   '0023-portal-sessions': portalSessions,
   '0024-request-logs': requestLogs,
+  '0030-processes': processes,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -24,6 +24,7 @@ import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from 
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { PortalSessionsTable } from './tables/portal-sessions.ts'
+import type { ProcessesTable } from './tables/processes.ts'
 import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-logs.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
@@ -46,6 +47,7 @@ export type Database = {
   audit_log: AuditLogTable
   request_logs: RequestLogsTable
   request_log_days: RequestLogDaysTable
+  processes: ProcessesTable
   users: UsersTable
   recovery_codes: RecoveryCodesTable
   memberships: MembershipsTable

@@ -9,7 +9,7 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DomainError } from '../shared/errors.ts'
 import type { AuthFailures } from './auth-failures.ts'
-import { type Caller, callerOf, setCaller, setRefusedCaller } from './caller.ts'
+import { type Caller, callerOf, setCaller, setRefusedCaller, signedInOf } from './caller.ts'
 import { clientAddressOf } from './client-address.ts'
 import type { RouteGate, RouteRequest } from './route-handler.ts'
 
@@ -60,11 +60,22 @@ export function authenticate(options: AuthenticateOptions): RouteGate {
   }
 }
 
-/** Refuses requests that the caller has no permission for. Routes about no account need none. */
+/**
+ * Refuses requests that the caller has no permission for. Routes about no account need none; those for operators need
+ * the session of one.
+ */
 export const requirePermission: RouteGate = (req, _res, next) => {
   const { metadata } = req.tsRestRoute
+  if (metadata.caller === 'operator' && signedInOf(req)?.isOperator !== true) throw operatorNeeded()
   if (metadata.permission !== null) authorize(callerOf(req), metadata)
   next()
+}
+
+function operatorNeeded(): DomainError {
+  return new DomainError(
+    'authentication_error',
+    'This operation is for operators of the service: the command line marks a user as one, with "users operator".',
+  )
 }
 
 /** Throws `authentication_error` when the route needs live mode or a permission that the caller does not have. */

@@ -87,7 +87,7 @@ export function identify(options: IdentifyOptions): RouteGate {
       throw new DomainError('authentication_error', 'This operation needs a session of the portal.')
     }
     const hasKey = req.headersDistinct.authorization !== undefined
-    if (caller === 'session' && hasKey) {
+    if ((caller === 'session' || caller === 'operator') && hasKey) {
       throw new DomainError(
         'authentication_error',
         'This operation is for people: it needs a session of the dashboard, and the request carries an API key.',

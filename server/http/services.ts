@@ -1,6 +1,8 @@
+import type { AccountService } from '../accounts/service.ts'
 import { type AccountUsageOptions, createAccountUsageService } from '../accounts/usage.ts'
 import { type AccountKeyServiceOptions, createAccountKeyService } from '../api-keys/account-keys.ts'
 import { countKeysOf } from '../api-keys/count.ts'
+import { lastUsesOfAccounts } from '../api-keys/last-uses-of-accounts.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
@@ -10,6 +12,8 @@ import { createDomainService, type DomainServiceOptions, findSendingDomain } fro
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
+import { createOperatorAccountService } from '../operator/accounts.ts'
+import { createInstanceService, type InstanceOptions } from '../operator/instance.ts'
 import { createPortalSessionService, type PortalSessionServiceOptions } from '../portal-sessions/service.ts'
 import { createRequestLogService } from '../request-logs/service.ts'
 import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
@@ -27,6 +31,7 @@ import type { Services } from './routes/index.ts'
 /** What all services may need, and the options of single ones. */
 export type ServicesOptions = Shared & {
   usage: Pick<AccountUsageOptions, 'rateLimits'>
+  operator: { accounts: AccountService; instance: Omit<InstanceOptions, 'clock'> }
   apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
@@ -42,6 +47,7 @@ type Shared = Pick<DomainServiceOptions, 'clock' | 'outbox' | 'secretBox'>
 /** Creates the services that the routes of the contract call. */
 export function createServices({
   usage,
+  operator,
   apiKeys,
   deliveries,
   domains,
@@ -78,6 +84,7 @@ export function createServices({
     },
     statistics: statisticsService.get,
   })
+  const userServices = createUserServices({ ...shared, ...users })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -99,9 +106,20 @@ export function createServices({
     domains: domainService,
     statistics: statisticsService,
     usage: usageService,
+    operator: {
+      accounts: createOperatorAccountService({
+        ...shared,
+        accounts: operator.accounts,
+        rateLimits: usage.rateLimits,
+        usage: usageService.get,
+        lastUses: lastUsesOfAccounts,
+        members: userServices.members.list,
+      }),
+      instance: createInstanceService({ ...shared, ...operator.instance }),
+    },
     apiKeys: createAccountKeyService({ ...shared, ...apiKeys }),
     auditLog: createAuditLogService(),
     requestLogs: createRequestLogService(),
-    users: createUserServices({ ...shared, ...users }),
+    users: userServices,
   }
 }

@@ -36,6 +36,12 @@ export type FlowHead = {
   host: string | null
 }
 
+/** A flow whose first job is due. */
+export type OverdueFlow = { flow: number; accountId: string; host: string; dueSince: Date }
+
+/** Flows that are looked at for those that are due the longest. */
+const mostLookedAt = 10_000
+
 export type FlowJob = { deliveryId: string; flow: number; dueAt: Date | null }
 
 export type FlowClaim = { deliveryId: string; flow: number; claim: JobClaim }
@@ -53,6 +59,11 @@ export type FlowJobs = {
   claim(wanted: readonly Wanted[]): Promise<FlowClaim[]>
   /** Returns up to `limit` flows with waiting jobs and numbers above `after`, in order of number. */
   heads(after: number, limit: number): Promise<FlowHead[]>
+  /**
+   * Returns up to `limit` flows whose first job is due, the longest due first. Looks at the first 10,000 flows with
+   * waiting jobs.
+   */
+  overdue(limit: number): Promise<OverdueFlow[]>
   /** Deletes up to `limit` flows without a webhook and without waiting jobs. Returns how many were found. */
   deleteUnused(db: Db, limit: number): Promise<number>
   /**
@@ -106,8 +117,7 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
   `
 
   // Loose index scan: one index lookup for each flow, however many jobs wait in it.
-  const headsText = `
-    WITH RECURSIVE present AS (SELECT pgboss.job_now() AS now OFFSET 0), head AS (
+  const head = `head AS (
       (SELECT priority, created_on FROM ${tableName} WHERE ${waiting} AND priority < $1
        ORDER BY priority DESC, created_on LIMIT 1)
       UNION ALL
@@ -115,10 +125,21 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
         SELECT priority, created_on FROM ${tableName} WHERE ${waiting} AND priority < h.priority
         ORDER BY priority DESC, created_on LIMIT 1
       ) n
-    )
+    )`
+  const headsText = `
+    WITH RECURSIVE present AS (SELECT pgboss.job_now() AS now OFFSET 0), ${head}
     SELECT -h.priority AS flow, h.created_on <= p.now AS "isDue", f.account_id AS "accountId", f.host
     FROM (SELECT * FROM head LIMIT $2) h CROSS JOIN present p LEFT JOIN public.delivery_flows f ON f.number = -h.priority
     ORDER BY h.priority DESC
+  `
+
+  const overdueText = `
+    WITH RECURSIVE present AS (SELECT pgboss.job_now() AS now OFFSET 0), ${head}
+    SELECT -h.priority AS flow, h.created_on AS "dueSince", f.account_id AS "accountId", f.host
+    FROM (SELECT * FROM head LIMIT ${mostLookedAt}) h CROSS JOIN present p
+      JOIN public.delivery_flows f ON f.number = -h.priority
+    WHERE h.created_on <= p.now
+    ORDER BY h.created_on, h.priority DESC LIMIT $2
   `
 
   // The row that pg-boss's insert and fetch would write, except for `created_on`: see test/queue/flow-jobs.test.ts.
@@ -161,6 +182,10 @@ export function flowJobs(boss: PgBoss, { name, tableName }: { name: string; tabl
     },
     async heads(after, limit) {
       const { rows } = await boss.getDb().executeSql(headsText, [-Math.max(after, firstFlow - 1), limit])
+      return rows
+    },
+    async overdue(limit) {
+      const { rows } = await boss.getDb().executeSql(overdueText, [1 - firstFlow, limit])
       return rows
     },
     deleteUnused: (db, limit) =>

@@ -16,6 +16,7 @@ export async function insertSession(trx: Trx, session: SessionRow): Promise<void
 
 export type FoundSessionRow = SessionRow & {
   user_name: string
+  is_operator: boolean
   /** Null: the user is no member of the account that was asked for, or none was. */
   account_id: string | null
   plan: string | null
@@ -35,7 +36,13 @@ export async function findSessionByHash(
     )
     .leftJoin('accounts', 'accounts.id', 'memberships.account_id')
     .selectAll('user_sessions')
-    .select(['users.name as user_name', 'memberships.account_id', 'memberships.role', 'accounts.plan'])
+    .select([
+      'users.name as user_name',
+      'users.is_operator',
+      'memberships.account_id',
+      'memberships.role',
+      'accounts.plan',
+    ])
     .where('token_hash', '=', hash)
     .executeTakeFirst()
 }

@@ -52,6 +52,8 @@ export type SignedIn = {
   userId: string
   userName: string
   sessionId: string
+  /** Whether the user is an operator of the service. */
+  isOperator: boolean
   /** What the user is in the account that the request is about. Null: no member, or it is about none. */
   membership: { accountId: string; plan: string; role: Role } | null
 }
@@ -98,6 +100,7 @@ export function createSessionService({ clock }: { clock: Clock }): SessionServic
         userId: row.user_id,
         userName: row.user_name,
         sessionId: row.id,
+        isOperator: row.is_operator,
         membership: isMember ? { accountId: account_id, plan, role } : null,
       }
     },

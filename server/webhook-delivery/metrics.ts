@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Db } from '../database/connection.ts'
+import type { Db, Handle } from '../database/connection.ts'
 import { readGauge } from '../observability/registry.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { ExchangeOutcome } from './attempt/exchange.ts'
@@ -43,7 +43,7 @@ export function createDeliveryMetrics(registry: Registry, { db, queue }: { db: D
   readGauge(registry, {
     name: 'postern_outbox_events',
     help: 'Committed events that await their fan-out.',
-    read: async (gauge) => gauge.set(await countOutbox(db)),
+    read: async (gauge) => gauge.set(await countOutbox(db, countLimit)),
   })
   readGauge(registry, {
     name: 'postern_queue_deliveries',
@@ -106,20 +106,22 @@ function createFlowMetrics(registry: Registry, census: () => DeliveryCensus): vo
 /** Counting stops here, to bound the cost of a scrape. */
 const countLimit = 100_000
 
-async function countOutbox(db: Db): Promise<number> {
+/** Returns the number of events that await their fan-out, up to `most`. */
+export async function countOutbox(handle: Handle, most: number): Promise<number> {
   const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM (SELECT 1 FROM outbox_rows LIMIT ${countLimit}) waiting
-  `.execute(db)
+    SELECT count(*) AS count FROM (SELECT 1 FROM outbox_rows LIMIT ${most}) waiting
+  `.execute(handle)
   return Number(rows[0]?.count ?? 0)
 }
 
-async function oldestUndeliveredAge(db: Db): Promise<number> {
+/** Returns the age of the oldest event that awaits its fan-out or has a pending delivery. Seconds; 0: there is none. */
+export async function oldestUndeliveredAge(handle: Handle): Promise<number> {
   const { rows } = await sql<{ age: number }>`
     SELECT COALESCE(EXTRACT(EPOCH FROM now() - min(e.created_at)), 0)::float8 AS age FROM events e WHERE e.id IN (
       (SELECT event_id FROM outbox_rows ORDER BY event_id LIMIT 1)
       UNION ALL
       (SELECT event_id FROM deliveries WHERE status = 'pending' ORDER BY id LIMIT 1)
     )
-  `.execute(db)
+  `.execute(handle)
   return Math.max(0, rows[0]?.age ?? 0)
 }

@@ -3,11 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readMailbox } from '../../server/message/mailbox.ts'
 import { createUserOperatorService } from '../../server/users/operator.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
-import { createAuthenticator } from '../support/authenticator.ts'
 import { createTestTime, type TestTime } from '../support/clock.ts'
 import { type IdentityProvider, linkRequest, startIdentityProvider } from '../support/identity-provider.ts'
-import { addPasskey, challengeOf, fillPasskeys, optionsFor, passkeyOrigin } from '../support/passkeys.ts'
-import { goodPassword, invite, type Person, signIn, signUp } from '../support/people.ts'
+import { addPasskey, challengeOf, fillPasskeys, newCredential } from '../support/passkeys.ts'
+import { goodPassword, invite, type Person, signIn, signUp, signUpOperator } from '../support/people.ts'
 import { operationById } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import {
@@ -18,6 +17,7 @@ import {
   declaring,
   named,
   needingSession,
+  ofAccounts,
   ofPeople,
   ofProvider,
   signInRequest,
@@ -42,7 +42,7 @@ describe('on a service that is well', () => {
     provider = await startIdentityProvider({ redirectUri: () => `${service.url}/app/provider` })
     const identityProvider = provider.settings
     service = await startTestService({ roles: { worker: false }, time, mail: { accountEmailFrom }, identityProvider })
-    owner = await signUp(service)
+    owner = await signUpOperator(service)
   })
   afterAll(async () => {
     await service.stop()
@@ -65,10 +65,6 @@ describe('on a service that is well', () => {
     const { body } = await person.send('POST', '/v1/user/totp', { json: { password: goodPassword } })
     return String(Object(body).secret)
   }
-  const newCredential = async (person: Person) => ({
-    name: 'Laptop',
-    ...createAuthenticator({ origin: passkeyOrigin(service) }).create(await optionsFor(person)),
-  })
   /** Links a user to a person at the provider who has the same name as their id. Returns the id of the link. */
   const link = async (person: Person) => {
     const request = await linkRequest(provider, person, person.userId)
@@ -90,6 +86,7 @@ describe('on a service that is well', () => {
       parameters: { id: Object((await signIn(service, { email })).body).session.id },
     }),
     confirmTotp: async (person) => ({ json: { code: codeNow(await secretOf(person)) } }),
+    ...Object.fromEntries(ofAccounts.map((id) => [id, async () => ({ parameters: { id: service.accountId } })])),
     updateMember: async () => ({ parameters: await newMember() }),
     removeMember: async () => ({ parameters: await newMember() }),
     openPortalSession: async () => ({ json: { code: await newPortalCode() } }),
@@ -98,7 +95,7 @@ describe('on a service that is well', () => {
       const { authenticator } = await addPasskey(service, person)
       return { json: authenticator.get(await challengeOf(service)) }
     },
-    addPasskey: async (person) => ({ json: await newCredential(person) }),
+    addPasskey: async (person) => ({ json: await newCredential(service, person) }),
     updatePasskey: async (person) => ({ parameters: { id: (await addPasskey(service, person)).id } }),
     signInWithProvider: async (person) => {
       await link(person)
@@ -110,7 +107,7 @@ describe('on a service that is well', () => {
   }
 
   test.each(named(ofPeople))('%s succeeds', async (id, operation) => {
-    const person = await signUp(service)
+    const person = await signUpOperator(service)
     const answer = await call(service, operation, { ...bodyOf(operation), ...(await needs[id]?.(person)), person })
     expect(answer.status).toBeGreaterThanOrEqual(200)
     expect(answer.status).toBeLessThan(300)
@@ -221,12 +218,12 @@ describe('on a service that is well', () => {
       'addPasskey',
       409,
       async (person) => {
-        const json = await newCredential(person)
+        const json = await newCredential(service, person)
         await fillPasskeys(service, person)
         return { json }
       },
     ],
-    ['addPasskey', 422, async (person) => ({ json: { ...(await newCredential(person)), name: ' ' } })],
+    ['addPasskey', 422, async (person) => ({ json: { ...(await newCredential(service, person)), name: ' ' } })],
     [
       'updatePasskey',
       422,
@@ -260,18 +257,19 @@ describe('on a service that is well', () => {
         return { parameters: { id } }
       },
     ],
+    ['updateOperatorAccount', 422, async () => ({ parameters: { id: service.accountId }, json: { plan: 'none' } })],
     ['createInvitation', 409, async ({ email }) => ({ json: { email, role: 'viewer' } })],
     ['updateUser', 422, async ({ email }) => ({ json: { password: { current: goodPassword, new: email } } })],
     ['acceptLink', 422, async () => ({ json: { token: await invite(service), name: 'Ada', password: 'short' } })],
   ]
   test.each(refusals)('%s answers %i when it is not possible', async (id, status, provoke) => {
-    const person = await signUp(service)
+    const person = await signUpOperator(service)
     const answer = await call(service, operationById(id), { ...(await provoke(person)), person })
     expect(answer.status).toBe(status)
   })
 
   test.each(['updateMember', 'removeMember'])('%s keeps the last owner with 422', async (id) => {
-    const person = await signUp(service)
+    const person = await signUpOperator(service)
     const { db } = service.database
     await db
       .updateTable('memberships')
@@ -336,7 +334,7 @@ describe('on a service with a fault', () => {
       mail: { accountEmailFrom },
       identityProvider,
     })
-    person = await signUp(service)
+    person = await signUpOperator(service)
     for (const table of [
       'users',
       'user_sessions',
@@ -382,7 +380,7 @@ describe('on a service that cannot reach its database', () => {
         return url.toString()
       },
     })
-    person = await signUp(service)
+    person = await signUpOperator(service)
     await line.cut()
   })
   afterAll(async () => {

@@ -22,6 +22,7 @@ const owners: Record<string, Owner> = {
     },
   },
   api_keys: { room: 'api-keys', also: { 'portal-sessions': 'a portal session may do what its maker may' } },
+  processes: { room: 'processes' },
   users: { room: 'users' },
   recovery_codes: { room: 'users' },
   memberships: { room: 'users', also: { 'portal-sessions': 'a portal session may do what its maker may' } },

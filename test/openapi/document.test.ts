@@ -25,7 +25,7 @@ const routes = routesOf(contract).map((route) => {
 })
 
 function isOfDashboard({ caller }: RouteMetadata): boolean {
-  return caller === 'session' || caller === 'none'
+  return caller === 'session' || caller === 'operator' || caller === 'none'
 }
 
 function metadataOf(route: AppRoute): RouteMetadata {
@@ -105,7 +105,15 @@ describe.each(routes)('$name', ({ route, operation }) => {
     expect(operation.description).toContain(metadata.permission === null ? 'Needs' : `\`${metadata.permission}\``)
     expect(document.tags?.map((tag) => tag.name)).toContain(operation.tags?.[0])
     const needed = metadata.permission === null ? [] : [metadata.permission]
-    const scheme = metadata.caller === 'session' || metadata.caller === 'portal' ? metadata.caller : 'bearer'
+    const schemes = {
+      session: 'session',
+      operator: 'session',
+      portal: 'portal',
+      key: 'bearer',
+      any: 'bearer',
+      none: '',
+    }
+    const scheme = schemes[metadata.caller]
     expect(operation.security).toEqual(metadata.caller === 'none' ? [] : [{ [scheme]: needed }])
     if (needed.length > 0) expect(permissions).toContain(operation['x-required-permission'])
   })

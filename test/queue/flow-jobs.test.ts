@@ -146,6 +146,28 @@ describe('the walk', () => {
     await put(number, 0)
     expect(await queue.flows.heads(0, 10)).toEqual([{ flow: number, isDue: true, accountId, host: 'example.com' }])
   })
+
+  test('tells which flows are due the longest, and of none whose first is due later', async () => {
+    const accountId = newId('account', new Date())
+    await database.db.insertInto('accounts').values({ id: accountId, name: 'Test', plan: 'scale' }).execute()
+    const flowOf = async (host: string, byte: number) => {
+      const row = { account_id: accountId, url_hash: Buffer.alloc(32, byte), host }
+      return (await database.db.insertInto('delivery_flows').values(row).returning('number').executeTakeFirstOrThrow())
+        .number
+    }
+    const late = await flowOf('late.example', 1)
+    const later = await flowOf('later.example', 2)
+    const ahead = await flowOf('ahead.example', 3)
+    await put(later, -9, 5)
+    await put(late, -3, -1)
+    await put(ahead, 5)
+    const hosts = async (limit: number) => (await queue.flows.overdue(limit)).map(({ host }) => host)
+    expect(await hosts(10)).toEqual(['later.example', 'late.example'])
+    expect(await hosts(1)).toEqual(['later.example'])
+    const [first, second] = await queue.flows.overdue(10)
+    expect(first).toMatchObject({ flow: later, accountId, dueSince: expect.any(Date) })
+    expect(first?.dueSince.getTime()).toBeLessThan(second?.dueSince.getTime() ?? 0)
+  })
 })
 
 describe('jobs of the version before', () => {

@@ -36,6 +36,12 @@ export async function tryToAdd(
   return person.send('POST', '/v1/user/passkeys', { json })
 }
 
+/** Returns a new passkey as it is sent, with its name. */
+export async function newCredential(service: Reached, person: Person) {
+  const authenticator = createAuthenticator({ origin: passkeyOrigin(service) })
+  return { name: 'Laptop', ...authenticator.create(await optionsFor(person)) }
+}
+
 /** Adds a passkey to a user. Returns its authenticator and its id. */
 export async function addPasskey(
   service: Reached,

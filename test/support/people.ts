@@ -1,6 +1,7 @@
 import type { Role } from '../../contract/roles.ts'
 import { commandLine } from '../../server/shared/scope.ts'
 import { createMemberService } from '../../server/users/members.ts'
+import { createUserOperatorService } from '../../server/users/operator.ts'
 import type { Answer, SendOptions, TestClient } from './client.ts'
 import type { TestService } from './service.ts'
 
@@ -62,6 +63,14 @@ export async function signUp(service: TestService, options: Inviting = {}): Prom
   })
   if (answer.status !== 201) throw new Error(`accepting an invitation answered ${answer.status}: ${answer.text}`)
   return personOf(service, { email, answer, ...(options.accountId && { accountId: options.accountId }) })
+}
+
+/** Makes a user as `signUp` does, and marks them as an operator as the command line does. */
+export async function signUpOperator(service: TestService, options: Inviting = {}): Promise<Person> {
+  const person = await signUp(service, options)
+  const users = createUserOperatorService({ clock: service.clock, serviceUrl: () => service.url })
+  await users.setOperator(service.database.db, person.email, true)
+  return person
 }
 
 /** Signs in. Returns the answer as it is. */

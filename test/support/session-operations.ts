@@ -11,6 +11,10 @@ import type { TestService } from './service.ts'
  */
 
 export const ofPeople = operations.filter(({ caller }) => caller !== 'key' && caller !== 'portal')
+/** Those for operators of the service alone. */
+export const ofOperators = ofPeople.filter(({ template }) => template.startsWith('/v1/operator/'))
+/** Those of them on one account. */
+export const ofAccounts = ofOperators.filter(({ parameters }) => parameters.path.length > 0).map(({ id }) => id)
 export const named = (list: readonly Operation[]) => list.map((operation) => [operation.id, operation] as const)
 export const declaring = (status: number) => named(ofPeople.filter(({ answers }) => answers.has(status)))
 export const withBody = named(ofPeople.filter(({ body }) => body !== null))
@@ -43,6 +47,7 @@ export function bodyOf({ id, body }: Operation): { json?: unknown } {
     requestPasswordReset: { email: 'ada@example.com' },
     updateUser: { name: 'Ada King' },
     confirmTotp: { code: '123456' },
+    updateOperatorAccount: { plan: 'scale' },
     updateMember: { role: 'viewer' },
     createInvitation: { email: 'new-member@example.com', role: 'viewer' },
     createPasskeyChallenge: {},

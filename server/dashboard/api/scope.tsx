@@ -10,7 +10,7 @@ export type PortalAccess = Result<'GET /v1/portal-session'>
 type ScopeValue = Scope & {
   /** Throws in the portal. */
   session: Session
-  /** Throws in the portal. */
+  /** Throws in the portal, and on the screens for operators. */
   account: Account
   /** What the portal shows. Null: this is the dashboard. */
   portal: PortalAccess | null
@@ -46,6 +46,30 @@ export function ScopeProvider({ session, account, mode, children }: Props) {
       onRefused: checkSession,
     }),
     [session, account, mode],
+  )
+  return <ScopeContext value={value}>{children}</ScopeContext>
+}
+
+/** Tells the screens inside that they are those for operators of the service, and of no account. */
+export function OperatorScopeProvider({ session, children }: { session: Session; children: ReactNode }) {
+  const value = useMemo(
+    () => ({
+      session,
+      mode: 'live' as const,
+      // The name that what was read is kept under.
+      accountId: 'operator',
+      call: createClient(null),
+      path: (screen: string) => `/operator${screen}`,
+      // Operators may do all that their screens can.
+      can: () => true,
+      portal: null,
+      pageTitle: (screen: string) => `${screen} · Operator · Postern`,
+      onRefused: checkSession,
+      get account(): Account {
+        throw new Error('the screens for operators are of no account')
+      },
+    }),
+    [session],
   )
   return <ScopeContext value={value}>{children}</ScopeContext>
 }

@@ -18,14 +18,14 @@ const lines = ['40%', '100%', '100%', '70%', '100%', '55%']
 /** Shows one object once it is read, and what to do where there is none. */
 export function Loaded<T>({ query, what, children }: Props<T>) {
   const { data, error, refetch } = query
-  const { portal } = useScope()
+  const { portal, accountId } = useScope()
   if (data !== undefined) return children(data)
   if (error?.status === 404 || error?.status === 400) {
     return (
       <Empty title={`There is no such ${what}`}>
-        {portal === null
+        {portal === null && accountId !== 'operator'
           ? 'It was deleted, or belongs to another account or the other mode. Look at the switch for live and test.'
-          : 'It was deleted.'}
+          : 'It was deleted, or the address is mistyped.'}
       </Empty>
     )
   }

@@ -1,11 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import { useScope } from '../api/scope.tsx'
-import { navigation } from './navigation.ts'
+import type { NavigationGroup } from './navigation.ts'
 
-/** @param onFollow Called when a link is followed: on a phone the navigation then closes. */
-export function NavigationLinks({ onFollow }: { onFollow: () => void }) {
+type Props = { groups: readonly NavigationGroup[]; onFollow: () => void }
+
+/** @param props.onFollow Called when a link is followed: on a phone the navigation then closes. */
+export function NavigationLinks({ groups: all, onFollow }: Props) {
   const { can, path } = useScope()
-  const groups = navigation
+  const groups = all
     .map(({ heading, items }) => ({
       heading,
       items: items.filter(({ permission }) => permission === null || can(permission)),

@@ -1,8 +1,11 @@
 import {
+  IconActivity,
   IconBan,
   IconBell,
+  IconBuilding,
   IconChartBar,
   IconClipboardList,
+  IconDatabase,
   IconDevices,
   IconGauge,
   IconKey,
@@ -19,15 +22,17 @@ import type { Permission } from '../../../contract/permissions.ts'
 
 export type NavigationItem = {
   label: string
-  /** Below the account and the mode. */
+  /** Below the account and the mode, or below `/operator`. */
   path: string
   icon: typeof IconMail
   /** Shown to people whose role has it. Null: to everybody. */
   permission: Permission | null
 }
 
+export type NavigationGroup = { heading: string | null; items: readonly NavigationItem[] }
+
 /** The screens, by the heading they stand under. */
-export const navigation: readonly { heading: string | null; items: readonly NavigationItem[] }[] = [
+export const navigation: readonly NavigationGroup[] = [
   {
     heading: null,
     items: [
@@ -56,6 +61,18 @@ export const navigation: readonly { heading: string | null; items: readonly Navi
       { label: 'Audit log', path: '/settings/audit-log', icon: IconClipboardList, permission: 'audit_log:read' },
       { label: 'Sign-in security', path: '/settings/security', icon: IconShieldLock, permission: null },
       { label: 'Sessions', path: '/settings/sessions', icon: IconDevices, permission: null },
+    ],
+  },
+]
+
+/** The screens for operators of the service. */
+export const operatorNavigation: readonly NavigationGroup[] = [
+  {
+    heading: null,
+    items: [
+      { label: 'Accounts', path: '/accounts', icon: IconBuilding, permission: null },
+      { label: 'Service', path: '/service', icon: IconActivity, permission: null },
+      { label: 'Storage', path: '/storage', icon: IconDatabase, permission: null },
     ],
   },
 ]

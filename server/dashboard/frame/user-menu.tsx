@@ -6,8 +6,10 @@ import {
   IconLogout,
   IconMoon,
   IconSelector,
+  IconServer,
   IconSun,
 } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
 import { useScope } from '../api/scope.tsx'
 import { useSignOut } from './sign-out.ts'
 
@@ -49,6 +51,11 @@ export function UserMenu() {
           </Menu.Item>
         ))}
         <Menu.Divider />
+        {user.isOperator && (
+          <Menu.Item component={Link} to="/operator/accounts" leftSection={<IconServer size={16} aria-hidden />}>
+            Operator
+          </Menu.Item>
+        )}
         <Menu.Item component="a" href="/docs" target="_blank" leftSection={<IconBook size={16} aria-hidden />}>
           API reference
         </Menu.Item>

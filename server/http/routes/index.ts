@@ -9,6 +9,8 @@ import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
+import type { OperatorAccountService } from '../../operator/accounts.ts'
+import type { InstanceService } from '../../operator/instance.ts'
 import type { PortalSessionService } from '../../portal-sessions/service.ts'
 import type { RequestLogService } from '../../request-logs/service.ts'
 import type { StatisticsService } from '../../statistics/service.ts'
@@ -31,6 +33,7 @@ import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
 import { identityRoutes } from './identities.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
+import { operatorRoutes } from './operator.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
 import { portalSessionRoutes } from './portal-sessions.ts'
 import { requestLogRoutes } from './request-logs.ts'
@@ -56,6 +59,7 @@ export type Services = {
   inboundMessages: InboundMessageService
   statistics: StatisticsService
   usage: AccountUsageService
+  operator: { accounts: OperatorAccountService; instance: InstanceService }
   apiKeys: AccountKeyService
   auditLog: AuditLogService
   requestLogs: RequestLogService
@@ -83,6 +87,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     signInMethods: signInMethodRoutes(users, sessionEndpoints),
     members: memberRoutes(users.members, endpoint),
     invitations: invitationRoutes(users.members, endpoint),
+    operator: operatorRoutes(services.operator, sessionEndpoints),
     webhooks: webhookRoutes(services.webhooks, endpoint),
     deliveries: deliveryRoutes(services.deliveries, endpoint),
     portalSessions: portalSessionRoutes(services.portalSessions, endpoint, sessionEndpoints),

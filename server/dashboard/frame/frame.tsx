@@ -1,0 +1,60 @@
+import { AppShell, Burger, Group, ScrollArea } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import type { ReactNode } from 'react'
+import { Wordmark } from './mark.tsx'
+import type { NavigationGroup } from './navigation.ts'
+import { NavigationLinks } from './navigation-links.tsx'
+import { UserMenu } from './user-menu.tsx'
+
+type Props = {
+  /** What stands above the navigation: what the screens are of. */
+  top: ReactNode
+  navigation: readonly NavigationGroup[]
+  /** A strip across the top. Default: none. */
+  strip?: ReactNode
+  /** The screen. */
+  children: ReactNode
+}
+
+/** The frame of all screens for people who are signed in. On a phone the navigation is behind a button. */
+export function Frame({ top, navigation, strip, children }: Props) {
+  const [isOpen, { toggle, close }] = useDisclosure(false)
+  return (
+    <>
+      <a className="skip-link" href="#content">
+        Skip to the content
+      </a>
+      <AppShell
+        header={{ height: { base: 48, sm: 0 } }}
+        navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+        padding={{ base: 'md', sm: 'xl' }}
+        transitionDuration={0}
+      >
+        <AppShell.Header hiddenFrom="sm" px="md">
+          <Group h="100%" justify="space-between">
+            <Wordmark />
+            <Burger opened={isOpen} onClick={toggle} size="sm" aria-label="Navigation" aria-expanded={isOpen} />
+          </Group>
+        </AppShell.Header>
+        <AppShell.Navbar className="navbar" data-open={isOpen}>
+          <AppShell.Section p="md" pb="xs">
+            <Group visibleFrom="sm" mb="md">
+              <Wordmark />
+            </Group>
+            {top}
+          </AppShell.Section>
+          <AppShell.Section grow component={ScrollArea} px="xs">
+            <NavigationLinks groups={navigation} onFollow={close} />
+          </AppShell.Section>
+          <AppShell.Section p="xs">
+            <UserMenu />
+          </AppShell.Section>
+        </AppShell.Navbar>
+        <AppShell.Main id="content" tabIndex={-1} className="main">
+          {strip}
+          <div className="content">{children}</div>
+        </AppShell.Main>
+      </AppShell>
+    </>
+  )
+}
