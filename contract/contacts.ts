@@ -1,12 +1,19 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { emailAddress, timestamp } from './fields.ts'
+import { givenProperties, shownProperties } from './contact-properties.ts'
+import { emailAddress, list, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
 import { peopleSearch, personName, subscriptionStatus } from './subscribers.ts'
 
 const c = initContract()
+
+export const contactConflict = z.enum(['update', 'skip']).meta({
+  id: 'ContactConflict',
+  description:
+    'What happens to people who are there already. `skip`, the default: they stay as they are, and are put on the list. `update`: their names and properties become those given; what is not given stays.',
+})
 
 const contact = z
   .object({
@@ -16,6 +23,7 @@ const contact = z
     firstName: z.string().nullable(),
     lastName: z.string().nullable(),
     status: subscriptionStatus,
+    properties: shownProperties,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -29,6 +37,7 @@ const contact = z
       firstName: 'Ada',
       lastName: 'Lovelace',
       status: 'active',
+      properties: { plan: 'pro' },
       createdAt: '2026-03-01T09:30:00.000Z',
       updatedAt: '2026-03-01T09:30:00.000Z',
     },
@@ -54,16 +63,69 @@ const subscriberContact = z
     },
   })
 
-const addContact = z
+/** Contacts of a batch. */
+export const maxContactBatch = 1_000
+
+export const addContact = z
   .strictObject({
     email: emailAddress,
     firstName: personName.nullable().optional(),
     lastName: personName.nullable().optional(),
+    properties: givenProperties.optional(),
   })
   .meta({
     id: 'AddContact',
-    description: 'Who to add. Names are taken for a person who is new; those of a known person stay.',
+    description: 'Who to add. Names and properties are taken for a person who is new; those of a known person stay.',
     example: { email: 'ada@example.com', firstName: 'Ada' },
+  })
+
+/** The contacts of a batch are judged one by one, so that each can be refused by itself. */
+const batch = z
+  .strictObject({
+    contacts: list(z.unknown(), { min: 1, max: maxContactBatch }).meta({
+      override: { items: { $ref: '#/components/schemas/AddContact' } },
+    }),
+    conflict: contactConflict.optional(),
+    status: subscriptionStatus.optional().meta({
+      description:
+        'Of the new contacts; default: `active`. With `unsubscribed` and `update` those who are on the list are unsubscribed from it too. A person who unsubscribed stays so, whatever it is.',
+    }),
+  })
+  .meta({
+    id: 'AddContactBatch',
+    description: 'Who to add.',
+    example: { contacts: [{ email: 'ada@example.com', firstName: 'Ada' }], conflict: 'update' },
+  })
+
+const batchAnswer = z
+  .object({
+    data: z
+      .array(
+        z.object({
+          index: z.int().min(0),
+          result: z.enum(['created', 'updated', 'unchanged']).meta({
+            description:
+              '`created`: is on the list now, and was not. `updated`: was on it, and something changed. `unchanged`: was on it, and nothing changed.',
+          }),
+          subscriberId: idSchema('subscriber', 'The person.'),
+        }),
+      )
+      .meta({ description: 'The contacts that are on the list, by their index in the request.' }),
+    errors: z
+      .array(
+        z.object({
+          index: z.int().min(0),
+          code: z.string(),
+          message: z.string(),
+          details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+        }),
+      )
+      .meta({ description: 'Those that were refused, and why.' }),
+  })
+  .meta({
+    id: 'AddedContactBatch',
+    description: 'What became of each contact of a batch.',
+    example: { data: [{ index: 0, result: 'created', subscriberId: exampleId('subscriber') }], errors: [] },
   })
 
 const updateContact = z
@@ -71,6 +133,7 @@ const updateContact = z
     firstName: personName.nullable().optional(),
     lastName: personName.nullable().optional(),
     status: subscriptionStatus.optional(),
+    properties: givenProperties.optional(),
   })
   .meta({ id: 'UpdateContact', description: 'The fields to change.', example: { status: 'unsubscribed' } })
 
@@ -89,6 +152,9 @@ const contactParams = z.object({
 export type Contact = z.infer<typeof contact>
 export type SubscriberContact = z.infer<typeof subscriberContact>
 export type AddContact = z.infer<typeof addContact>
+export type AddContactBatch = z.infer<typeof batch>
+export type AddedContactBatch = z.infer<typeof batchAnswer>
+export type ContactConflict = z.infer<typeof contactConflict>
 export type ContactListQuery = z.infer<typeof listQuery>
 export type UpdateContact = z.infer<typeof updateContact>
 
@@ -108,9 +174,30 @@ export const contacts = c.router({
         permission: 'contacts:write',
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['not_found', 'conflict'],
+        errors: ['not_found', 'conflict', 'rule_violation'],
       },
       { 201: contact },
+    ),
+  },
+  addBatch: {
+    method: 'POST',
+    path: '/v1/audiences/:audienceId/contacts/batch',
+    summary: 'Add several contacts',
+    description: `Up to ${maxContactBatch}, in one transaction. Each is judged by itself: the answer says which are on the list now, and what is wrong with each of the others. Of several with one address, a later one wins with \`update\`. Emits \`subscriber.added\` for each new person, \`contact.created\` for each new contact, and \`contact.updated\` for each contact of a person who really changed.`,
+    pathParams: audienceParam,
+    body: batch,
+    ...outcome(
+      {
+        operationId: 'addContactBatch',
+        tag: 'Contacts',
+        permission: 'contacts:write',
+        hasBody: true,
+        // As many values as a batch of emails.
+        takesAttachments: true,
+        idempotency: 'with-work',
+        errors: ['not_found'],
+      },
+      { 200: batchAnswer },
     ),
   },
   list: {
@@ -154,7 +241,7 @@ export const contacts = c.router({
     path: '/v1/audiences/:audienceId/contacts/:subscriberId',
     summary: 'Update a contact',
     description:
-      'Changes the fields given. Names belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did. To set one that is `unsubscribed` to `active` needs a live key.',
+      'Changes the fields given. Names and properties belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did. To set one that is `unsubscribed` to `active` needs a live key.',
     pathParams: contactParams,
     body: updateContact,
     ...outcome(
@@ -163,7 +250,7 @@ export const contacts = c.router({
         tag: 'Contacts',
         permission: 'contacts:write',
         hasBody: true,
-        errors: ['not_found', 'subscriber_unsubscribed'],
+        errors: ['not_found', 'subscriber_unsubscribed', 'rule_violation'],
       },
       { 200: contact },
     ),

@@ -130,7 +130,7 @@ export function list<T extends z.ZodType>(
   )
 }
 
-/** What a record of strings may be, and how its entries are called in what a client is told. */
+/** What a record may be, and how its entries are called in what a client is told. */
 type RecordOptions = {
   maxEntries: number
   /** What more of them are told. */
@@ -142,8 +142,8 @@ type RecordOptions = {
   name?: z.ZodType<string, string>
 }
 
-/** An object with names of the client's choice, each with a string. */
-export function record<T extends z.ZodType<string>>(
+/** An object with names of the client's choice, each with a value such as a string. */
+export function record<T extends z.ZodType>(
   value: T,
   {
     maxEntries,

@@ -4,6 +4,7 @@ import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
 import { auditLog } from './audit-log.ts'
 import { capturedMessages } from './captured-messages.ts'
+import { contactProperties } from './contact-properties.ts'
 import { contacts } from './contacts.ts'
 import { deliveries } from './deliveries.ts'
 import { domains } from './domains.ts'
@@ -35,6 +36,7 @@ export const contract = initContract().router(
     subscribers,
     audiences,
     contacts,
+    contactProperties,
     domains,
     emails,
     suppressions,

@@ -1,5 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
+import { givenProperties, shownProperties } from './contact-properties.ts'
 import { emailAddress, searchText, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
@@ -25,6 +26,7 @@ const subscriber = z
     firstName: z.string().nullable(),
     lastName: z.string().nullable(),
     status: subscriptionStatus,
+    properties: shownProperties,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -37,6 +39,7 @@ const subscriber = z
       firstName: 'Ada',
       lastName: 'Lovelace',
       status: 'active',
+      properties: { plan: 'pro' },
       createdAt: '2026-03-01T09:30:00.000Z',
       updatedAt: '2026-03-01T09:30:00.000Z',
     },
@@ -47,6 +50,7 @@ const createSubscriber = z
     email: emailAddress,
     firstName: personName.nullable().optional(),
     lastName: personName.nullable().optional(),
+    properties: givenProperties.optional(),
   })
   .meta({ id: 'CreateSubscriber', description: 'Who to add.', example: { email: 'ada@example.com', firstName: 'Ada' } })
 
@@ -56,6 +60,7 @@ const updateSubscriber = z
     firstName: personName.nullable().optional(),
     lastName: personName.nullable().optional(),
     status: subscriptionStatus.optional(),
+    properties: givenProperties.optional(),
   })
   .meta({ id: 'UpdateSubscriber', description: 'The fields to change.', example: { firstName: 'Augusta' } })
 
@@ -88,7 +93,7 @@ export const subscribers = c.router({
         permission: 'subscribers:write',
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['conflict'],
+        errors: ['conflict', 'rule_violation'],
       },
       { 201: subscriber },
     ),
@@ -121,7 +126,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers/:id',
     summary: 'Update a subscriber',
     description:
-      'Changes the fields given. Emits `contact.updated` for each audience when the address or a name really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key, and so does another address of theirs.',
+      'Changes the fields given. Emits `contact.updated` for each audience when the address, a name or a property really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key, and so does another address of theirs.',
     pathParams: idParam,
     body: updateSubscriber,
     ...outcome(
@@ -130,7 +135,7 @@ export const subscribers = c.router({
         tag: 'Subscribers',
         permission: 'subscribers:write',
         hasBody: true,
-        errors: ['not_found', 'conflict'],
+        errors: ['not_found', 'conflict', 'rule_violation'],
       },
       { 200: subscriber },
     ),

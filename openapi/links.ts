@@ -39,7 +39,7 @@ const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain'
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const portalOperations = ['deletePortalSession']
-const contactListOperations = ['addContact', 'listContacts']
+const contactListOperations = ['addContact', 'addContactBatch', 'listContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
 const own = '$response.body#/id'
@@ -80,6 +80,11 @@ const sources: readonly Source[] = [
   { from: 'createInvitation', parameters: { id: own }, to: ['deleteInvitation'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
+  {
+    from: 'createContactProperty',
+    parameters: { key: '$response.body#/key' },
+    to: ['updateContactProperty', 'deleteContactProperty'],
+  },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },
   { from: 'createApiKey', parameters: { id: own }, to: apiKeyOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },

@@ -30,6 +30,7 @@ const jsonTypes: Readonly<Record<string, string>> = {
   enum: 'string',
   number: 'number',
   boolean: 'boolean',
+  null: 'null',
   array: 'array',
   object: 'object',
   record: 'object',

@@ -34,6 +34,7 @@ import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
+import { clearDeletedProperties } from './subscribers/property-service.ts'
 import { startTracking } from './tracking/start.ts'
 import { relyingPartyOf } from './users/passkeys/relying-party.ts'
 import { deleteEndedSessions } from './users/sessions.ts'
@@ -137,9 +138,13 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
       deleteExpiredOfHttp: () =>
         Promise.all(
-          [deleteExpired, deleteEndedSessions, deleteOldSignInFailures, deleteEndedPortalSessions].map((run) =>
-            run({ db: workerDb, clock }),
-          ),
+          [
+            deleteExpired,
+            deleteEndedSessions,
+            deleteOldSignInFailures,
+            deleteEndedPortalSessions,
+            clearDeletedProperties,
+          ].map((run) => run({ db: workerDb, clock })),
         ),
       indexOlderSubjects: () => indexOlderSubjects(workerDb),
     }),

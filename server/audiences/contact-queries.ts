@@ -3,6 +3,7 @@ import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
+import type { Properties } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
 import type { Person } from '../subscribers/people.ts'
 import { searchPeople } from '../subscribers/search.ts'
@@ -17,6 +18,7 @@ export type ContactRow = {
   first_name: string | null
   last_name: string | null
   status: SubscriptionStatus
+  properties: Properties
   created_at: Date
   updated_at: Date
 }
@@ -29,6 +31,8 @@ export type NewContact = {
   email: string
   firstName: string | null
   lastName: string | null
+  /** The values of a new person. */
+  properties: Properties
   at: Date
 }
 
@@ -38,22 +42,25 @@ export type ContactAddition =
   | { outcome: 'no audience' }
   | { outcome: 'on the list already'; person: ContactPerson }
 
-export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status'>
+export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status' | 'properties'>
 
 type AdditionRow = (ContactPerson & { is_new: boolean; is_added: boolean }) | { id: null }
 
-const insertPersonAndContact = prepare<NewContact & { emailKey: string }, AdditionRow>({ name: 'insert_contact' })`
+type InsertedContact = Omit<NewContact, 'properties'> & { emailKey: string; properties: string }
+
+const insertPersonAndContact = prepare<InsertedContact, AdditionRow>({ name: 'insert_contact' })`
   WITH audience AS (
     SELECT id FROM audiences WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
   ), new_person AS (
-    INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, created_at, updated_at)
+    INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, properties, created_at,
+      updated_at)
     SELECT ${'subscriberId'}, ${'accountId'}, ${'email'}, ${'emailKey'}, ${'firstName'}, ${'lastName'},
-      ${'at'}::timestamptz, ${'at'}::timestamptz
+      ${'properties'}::jsonb, ${'at'}::timestamptz, ${'at'}::timestamptz
     FROM audience
     ON CONFLICT (account_id, email_key) DO NOTHING
-    RETURNING id, email, first_name, last_name, status
+    RETURNING id, email, first_name, last_name, status, properties
   ), known_person AS (
-    SELECT id, email, first_name, last_name, status FROM subscribers
+    SELECT id, email, first_name, last_name, status, properties FROM subscribers
     WHERE account_id = ${'accountId'} AND email_key = ${'emailKey'} AND NOT EXISTS (SELECT FROM new_person)
     FOR SHARE
   ), person AS (
@@ -69,11 +76,15 @@ const insertPersonAndContact = prepare<NewContact & { emailKey: string }, Additi
 `
 
 /**
- * Adds the person with an address to an audience. Creates the person if they do not exist; the names of an existing
- * person stay unchanged. Locks the audience and the person until the transaction ends.
+ * Adds the person with an address to an audience. Creates the person if they do not exist; names and properties of an
+ * existing person stay unchanged. Locks the audience and the person until the transaction ends.
  */
 export async function addContact(trx: Trx, contact: NewContact): Promise<ContactAddition> {
-  const params = { ...contact, emailKey: addressKey(contact.email) }
+  const params = {
+    ...contact,
+    emailKey: addressKey(contact.email),
+    properties: JSON.stringify(contact.properties),
+  }
   for (;;) {
     const [row] = await insertPersonAndContact(trx, params)
     if (row === undefined) return { outcome: 'no audience' }
@@ -96,6 +107,7 @@ function contactsOf(handle: Handle, accountId: string, audienceId: string) {
       'subscribers.first_name',
       'subscribers.last_name',
       'contacts.status',
+      'subscribers.properties',
       'contacts.created_at',
       'contacts.updated_at',
     ])
@@ -172,9 +184,10 @@ export async function selectContacts(
     rows,
     fits: sql`account_id = ${accountId} AND ${status === undefined ? sql`true` : sql`status = ${status}`}`,
     as: 'contact',
-    columns: sql`audience_id, subscriber_id, person.email, person.first_name, person.last_name, status, created_at, updated_at`,
+    columns: sql`audience_id, subscriber_id, person.email, person.first_name, person.last_name, status, person.properties,
+      created_at, updated_at`,
     join: sql`LEFT JOIN LATERAL (
-      SELECT email, first_name, last_name FROM subscribers WHERE id = contact.subscriber_id OFFSET 0
+      SELECT email, first_name, last_name, properties FROM subscribers WHERE id = contact.subscriber_id OFFSET 0
     ) AS person ON true`,
     limit,
   })

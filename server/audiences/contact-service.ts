@@ -1,11 +1,13 @@
 import type {
   AddContact,
   Contact,
+  ContactConflict,
   ContactListQuery,
   SubscriberContact,
   UpdateContact,
 } from '../../contract/contacts.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
@@ -14,7 +16,9 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
+import { changedProperties, propertiesShower, type ShowProperties } from '../subscribers/properties.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
+import { addContacts, type BatchResult } from './contact-batch.ts'
 import {
   addContact,
   type ContactKey,
@@ -33,11 +37,14 @@ export type { ContactKey } from './contact-queries.ts'
 /** Use cases for contacts, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type ContactService = {
   /**
-   * Adds a person to an audience. Emits `subscriber.added` if the person is new, then `contact.created`. The names are
-   * used for a new person only. A person who has unsubscribed from everything is added as `unsubscribed`. Throws
-   * `conflict` when the person is already in the audience.
+   * Adds a person to an audience. Emits `subscriber.added` if the person is new, then `contact.created`. Names and
+   * properties are used for a new person only. A person who has unsubscribed from everything is added as `unsubscribed`. Throws
+   * `conflict` when the person is already in the audience, and `rule_violation` for properties that are not declared or of
+   * another type.
    */
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
+  /** Adds many contacts in one transaction: see `addContacts`. Returns the result of each, in order. */
+  addBatch(handle: Handle, scope: Scope, audienceId: string, batch: NewContacts): Promise<BatchResult[]>
   /** Returns contacts, newest subscribers first: see `selectContacts`. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
   /** Returns the contacts of one person, newest audiences first. */
@@ -49,7 +56,7 @@ export type ContactService = {
   ): Promise<Page<SubscriberContact>>
   get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact>
   /**
-   * Changes a contact. New names change the person and emit `contact.updated` for all their audiences; the status
+   * Changes a contact. New names and properties change the person and emit `contact.updated` for all their audiences; the status
    * changes in this audience only. Emits nothing without a difference. Throws `subscriber_unsubscribed` for the status
    * `active` when the person has unsubscribed from everything, and `authentication_error` when a test key would make a
    * contact active again.
@@ -71,13 +78,21 @@ export type ContactService = {
   remove(handle: Handle, scope: Scope, key: ContactKey): Promise<void>
 }
 
+export type NewContacts = {
+  contacts: readonly AddContact[]
+  /** Default: `skip`. */
+  conflict?: ContactConflict | undefined
+  /** Of the new contacts. Default: `active`. */
+  status?: SubscriptionStatus | undefined
+}
+
 export function createContactService(dependencies: { clock: Clock; outbox: Outbox }): ContactService {
   const { clock, outbox } = dependencies
 
   async function get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact> {
     const row = await findContact(handle, accountId, key)
     if (row === undefined) throw noContact(key)
-    return toContact(row)
+    return toContact(row, await propertiesShower(handle, accountId, [row]))
   }
 
   return {
@@ -86,8 +101,10 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         const { accountId } = scope
         const at = clock.now()
         const subscriberId = newId('subscriber', at)
-        const { email, firstName = null, lastName = null } = contact
-        const added = await addContact(trx, { accountId, audienceId, subscriberId, email, firstName, lastName, at })
+        const { email, firstName = null, lastName = null, properties: given } = contact
+        const properties = await changedProperties(trx, accountId, { before: {}, change: given })
+        const newcomer = { subscriberId, email, firstName, lastName, properties }
+        const added = await addContact(trx, { accountId, audienceId, ...newcomer, at })
         if (added.outcome === 'no audience') throw notFound('audience', audienceId)
         const { person } = added
         if (added.outcome === 'on the list already') {
@@ -99,8 +116,17 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
           data: { subscriberId: id, audienceId, email: person.email, status },
         }
         await outbox.append(trx, scope, added.isNewPerson ? [personAdded(person), created] : [created])
-        return toContact({ ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at })
+        const row = { ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at }
+        return toContact(row, await propertiesShower(trx, accountId, [row]))
       })
+    },
+    async addBatch(handle, scope, audienceId, { contacts, conflict = 'skip', status }) {
+      const rows = contacts.map((contact) => ({ ...contact, status }))
+      const results = await inTransaction(handle, (trx) =>
+        addContacts(trx, dependencies, scope, { audienceId, rows, conflict }),
+      )
+      if (results === null) throw notFound('audience', audienceId)
+      return results
     },
     async list(handle, accountId, audienceId, { search, status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
@@ -108,7 +134,9 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       if (audience === undefined) throw notFound('audience', audienceId)
       const page = { audienceId, search, status, after, limit: limit + 1 }
       const { rows, lookedTo } = await selectContacts(handle, accountId, page)
-      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toContact, lookedTo })
+      const show = await propertiesShower(handle, accountId, rows)
+      const toItem = (row: ContactRow) => toContact(row, show)
+      return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem, lookedTo })
     },
     async listOfSubscriber(handle, accountId, subscriberId, { limit, cursor }) {
       const after = decodeCursor('audience', cursor)
@@ -117,7 +145,7 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       return pageOfRows(rows, { limit, idOf: (row) => row.audience_id, toItem: toSubscriberContact })
     },
     get,
-    async update(handle, { accountId, mode }, key, { firstName, lastName, status }) {
+    async update(handle, { accountId, mode }, key, { firstName, lastName, status, properties }) {
       return inTransaction(handle, async (trx) => {
         const person = await lockPerson(trx, accountId, key.subscriberId)
         if (person === undefined) throw noContact(key)
@@ -132,7 +160,7 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         guardUnsubscribing('Making a contact active again', { mode, isUnsubscribed })
         await changePerson(trx, dependencies, person, {
           mode,
-          patch: { firstName, lastName },
+          patch: { firstName, lastName, properties },
           contact: { audienceId: key.audienceId, status: status ?? before.status },
         })
         return get(trx, accountId, key)
@@ -158,7 +186,7 @@ function noContact({ audienceId, subscriberId }: ContactKey): DomainError {
   return new DomainError('not_found', `There is no contact "${subscriberId}" in the audience "${audienceId}".`)
 }
 
-function toContact(row: ContactRow): Contact {
+function toContact(row: ContactRow, show: ShowProperties): Contact {
   return {
     audienceId: row.audience_id,
     subscriberId: row.subscriber_id,
@@ -166,6 +194,7 @@ function toContact(row: ContactRow): Contact {
     firstName: row.first_name,
     lastName: row.last_name,
     status: row.status,
+    properties: show(row),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

@@ -29,6 +29,7 @@ import * as passkeys from './migrations/0021-passkeys.ts'
 import * as userIdentities from './migrations/0022-user-identities.ts'
 import * as portalSessions from './migrations/0023-portal-sessions.ts'
 import * as requestLogs from './migrations/0024-request-logs.ts'
+import * as contactProperties from './migrations/0025-contact-properties.ts'
 import * as processes from './migrations/0030-processes.ts'
 
 /** Migrations by name. They are applied in order of name. */
@@ -60,6 +61,7 @@ export const migrations: Migrations = {
   '0022-user-identities': userIdentities,
   '0023-portal-sessions': portalSessions,
   '0024-request-logs': requestLogs,
+  '0025-contact-properties': contactProperties,
   '0030-processes': processes,
 }
 

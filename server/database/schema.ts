@@ -22,7 +22,7 @@ import type {
 } from './tables/events.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
-import type { AudiencesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
+import type { AudiencesTable, ContactPropertiesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
 import type { PortalSessionsTable } from './tables/portal-sessions.ts'
 import type { ProcessesTable } from './tables/processes.ts'
 import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-logs.ts'
@@ -74,6 +74,7 @@ export type Database = {
   subscribers: SubscribersTable
   audiences: AudiencesTable
   contacts: ContactsTable
+  contact_properties: ContactPropertiesTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
   emails: EmailsTable

@@ -100,8 +100,8 @@ export function createHttpApp(options: HttpAppOptions): Express {
 function serveApi(app: Express, options: ApiOptions): string[] {
   const { services, wrappers, gates, gatesOfBodies, document, capturing } = options
   const { maxBodyBytes, maxEmailBodyBytes } = options
-  // Before the routes with parameters: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
-  for (const [path, methods] of pathsOf(contract)) if (!path.includes(':')) refuseOtherMethods(app, path, methods)
+  // Before the routes that end with a parameter: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
+  for (const [path, methods] of pathsOf(contract)) if (!endsWithParameter(path)) refuseOtherMethods(app, path, methods)
   createExpressEndpoints(validatedAtOnce(contract), createRoutes(services, wrappers), app, {
     logInitialization: false,
     globalMiddleware: [
@@ -112,9 +112,13 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     ],
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
-  for (const [path, methods] of pathsOf(contract)) if (path.includes(':')) refuseOtherMethods(app, path, methods)
+  for (const [path, methods] of pathsOf(contract)) if (endsWithParameter(path)) refuseOtherMethods(app, path, methods)
   serveDashboard(app, { portalOrigins: options.portalOrigins })
   return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
+}
+
+function endsWithParameter(path: string): boolean {
+  return path.split('/').at(-1)?.startsWith(':') === true
 }
 
 function whereThereIsABody(gate: RouteGate): RouteGate {

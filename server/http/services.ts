@@ -18,6 +18,7 @@ import { createPortalSessionService, type PortalSessionServiceOptions } from '..
 import { createRequestLogService } from '../request-logs/service.ts'
 import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
+import { createContactPropertyService } from '../subscribers/property-service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
 import { countMembers, countOpenInvitations } from '../users/counts.ts'
@@ -93,6 +94,7 @@ export function createServices({
     subscribers: createSubscriberService(shared),
     audiences: createAudienceService(shared),
     contacts,
+    contactProperties: createContactPropertyService(shared),
     emails: createEmailService({
       ...shared,
       ...emails,

@@ -1,5 +1,7 @@
 import type { EventData } from '../../contract/event-types.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import type { Properties } from '../database/tables/people.ts'
+import { areSame } from './property-values.ts'
 
 /** A requested change of a person. An absent field stays unchanged. */
 export type SubscriberPatch = {
@@ -7,6 +9,8 @@ export type SubscriberPatch = {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
   status?: SubscriptionStatus | undefined
+  /** All values after the change. */
+  properties?: Properties | undefined
 }
 
 /** The fields of a person that are compared. */
@@ -15,6 +19,7 @@ export type SubscriberState = {
   firstName: string | null
   lastName: string | null
   status: SubscriptionStatus
+  properties: Properties
 }
 
 export type ChangedField = EventData<'contact.updated'>['changes'][number]
@@ -25,7 +30,7 @@ export type SubscriberChange = {
   changed: readonly ChangedField[]
 }
 
-const fields = ['email', 'firstName', 'lastName', 'status'] as const satisfies readonly ChangedField[]
+const fields = ['email', 'firstName', 'lastName', 'properties', 'status'] as const satisfies readonly ChangedField[]
 
 /** Compares a requested change with the present state. */
 export function subscriberChange(before: SubscriberState, patch: SubscriberPatch): SubscriberChange {
@@ -34,6 +39,9 @@ export function subscriberChange(before: SubscriberState, patch: SubscriberPatch
     firstName: patch.firstName === undefined ? before.firstName : patch.firstName,
     lastName: patch.lastName === undefined ? before.lastName : patch.lastName,
     status: patch.status ?? before.status,
+    properties: patch.properties ?? before.properties,
   }
-  return { after, changed: fields.filter((field) => after[field] !== before[field]) }
+  const isChanged = (field: (typeof fields)[number]) =>
+    field === 'properties' ? !areSame(after.properties, before.properties) : after[field] !== before[field]
+  return { after, changed: fields.filter(isChanged) }
 }

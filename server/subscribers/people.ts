@@ -1,3 +1,4 @@
+import type { GivenProperties } from '../../contract/contact-properties.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Trx } from '../database/connection.ts'
@@ -9,6 +10,7 @@ import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SubscriberPatch, subscriberChange } from './change.ts'
 import { changeMemberships } from './contacts.ts'
+import { changedProperties } from './properties.ts'
 import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
 import { guardUnsubscribing } from './unsubscribing.ts'
 
@@ -25,18 +27,24 @@ export type NewPerson = {
   email: string
   firstName?: string | null | undefined
   lastName?: string | null | undefined
+  properties?: GivenProperties | undefined
 }
 
-/** Adds a person and emits `subscriber.added`. Returns undefined when the account already has the address. */
+/**
+ * Adds a person and emits `subscriber.added`. Returns undefined when the account already has the address. Throws
+ * `rule_violation` as `changedProperties`.
+ */
 export async function addPerson(
   trx: Trx,
   { clock, outbox }: PeopleDependencies,
   scope: Scope,
-  { email, firstName = null, lastName = null }: NewPerson,
+  { email, firstName = null, lastName = null, properties: given }: NewPerson,
 ): Promise<Person | undefined> {
   const at = clock.now()
   const id = newId('subscriber', at)
-  const person = await insertSubscriber(trx, { id, accountId: scope.accountId, email, firstName, lastName, at })
+  const { accountId } = scope
+  const properties = await changedProperties(trx, accountId, { before: {}, change: given })
+  const person = await insertSubscriber(trx, { id, accountId, email, firstName, lastName, properties, at })
   if (person !== undefined) await outbox.append(trx, scope, [personAdded(person)])
   return person
 }
@@ -47,7 +55,7 @@ export function personAdded({ id, email, status }: Pick<Person, 'id' | 'email' |
 }
 
 export type PersonChange = {
-  patch: SubscriberPatch
+  patch: Omit<SubscriberPatch, 'properties'> & { properties?: GivenProperties | undefined }
   contact?: { audienceId: string; status: SubscriptionStatus }
   mode: Mode
 }
@@ -61,7 +69,7 @@ export async function lockPerson(trx: Trx, accountId: string, id: string): Promi
  * Changes a locked person and their contacts. Emits `subscriber.unsubscribed` when the status becomes `unsubscribed`,
  * and `contact.updated` for each contact that changes. Does nothing without a difference. Throws `authentication_error`
  * when a test key would make an unsubscribed person active, or change the address of a person who unsubscribed from
- * everything or from an audience.
+ * everything or from an audience, and `rule_violation` as `changedProperties`.
  *
  * @param mode Mode of the request that causes the change.
  * @param contact New status of one contact, which the same event reports.
@@ -72,9 +80,19 @@ export async function changePerson(
   person: Person,
   { patch, contact, mode }: PersonChange,
 ): Promise<Person> {
+  const properties = await changedProperties(trx, person.account_id, {
+    before: person.properties,
+    change: patch.properties,
+  })
   const { after, changed } = subscriberChange(
-    { email: person.email, firstName: person.first_name, lastName: person.last_name, status: person.status },
-    patch,
+    {
+      email: person.email,
+      firstName: person.first_name,
+      lastName: person.last_name,
+      status: person.status,
+      properties: person.properties,
+    },
+    { ...patch, properties },
   )
   const isMadeActive = changed.includes('status') && after.status === 'active'
   guardUnsubscribing('Making a subscriber active again', { mode, isUnsubscribed: isMadeActive })

@@ -4,7 +4,7 @@ import type { Mode } from '../../contract/mode.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { afterAllIds, type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { SubscribersTable } from '../database/tables/people.ts'
+import type { Properties, SubscribersTable } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
 import type { SubscriberState } from './change.ts'
 import { searchPeople } from './search.ts'
@@ -20,6 +20,7 @@ export type NewSubscriber = {
   email: string
   firstName: string | null
   lastName: string | null
+  properties: Properties
   at: Date
 }
 
@@ -37,6 +38,7 @@ export async function insertSubscriber(trx: Trx, subscriber: NewSubscriber): Pro
       email_key: addressKey(subscriber.email),
       first_name: subscriber.firstName,
       last_name: subscriber.lastName,
+      properties: JSON.stringify(subscriber.properties),
       created_at: subscriber.at,
       updated_at: subscriber.at,
     })
@@ -128,7 +130,7 @@ function found(accountId: string, search: string, after: string | undefined): Ra
 export async function updateSubscriber(
   trx: Trx,
   id: string,
-  { email, firstName, lastName, status }: SubscriberState,
+  { email, firstName, lastName, status, properties }: SubscriberState,
   at: Date,
 ): Promise<SubscriberRow | 'taken'> {
   try {
@@ -140,6 +142,7 @@ export async function updateSubscriber(
         first_name: firstName,
         last_name: lastName,
         status,
+        properties: JSON.stringify(properties),
         updated_at: at,
       })
       .where('id', '=', id)

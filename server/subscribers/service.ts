@@ -7,6 +7,7 @@ import type { Scope } from '../shared/scope.ts'
 import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
 import { removeMemberships } from './contacts.ts'
 import { addPerson, addressTaken, changePerson, lockPerson, type PeopleDependencies } from './people.ts'
+import { propertiesShower, type ShowProperties } from './properties.ts'
 import {
   deleteSubscriber,
   findSubscriber,
@@ -19,7 +20,10 @@ import { guardUnsubscribing } from './unsubscribing.ts'
 
 /** Use cases for people, whom both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type SubscriberService = {
-  /** Adds a person and emits `subscriber.added`. Throws `conflict` for an existing address, in any letter case. */
+  /**
+   * Adds a person and emits `subscriber.added`. Throws `conflict` for an existing address, in any letter case, and
+   * `rule_violation` for properties that are not declared or of another type.
+   */
   create(handle: Handle, scope: Scope, subscriber: CreateSubscriber): Promise<Subscriber>
   /** Returns people, newest first: see `selectSubscribers`. */
   list(handle: Handle, accountId: string, query: SubscriberListQuery): Promise<Page<Subscriber>>
@@ -27,7 +31,7 @@ export type SubscriberService = {
   /**
    * Changes a person. Emits `contact.updated` for each contact that changes. The status `unsubscribed` also does what
    * `unsubscribe` does. The status `active` leaves the contacts as they are, and removes what an unsubscribe link has
-   * put on the suppression list. Throws `authentication_error` when a test key would undo an unsubscription, or change
+   * put on the suppression list. Throws `rule_violation` for properties as `create`, and `authentication_error` when a test key would undo an unsubscription, or change
    * the address of a person who has unsubscribed.
    */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
@@ -44,6 +48,10 @@ export type SubscriberService = {
 }
 
 export function createSubscriberService(dependencies: PeopleDependencies): SubscriberService {
+  async function shown(handle: Handle, person: SubscriberRow): Promise<Subscriber> {
+    return toSubscriber(person, await propertiesShower(handle, person.account_id, [person]))
+  }
+
   async function update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber> {
     return inTransaction(handle, async (trx) => {
       const { accountId, mode } = scope
@@ -53,7 +61,7 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       // Also for a person who was already active: the request says that emails should reach them.
       const lifts = patch.status === 'active' && (await removeUnsubscribe(trx, accountId, changed.email))
       guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })
-      return toSubscriber(changed)
+      return shown(trx, changed)
     })
   }
 
@@ -61,18 +69,20 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
     async create(handle, scope, subscriber) {
       const added = await inTransaction(handle, (trx) => addPerson(trx, dependencies, scope, subscriber))
       if (added === undefined) throw addressTaken(subscriber.email)
-      return toSubscriber(added)
+      // They were declared when they were written.
+      return toSubscriber(added, ({ properties }) => ({ ...properties }))
     },
     async list(handle, accountId, { search, email, status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
       const page = { search, email, status, after, limit: limit + 1 }
       const { rows, lookedTo } = await selectSubscribers(handle, accountId, page)
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSubscriber, lookedTo })
+      const show = await propertiesShower(handle, accountId, rows)
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: (row) => toSubscriber(row, show), lookedTo })
     },
     async get(handle, accountId, id) {
       const row = await findSubscriber(handle, accountId, id)
       if (row === undefined) throw notFound('subscriber', id)
-      return toSubscriber(row)
+      return shown(handle, row)
     },
     update,
     async delete(handle, scope, id) {
@@ -92,13 +102,14 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
   }
 }
 
-function toSubscriber(row: SubscriberRow): Subscriber {
+function toSubscriber(row: SubscriberRow, show: ShowProperties): Subscriber {
   return {
     id: row.id,
     email: row.email,
     firstName: row.first_name,
     lastName: row.last_name,
     status: row.status,
+    properties: show(row),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

@@ -62,6 +62,11 @@ function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, 
     'to change the audience': { operationId: 'updateAudience', status: 200, body: () => ({ name: 'Newer' }) },
     'to delete the audience': { operationId: 'deleteAudience', status: 401 },
     'to add the contact again': { operationId: 'addContact', status: 409, body: ({ email }) => ({ email }) },
+    'to add the contact in a batch': {
+      operationId: 'addContactBatch',
+      status: 200,
+      body: ({ email }) => ({ contacts: [{ email, firstName: 'Eve' }], conflict: 'update', status: 'active' }),
+    },
     'to make the contact active': { operationId: 'updateContact', status: isEverything ? 422 : 401, body: active },
     'to remove the contact': { operationId: 'removeContact', status: 401 },
   }
@@ -69,7 +74,9 @@ function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, 
 }
 
 test('everything both modes share about people is tried with a test key', () => {
-  const writing = ofKind('shared').filter(({ method, id }) => method !== 'GET' && id !== 'createDomain')
+  // What domains and properties there are decides nothing about who is written to.
+  const others = ['createDomain', 'createContactProperty', 'updateContactProperty', 'deleteContactProperty']
+  const writing = ofKind('shared').filter(({ method, id }) => method !== 'GET' && !others.includes(id))
   const tried = triesToReach('everything').map(([, { operationId }]) => operationId)
   expect(new Set(tried)).toEqual(new Set(writing.map(({ id }) => id)))
 })

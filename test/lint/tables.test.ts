@@ -98,6 +98,7 @@ const owners: Record<string, Owner> = {
       'email-delivery': 'who may be sent to is decided with locks',
     },
   },
+  contact_properties: { room: 'subscribers' },
   domains: {
     room: 'domains',
     also: {

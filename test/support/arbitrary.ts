@@ -23,6 +23,8 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
       return text(resolved).filter((value) => isValid(resolved, value))
     case 'integer':
       return fc.integer({ min: resolved.minimum ?? -1000, max: resolved.maximum ?? 1000 })
+    case 'number':
+      return fc.double({ noNaN: true, noDefaultInfinity: true })
     case 'boolean':
       return fc.boolean()
     case 'null':

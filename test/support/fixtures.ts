@@ -124,6 +124,16 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return { audienceId, subscriberId: added.subscriberId }
   }
 
+  /** Few at a time, since an account can have no more than 100. */
+  async function property(): Promise<PathParameters> {
+    const { data } = await client.succeed(contract.contactProperties.list, {})
+    if (data.length > 50) {
+      for (const { key } of data) await client.succeed(contract.contactProperties.delete, { params: { key } })
+    }
+    const body = { key: `property_${++counter}`, type: 'string' as const }
+    return { key: (await client.succeed(contract.contactProperties.create, { body })).key }
+  }
+
   return {
     newEmail,
     keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
@@ -132,6 +142,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       if (template.includes('{deliveryId}')) return delivery()
       if (template.includes('{recoveryId}')) return recovery()
       if (template.includes('{subscriberId}')) return contact()
+      if (template.includes('{key}')) return property()
       if (template.includes('{address}')) return { address: await suppression() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (!template.includes('{')) return {}
@@ -154,11 +165,13 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     bodyFor({ id, body }) {
       if (body === null) return undefined
       if (id === 'createDomain') return { name: newDomain() }
+      if (id === 'createContactProperty') return { key: `property_${++counter}`, type: 'number', fallback: 0 }
       const { examples = [{}] } = dereference<SchemaObject>(body.schema)
       const example = Object(examples[0])
       return {
         ...example,
         ...('email' in example && { email: newEmail() }),
+        ...('contacts' in example && { contacts: [{ email: newEmail() }] }),
         ...('address' in example && { address: newEmail() }),
         ...('scheduledAt' in example && { scheduledAt: tomorrow() }),
       }

@@ -90,7 +90,12 @@ export function operationsAt(path: string): readonly Operation[] {
   // A path that is there as it is comes before one with parameters (OpenAPI 3.1 §4.8.8.2).
   const concrete = operations.filter(({ template }) => template === path)
   if (concrete.length > 0) return concrete
-  return operations.filter(({ template }) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+  const fitting = operations.filter(({ template }) =>
+    new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  )
+  const parametersOf = ({ template }: Operation) => template.split('{').length
+  const fewest = Math.min(...fitting.map(parametersOf))
+  return fitting.filter((operation) => parametersOf(operation) === fewest)
 }
 
 function isDecodable(path: string): boolean {

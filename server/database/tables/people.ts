@@ -1,4 +1,7 @@
-import type { Generated } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
+
+/** The values of a person by the key of their property. */
+export type Properties = Readonly<Record<string, string | number | boolean>>
 
 export type SubscribersTable = {
   id: string
@@ -9,6 +12,8 @@ export type SubscribersTable = {
   first_name: string | null
   last_name: string | null
   status: Generated<'active' | 'unsubscribed'>
+  /** Written as JSON text. May hold values of a property that was deleted, until they are taken away. */
+  properties: ColumnType<Properties, string | undefined, string>
   created_at: Generated<Date>
   updated_at: Generated<Date>
 }
@@ -29,4 +34,18 @@ export type ContactsTable = {
   status: 'active' | 'unsubscribed'
   created_at: Generated<Date>
   updated_at: Generated<Date>
+}
+
+export type ContactPropertiesTable = {
+  account_id: string
+  key: string
+  type: 'string' | 'number' | 'boolean' | 'date'
+  /** Written as JSON text. */
+  fallback: ColumnType<string | number | boolean | null, string | null, string | null>
+  created_at: Date
+  updated_at: Date
+  /** Not null: it is deleted, and its values are being taken from people. */
+  deleted_at: Date | null
+  /** The last person whose values were looked at for that. */
+  cleared_to: Generated<string>
 }

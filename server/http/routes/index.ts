@@ -15,6 +15,7 @@ import type { PortalSessionService } from '../../portal-sessions/service.ts'
 import type { RequestLogService } from '../../request-logs/service.ts'
 import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
+import type { ContactPropertyService } from '../../subscribers/property-service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
 import type { UserServices } from '../../users/service.ts'
@@ -26,6 +27,7 @@ import { accountRoutes } from './account.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
+import { contactPropertyRoutes } from './contact-properties.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { domainRoutes } from './domains.ts'
@@ -52,6 +54,7 @@ export type Services = {
   subscribers: SubscriberService
   audiences: AudienceService
   contacts: ContactService
+  contactProperties: ContactPropertyService
   domains: DomainService
   emails: EmailService
   suppressions: SuppressionService
@@ -95,6 +98,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
+    contactProperties: contactPropertyRoutes(services.contactProperties, endpoint),
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
     suppressions: suppressionRoutes(services.suppressions, endpoint),

@@ -4,6 +4,7 @@ import { createEventService } from '../../../server/events/service.ts'
 import type { Clock } from '../../../server/lib/clock.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
 import { newId } from '../../../server/shared/ids.ts'
+import { createContactPropertyService } from '../../../server/subscribers/property-service.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createTestDatabase } from '../database.ts'
 import { createEmittedReader } from './emitted.ts'
@@ -37,6 +38,7 @@ export async function createWorld() {
     subscribers: createSubscriberService({ clock, outbox }),
     audiences: createAudienceService({ clock, outbox }),
     contacts: createContactService({ clock, outbox }),
+    properties: createContactPropertyService({ clock }),
     events: createEventService(),
     emitted: createEmittedReader(db),
     end: database.drop,
