@@ -41,15 +41,16 @@ const rooms = {
   suppressions: features,
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
+  segments: `${features} subscribers audiences`,
   domains: `${features} audit-log secrets network`,
   emails: `${features} queue audiences email-delivery statistics`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
-  http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users portal-sessions
-    suppressions subscribers audiences domains emails events deliveries webhooks audit-log statistics
-    request-logs`,
+  http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
+    portal-sessions suppressions subscribers audiences segments domains emails events deliveries webhooks audit-log
+    statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,
   config: `${base} network observability database secrets message smtp`,

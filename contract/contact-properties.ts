@@ -21,7 +21,7 @@ export type PropertyType = (typeof propertyTypes)[number]
 
 const keyFault = 'must begin with a small letter, and have letters of a to z, digits and _ only: 50 characters at most'
 
-const propertyKey = boundedString(propertyLimits.keyCharacters, { fault: keyFault, isPublished: false })
+export const propertyKey = boundedString(propertyLimits.keyCharacters, { fault: keyFault, isPublished: false })
   .regex(/^[a-z][a-zA-Z0-9_]{0,49}$/, keyFault)
   .meta({ description: 'Its name in `properties`, templates and conditions.', example: 'plan' })
 

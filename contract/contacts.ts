@@ -15,7 +15,7 @@ export const contactConflict = z.enum(['update', 'skip']).meta({
     'What happens to people who are there already. `skip`, the default: they stay as they are, and are put on the list. `update`: their names and properties become those given; what is not given stays.',
 })
 
-const contact = z
+export const contact = z
   .object({
     audienceId: idSchema('audience', 'The list.'),
     subscriberId: idSchema('subscriber', 'The person.'),

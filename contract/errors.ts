@@ -58,6 +58,11 @@ export const errorTable = {
       'The email tracks or goes to an audience, and the service has no public https address for the links in it; its operator sets `PUBLIC_URL`.',
   },
   audience_not_found: { status: 422, meaning: 'The account has no audience with the `audienceId` of the body.' },
+  segment_invalid: {
+    status: 422,
+    meaning:
+      'A segment cannot be used: it is not there, or its conditions name a contact property that is not there any more or has another type now; `details` names each. Change its conditions.',
+  },
   event_not_found: {
     status: 422,
     meaning:

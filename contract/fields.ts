@@ -130,6 +130,40 @@ export function list<T extends z.ZodType>(
   )
 }
 
+/** How large a tree may be, such as conditions within conditions. */
+type TreeOptions = {
+  /** Most nodes, the first among them. */
+  maxNodes: number
+  /** Most nodes from the first to a last one. */
+  maxDepth: number
+  /** What a larger tree is told. */
+  fault: string
+  /** Returns the nodes directly within a value, which may be anything. It returns none of a list that is too long. */
+  childrenOf(value: unknown): readonly unknown[]
+}
+
+/** A tree of nodes that `node` reads. Of one that is too large, nothing is looked at but how it branches. */
+export function tree<T extends z.ZodType>(node: T, { maxNodes, maxDepth, fault, childrenOf }: TreeOptions) {
+  return preprocessBounded(
+    { max: maxNodes, unit: 'entries' },
+    (value, { addIssue }) => {
+      let count = 0
+      let level: readonly unknown[] = [value]
+      for (let depth = 1; level.length > 0; depth++) {
+        count += level.length
+        if (depth > maxDepth || count > maxNodes) {
+          // A schema can state neither.
+          addIssue({ code: 'custom', message: fault, params: { isRule: true }, input: {} })
+          break
+        }
+        level = level.flatMap(childrenOf)
+      }
+      return value
+    },
+    node,
+  )
+}
+
 /** What a record may be, and how its entries are called in what a client is told. */
 type RecordOptions = {
   maxEntries: number

@@ -24,6 +24,7 @@ export const idPrefixes = {
   portalSession: 'psn',
   recovery: 'rec',
   request: 'req',
+  segment: 'seg',
   session: 'ses',
   subscriber: 'sub',
   suppression: 'sup',

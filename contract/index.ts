@@ -18,6 +18,7 @@ import { operator } from './operator.ts'
 import { passkeys } from './passkeys.ts'
 import { portalSessions } from './portal-sessions.ts'
 import { requestLogs } from './request-logs.ts'
+import { segments } from './segments.ts'
 import { sessions } from './sessions.ts'
 import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
@@ -37,6 +38,7 @@ export const contract = initContract().router(
     audiences,
     contacts,
     contactProperties,
+    segments,
     domains,
     emails,
     suppressions,

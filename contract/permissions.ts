@@ -13,6 +13,8 @@ export const keyPermissions = [
   'emails:send',
   'events:read',
   'request_logs:read',
+  'segments:read',
+  'segments:write',
   'statistics:read',
   'subscribers:read',
   'subscribers:write',

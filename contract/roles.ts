@@ -16,6 +16,8 @@ export const rolePermissions = {
     'emails:read',
     'emails:send',
     'events:read',
+    'segments:read',
+    'segments:write',
     'statistics:read',
     'subscribers:read',
     'subscribers:write',

@@ -51,6 +51,7 @@ export const tags = {
   Audiences: 'Named lists of people.',
   Contacts: 'The membership of a subscriber in an audience.',
   'Contact properties': 'What an account keeps of people beside their address and name.',
+  Segments: 'People of an audience, chosen by conditions.',
   Domains: 'Names to send from, with the DNS records they need.',
   Emails: 'Messages, to one or more recipients each.',
   Suppressions: 'Addresses that are not written to.',

@@ -35,6 +35,7 @@ const subscriberOperations = [
 const memberOperations = ['updateMember', 'removeMember']
 const operatorOperations = ['getOperatorAccount', 'updateOperatorAccount', 'listOperatorMembers']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
+const segmentOperations = ['getSegment', 'countSegment', 'listSegmentContacts', 'updateSegment', 'deleteSegment']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
@@ -85,6 +86,7 @@ const sources: readonly Source[] = [
     parameters: { key: '$response.body#/key' },
     to: ['updateContactProperty', 'deleteContactProperty'],
   },
+  { from: 'createSegment', parameters: { id: own }, to: segmentOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },
   { from: 'createApiKey', parameters: { id: own }, to: apiKeyOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },

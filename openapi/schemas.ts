@@ -88,7 +88,7 @@ export function createSchemaWriter(): SchemaWriter {
     },
     output: (schema, place) => add(schema, place, 'output'),
     components() {
-      const { schemas = {} } = createComponents(registry, { override, cycles: 'throw' }, '3.1.0')
+      const { schemas = {} } = createComponents(registry, { override, cycles: 'ref' }, '3.1.0')
       for (const schema of ofParameters) if ('$ref' in schema) delete schema.description
       const components = Object.entries(schemas) as [string, Schema][]
       return components.sort(([a], [b]) => (a < b ? -1 : 1))

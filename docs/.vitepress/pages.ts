@@ -43,6 +43,7 @@ export const sections: readonly Section[] = [
       'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
+      'docs/guides/segments.md': 'choosing people of an audience by conditions: operators, counts, what they cost',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
       'docs/guides/request-logs.md': 'which requests are kept, what of them is not, and how to turn it off',
       'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',

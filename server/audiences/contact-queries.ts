@@ -152,20 +152,22 @@ export type ContactPage = {
   audienceId: string
   search?: string | undefined
   status?: SubscriptionStatus | undefined
+  /** A condition over the aliases `c` (contacts) and `s` (their row of subscribers) that is true or false. */
+  matching?: RawBuilder<boolean> | undefined
   after?: string | undefined
   limit: number
 }
 
 /**
- * Returns contacts, newest subscribers first. With `status` it looks through 10,000 at most: see `selectFitting`. With
- * `search` it finds some of many: see `searchPeople`.
+ * Returns contacts, newest subscribers first. With `status` or `matching` it looks through 10,000 at most: see
+ * `selectFitting`. With `search` it finds some of many: see `searchPeople`.
  *
  * @param page.after Id of the last subscriber of the page before.
  */
 export async function selectContacts(
   handle: Handle,
   accountId: string,
-  { audienceId, search, status, after, limit }: ContactPage,
+  { audienceId, search, status, matching, after, limit }: ContactPage,
 ): Promise<FittingPage<ContactRow>> {
   const rows =
     search === undefined
@@ -180,9 +182,12 @@ export async function selectContacts(
             SELECT * FROM contacts WHERE audience_id = ${audienceId} AND subscriber_id = m.id OFFSET 0
           ) AS c
           ORDER BY m.id DESC`
+  const fits = [sql`account_id = ${accountId}`]
+  if (status !== undefined) fits.push(sql`status = ${status}`)
+  if (matching !== undefined) fits.push(fitting(accountId, matching))
   return selectFitting<ContactRow>(handle, {
     rows,
-    fits: sql`account_id = ${accountId} AND ${status === undefined ? sql`true` : sql`status = ${status}`}`,
+    fits: sql`${sql.join(fits, sql` AND `)}`,
     as: 'contact',
     columns: sql`audience_id, subscriber_id, person.email, person.first_name, person.last_name, status, person.properties,
       created_at, updated_at`,
@@ -191,6 +196,17 @@ export async function selectContacts(
     ) AS person ON true`,
     limit,
   })
+}
+
+/**
+ * Returns a condition on a row of `contacts` whose columns have no alias. As a value of a subquery it is computed row by
+ * row, until the page is full, whatever the statistics say.
+ */
+function fitting(accountId: string, matching: RawBuilder<boolean>): RawBuilder<boolean> {
+  return sql`(
+    SELECT ${matching} FROM (SELECT audience_id, subscriber_id, account_id, status, created_at, updated_at) AS c
+    JOIN subscribers s ON s.id = c.subscriber_id WHERE s.account_id = ${accountId}
+  )`
 }
 
 function newestContacts(

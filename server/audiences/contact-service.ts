@@ -186,7 +186,8 @@ function noContact({ audienceId, subscriberId }: ContactKey): DomainError {
   return new DomainError('not_found', `There is no contact "${subscriberId}" in the audience "${audienceId}".`)
 }
 
-function toContact(row: ContactRow, show: ShowProperties): Contact {
+/** Returns a contact as responses show it. */
+export function toContact(row: ContactRow, show: ShowProperties): Contact {
   return {
     audienceId: row.audience_id,
     subscriberId: row.subscriber_id,

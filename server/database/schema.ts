@@ -26,6 +26,7 @@ import type { AudiencesTable, ContactPropertiesTable, ContactsTable, Subscribers
 import type { PortalSessionsTable } from './tables/portal-sessions.ts'
 import type { ProcessesTable } from './tables/processes.ts'
 import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-logs.ts'
+import type { SegmentsTable } from './tables/segments.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
@@ -75,6 +76,7 @@ export type Database = {
   audiences: AudiencesTable
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
+  segments: SegmentsTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
   emails: EmailsTable

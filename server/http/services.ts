@@ -16,6 +16,7 @@ import { createOperatorAccountService } from '../operator/accounts.ts'
 import { createInstanceService, type InstanceOptions } from '../operator/instance.ts'
 import { createPortalSessionService, type PortalSessionServiceOptions } from '../portal-sessions/service.ts'
 import { createRequestLogService } from '../request-logs/service.ts'
+import { createSegmentService } from '../segments/service.ts'
 import { createStatisticsService, type StatisticsServiceOptions } from '../statistics/service.ts'
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createContactPropertyService } from '../subscribers/property-service.ts'
@@ -95,6 +96,7 @@ export function createServices({
     audiences: createAudienceService(shared),
     contacts,
     contactProperties: createContactPropertyService(shared),
+    segments: createSegmentService(shared),
     emails: createEmailService({
       ...shared,
       ...emails,

@@ -26,27 +26,30 @@ function partsOf(router: AppRouter): [string, z.core.$ZodType][] {
 }
 
 /** Why a schema lets a value of any length in, by where it stands in it. */
-function unbounded(schema: z.core.$ZodType, at: string): string[] {
+function unbounded(schema: z.core.$ZodType, at: string, above: readonly z.core.$ZodType[] = []): string[] {
+  // A condition within a condition.
+  if (above.includes(schema)) return []
+  const walk = (inner: z.core.$ZodType, place: string) => unbounded(inner, place, [...above, schema])
   const bound = boundOf(schema)
   if (schema instanceof z.ZodPreprocess) {
     const { out } = schema.def
     const faults = bound === null ? [`${at}: preprocessed without a bound`] : []
     // It has counted the entries already.
-    if (out instanceof z.ZodArray) return [...faults, ...unbounded(out.element, `${at}[]`)]
+    if (out instanceof z.ZodArray) return [...faults, ...walk(out.element, `${at}[]`)]
     if (out instanceof z.ZodRecord) {
-      return [...faults, ...unbounded(out.keyType, `${at}{name}`), ...unbounded(out.valueType, `${at}{}`)]
+      return [...faults, ...walk(out.keyType, `${at}{name}`), ...walk(out.valueType, `${at}{}`)]
     }
-    return [...faults, ...unbounded(out, at)]
+    return [...faults, ...walk(out, at)]
   }
   if (schema instanceof z.ZodObject) {
     const isOpen = schema.def.catchall !== undefined && !(schema.def.catchall instanceof z.ZodNever)
-    const fields = Object.entries(schema.shape).flatMap(([name, field]) => unbounded(field, `${at}.${name}`))
+    const fields = Object.entries(schema.shape).flatMap(([name, field]) => walk(field, `${at}.${name}`))
     return isOpen ? [...fields, `${at}: takes any other field`] : fields
   }
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return unbounded(schema.def.innerType, at)
+    return walk(schema.def.innerType, at)
   }
-  if (schema instanceof z.ZodUnion) return schema.def.options.flatMap((option) => unbounded(option, at))
+  if (schema instanceof z.ZodUnion) return schema.def.options.flatMap((option) => walk(option, at))
   if (schema instanceof z.ZodEnum || schema instanceof z.ZodLiteral) return []
   if (schema instanceof z.ZodBoolean || schema instanceof z.ZodNumber || schema instanceof z.ZodNull) return []
   return bound === null ? [`${at}: ${schema._zod.def.type} without a bound`] : []
@@ -62,16 +65,21 @@ test.each(parts)('%s is bounded', (_, schema) => {
 })
 
 /** The strings of a schema, with the name of their field and what they may be. */
-function stringsIn(schema: z.core.$ZodType, name: string): { name: string; max: number }[] {
-  if (schema instanceof z.ZodPreprocess) return stringsIn(schema.def.out, name)
-  if (schema instanceof z.ZodArray) return stringsIn(schema.def.element, '')
-  if (schema instanceof z.ZodRecord) return stringsIn(schema.def.valueType, '')
-  if (schema instanceof z.ZodObject)
-    return Object.entries(schema.shape).flatMap(([key, field]) => stringsIn(field, key))
+function stringsIn(
+  schema: z.core.$ZodType,
+  name: string,
+  above: readonly z.core.$ZodType[] = [],
+): { name: string; max: number }[] {
+  if (above.includes(schema)) return []
+  const walk = (inner: z.core.$ZodType, place: string) => stringsIn(inner, place, [...above, schema])
+  if (schema instanceof z.ZodPreprocess) return walk(schema.def.out, name)
+  if (schema instanceof z.ZodArray) return walk(schema.def.element, '')
+  if (schema instanceof z.ZodRecord) return walk(schema.def.valueType, '')
+  if (schema instanceof z.ZodObject) return Object.entries(schema.shape).flatMap(([key, field]) => walk(field, key))
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return stringsIn(schema.def.innerType, name)
+    return walk(schema.def.innerType, name)
   }
-  if (schema instanceof z.ZodUnion) return schema.def.options.flatMap((option) => stringsIn(option, name))
+  if (schema instanceof z.ZodUnion) return schema.def.options.flatMap((option) => walk(option, name))
   const bound = boundOf(schema)
   return schema instanceof z.ZodString && bound !== null ? [{ name, max: bound.max }] : []
 }

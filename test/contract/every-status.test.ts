@@ -8,6 +8,7 @@ import { createFixtures, deadUrl, type Fixtures, pathOf, tomorrow, unknownParame
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
 
 /*
@@ -125,6 +126,7 @@ describe('on a service that is well', () => {
     'listEvents',
     'listSubscribers',
     'listAudiences',
+    'listSegments',
     'listDomains',
     'listEmails',
     'listSuppressions',
@@ -132,15 +134,8 @@ describe('on a service that is well', () => {
     'listInboundMessages',
   ])('%s shows nothing of another account', async (id) => {
     await fixtures.parametersFor(operationById('addContact'))
-    for (const get of [
-      'getWebhook',
-      'deletePortalSession',
-      'getDomain',
-      'getEmail',
-      'deleteSuppression',
-      'getCapturedMessage',
-      'getInboundMessage',
-    ]) {
+    const makers = ['getSegment', 'getWebhook', 'deletePortalSession', 'getDomain', 'getEmail', 'deleteSuppression']
+    for (const get of [...makers, 'getCapturedMessage', 'getInboundMessage']) {
       await fixtures.parametersFor(operationById(get))
     }
     const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
@@ -278,6 +273,8 @@ describe('on a service that is well', () => {
     const cases: Record<string, Case> = {
       ...impossibleAlways,
       testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
+      countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
+      listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
       updateContact: {
@@ -325,6 +322,7 @@ describe('on a service with a fault', () => {
       'audiences',
       'contacts',
       'contact_properties',
+      'segments',
       'domains',
       'emails',
       'suppressions',

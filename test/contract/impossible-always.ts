@@ -1,6 +1,10 @@
+import { exampleId } from '../../contract/ids.ts'
+
 const noUrl = 'https://example.com:99999/'
 const noMailbox = 'ada@example.127'
 const undeclared = { properties: { undeclared: 1 } }
+const byUndeclared = { conditions: { type: 'property', property: 'undeclared', operator: 'is', value: 1 } }
+const audienceId = exampleId('audience')
 
 /** Requests that break a rule which no schema states, whatever is there, by operation. */
 export const impossibleAlways: Readonly<Record<string, { json?: object; query?: string }>> = {
@@ -14,6 +18,9 @@ export const impossibleAlways: Readonly<Record<string, { json?: object; query?: 
   addContact: { json: { email: 'ada@example.com', ...undeclared } },
   createContactProperty: { json: { key: 'plan', type: 'number', fallback: 'free' } },
   updateContactProperty: { json: { fallback: 1 } },
+  createSegment: { json: { audienceId, name: 'Nobody', ...byUndeclared } },
+  previewSegment: { json: { audienceId, ...byUndeclared } },
+  updateSegment: { json: byUndeclared },
   createSuppression: { json: { address: noMailbox } },
   listSuppressions: { query: `?address=${noMailbox}` },
   listWebhooks: { query: '?metadata[__proto__]=42' },

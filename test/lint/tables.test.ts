@@ -99,6 +99,7 @@ const owners: Record<string, Owner> = {
     },
   },
   contact_properties: { room: 'subscribers' },
+  segments: { room: 'segments' },
   domains: {
     room: 'domains',
     also: {
@@ -114,6 +115,7 @@ const owners: Record<string, Owner> = {
       bounces: 'the email of a notification',
       subscribers: 'the mode of the email of an unsubscribe link',
       'stored-messages': 'the account of a captured message',
+      segments: 'people are chosen by what happened to emails to them',
     },
   },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
@@ -126,6 +128,7 @@ const owners: Record<string, Owner> = {
       'email-delivery': 'changes their states',
       bounces: 'whom a notification is about',
       tracking: 'whether a link belongs to an email',
+      segments: 'people are chosen by what happened to emails to them',
     },
   },
   email_timeline: { room: 'emails', also: { 'email-delivery': 'adds what happened' } },

@@ -9,15 +9,24 @@ const usualLength = 40
 /** What may be longer than this is never generated at its longest: test/fault/hostile-bodies.test.ts does. */
 const greatestLength = 10_000
 
-/** Values that are valid by a schema of the published spec. */
-export function valid(schema: Schema): fc.Arbitrary<unknown> {
+/** How often a schema may stand within itself in what is made: a group of conditions within a group. */
+const greatestDepth = 2
+
+/**
+ * Values that are valid by a schema of the published spec.
+ *
+ * @param above The names of the schemas that this one stands in.
+ */
+export function valid(schema: Schema, above: readonly string[] = []): fc.Arbitrary<unknown> {
+  const names = '$ref' in schema ? [...above, schema.$ref] : above
+  const ofSchema = (inner: Schema) => valid(inner, names)
   const resolved = dereference<SchemaObject>(schema)
   if (resolved.enum !== undefined) return fc.constantFrom(...resolved.enum)
   if (resolved.const !== undefined) return fc.constant(resolved.const)
   const choices = resolved.anyOf ?? resolved.oneOf
-  if (choices !== undefined) return fc.oneof(...choices.map(valid))
+  if (choices !== undefined) return fc.oneof(...choices.filter((choice) => isShallow(choice, names)).map(ofSchema))
   const types = [resolved.type ?? []].flat()
-  if (types.length > 1) return fc.oneof(...types.map((type) => valid({ ...resolved, type })))
+  if (types.length > 1) return fc.oneof(...types.map((type) => valid({ ...resolved, type }, names)))
   switch (types[0]) {
     case 'string':
       return text(resolved).filter((value) => isValid(resolved, value))
@@ -30,9 +39,9 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
     case 'null':
       return fc.constant(null)
     case 'array':
-      return list(resolved)
+      return list(resolved, ofSchema)
     case 'object':
-      return fields(resolved)
+      return fields(resolved, ofSchema)
     default:
       throw new Error(`no values can be made for ${JSON.stringify(resolved)}: teach test/support/arbitrary.ts`)
   }
@@ -144,13 +153,26 @@ function moment(): fc.Arbitrary<string> {
     .map(([date, offset]) => date.toISOString().replace('Z', offset))
 }
 
-function list({ items, minItems = 0, maxItems = 5, uniqueItems = false }: SchemaObject): fc.Arbitrary<unknown[]> {
+type OfSchema = (schema: Schema) => fc.Arbitrary<unknown>
+
+/** Whether a schema does not stand in itself too often yet. */
+function isShallow(schema: Schema, above: readonly string[]): boolean {
+  return !('$ref' in schema) || above.filter((name) => name === schema.$ref).length < greatestDepth
+}
+
+function list(
+  { items, minItems = 0, maxItems = 5, uniqueItems = false }: SchemaObject,
+  ofSchema: OfSchema,
+): fc.Arbitrary<unknown[]> {
   const lengths = { minLength: minItems, maxLength: maxItems }
-  const item = valid(items ?? {})
+  const item = ofSchema(items ?? {})
   return uniqueItems ? fc.uniqueArray(item, lengths) : fc.array(item, lengths)
 }
 
-function fields({ properties = {}, required = [] }: SchemaObject): fc.Arbitrary<Record<string, unknown>> {
-  const model = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valid(schema)]))
+function fields(
+  { properties = {}, required = [] }: SchemaObject,
+  ofSchema: OfSchema,
+): fc.Arbitrary<Record<string, unknown>> {
+  const model = Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, ofSchema(schema)]))
   return fc.record(model, { requiredKeys: required })
 }

@@ -29,6 +29,8 @@ type World = { client: TestClient; database: Pick<TestDatabase, 'db'>; accountId
 /** Makes everything as a client does; what only the service itself makes, in its database. */
 export function createFixtures({ client, database, accountId, keys }: World): Fixtures {
   let counter = 0
+  /** Of the body of operations that take one. */
+  let newestAudience: string | null = null
   const newEmail = () => `person-${++counter}@example.com`
 
   // Under capture such a name is verified without DNS.
@@ -49,6 +51,12 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
   async function audience(): Promise<string> {
     const { id } = await client.succeed(contract.audiences.create, { body: { name: `List ${++counter}` } })
     return id
+  }
+
+  async function segment(): Promise<string> {
+    const conditions = { type: 'field', field: 'emailDomain', operator: 'is', value: 'example.com' } as const
+    const body = { audienceId: await audience(), name: `Segment ${++counter}`, conditions }
+    return (await client.succeed(contract.segments.create, { body })).id
   }
 
   async function domain(): Promise<string> {
@@ -145,6 +153,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       if (template.includes('{key}')) return property()
       if (template.includes('{address}')) return { address: await suppression() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
+      if (takesAudience.includes(id)) newestAudience = await audience()
       if (!template.includes('{')) return {}
       const make = {
         webhooks: webhook,
@@ -152,6 +161,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         events: event,
         subscribers: subscriber,
         audiences: audience,
+        segments: segment,
         emails: email,
         domains: domain,
         'api-keys': apiKey,
@@ -170,6 +180,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       const example = Object(examples[0])
       return {
         ...example,
+        ...(takesAudience.includes(id) && newestAudience !== null && { audienceId: newestAudience }),
         ...('email' in example && { email: newEmail() }),
         ...('contacts' in example && { contacts: [{ email: newEmail() }] }),
         ...('address' in example && { address: newEmail() }),
@@ -178,6 +189,9 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     },
   }
 }
+
+/** Operations whose body names an audience that must be there. */
+const takesAudience = ['createSegment', 'previewSegment']
 
 /** A time an email may be scheduled for. */
 export function tomorrow(): string {

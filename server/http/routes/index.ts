@@ -13,6 +13,7 @@ import type { OperatorAccountService } from '../../operator/accounts.ts'
 import type { InstanceService } from '../../operator/instance.ts'
 import type { PortalSessionService } from '../../portal-sessions/service.ts'
 import type { RequestLogService } from '../../request-logs/service.ts'
+import type { SegmentService } from '../../segments/service.ts'
 import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { ContactPropertyService } from '../../subscribers/property-service.ts'
@@ -39,6 +40,7 @@ import { operatorRoutes } from './operator.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
 import { portalSessionRoutes } from './portal-sessions.ts'
 import { requestLogRoutes } from './request-logs.ts'
+import { segmentRoutes } from './segments.ts'
 import { linkRoutes, ownUserRoutes, sessionRoutes } from './sessions.ts'
 import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
@@ -55,6 +57,7 @@ export type Services = {
   audiences: AudienceService
   contacts: ContactService
   contactProperties: ContactPropertyService
+  segments: SegmentService
   domains: DomainService
   emails: EmailService
   suppressions: SuppressionService
@@ -99,6 +102,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
     contactProperties: contactPropertyRoutes(services.contactProperties, endpoint),
+    segments: segmentRoutes(services.segments, endpoint),
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
     suppressions: suppressionRoutes(services.suppressions, endpoint),

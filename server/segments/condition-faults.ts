@@ -1,0 +1,75 @@
+import type { PropertyType } from '../../contract/contact-properties.ts'
+import { timeInput } from '../../contract/fields.ts'
+import type { Comparison, SegmentCondition } from '../../contract/segment-conditions.ts'
+import { type Comparable, conditionLimits, contactFields, operatorsOf } from '../../contract/segment-operators.ts'
+import type { ErrorDetail } from '../shared/errors.ts'
+import { isDate } from '../subscribers/property-values.ts'
+
+/** The types of the declared properties of an account, by key. */
+export type PropertyTypes = ReadonlyMap<string, PropertyType>
+
+/**
+ * Returns what is wrong with conditions beyond what their schema says: properties that are not declared, operators that
+ * a type does not have, and values of another type.
+ *
+ * @param path Where the conditions stand, such as `body.conditions`.
+ */
+export function conditionFaults(condition: SegmentCondition, types: PropertyTypes, path: string): ErrorDetail[] {
+  switch (condition.type) {
+    case 'and':
+    case 'or':
+      return condition.conditions.flatMap((inner, index) =>
+        conditionFaults(inner, types, `${path}.conditions[${index}]`),
+      )
+    case 'not':
+      return conditionFaults(condition.condition, types, `${path}.condition`)
+    case 'engagement':
+      return []
+    default:
+      return comparisonFaults(condition, types, path)
+  }
+}
+
+function comparisonFaults(comparison: Comparison, types: PropertyTypes, path: string): ErrorDetail[] {
+  const type = comparison.type === 'field' ? contactFields[comparison.field] : types.get(comparison.property)
+  if (type === undefined) {
+    const { property } = comparison as { property: string }
+    return [{ path: `${path}.property`, message: `the account has no contact property "${property}"` }]
+  }
+  const { operator } = comparison
+  const known: readonly string[] = operatorsOf[type]
+  if (!known.includes(operator)) {
+    return [{ path: `${path}.operator`, message: `must be one of ${known.join(', ')} for a ${type}` }]
+  }
+  const message = valueFault(type, comparison)
+  return message === null ? [] : [{ path: `${path}.value`, message }]
+}
+
+const { days: maxDays } = conditionLimits
+
+/** Returns what is wrong with the value of a comparison, whose operator the type has. */
+function valueFault(type: Comparable, { operator, value }: Comparison): string | null {
+  if (operator === 'exists') return told(typeof value === 'boolean', 'true or false')
+  if (operator === 'in_last_days') {
+    const isRight = Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxDays
+    return told(isRight, `a whole number of days from 1 to ${maxDays}`)
+  }
+  switch (type) {
+    case 'string':
+      return told(typeof value === 'string', 'text')
+    case 'number':
+      return told(typeof value === 'number', 'a number')
+    case 'boolean':
+      return told(typeof value === 'boolean', 'true or false')
+    case 'date':
+      return told(typeof value === 'string' && isDate(value), 'a date such as "2026-03-01"')
+    case 'time':
+      return told(timeInput.safeParse(value).success, 'a time such as "2026-03-01T09:30:00Z"')
+    case 'status':
+      return told(value === 'active' || value === 'unsubscribed', '"active" or "unsubscribed"')
+  }
+}
+
+function told(isRight: boolean, expected: string): string | null {
+  return isRight ? null : `must be ${expected}`
+}

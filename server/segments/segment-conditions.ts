@@ -1,0 +1,83 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { SegmentCondition } from '../../contract/segment-conditions.ts'
+import type { Handle } from '../database/connection.ts'
+import { brokenRules, DomainError, type ErrorDetail } from '../shared/errors.ts'
+import { findProperties } from '../subscribers/properties.ts'
+import { compileCondition } from './compile.ts'
+import { conditionFaults, type PropertyTypes } from './condition-faults.ts'
+import { findSegmentsOf, type SegmentRow } from './queries.ts'
+
+/*
+ * Conditions made ready for SQL, with the properties that the account has at that moment.
+ */
+
+/**
+ * Returns a condition that holds for the people of at least one of some segments of an audience, over the aliases `c`
+ * (`contacts`) and `s` (their row of `subscribers`). It is true or false, never null, and does not look at the audience:
+ * the statement does. Conditions such as "in the last 30 days" count back from the time of the call. Throws
+ * `segment_invalid` when one is not there or of another audience, or names a property that is not there any more.
+ *
+ * @param segmentIds At least one.
+ */
+export async function segmentConditions(
+  handle: Handle,
+  accountId: string,
+  audienceId: string,
+  segmentIds: readonly string[],
+): Promise<RawBuilder<boolean>> {
+  const ids = [...new Set(segmentIds)]
+  const found = await findSegmentsOf(handle, accountId, { audienceId, ids })
+  const missing = ids.find((id) => !found.some((segment) => segment.id === id))
+  if (missing !== undefined) {
+    const message = `There is no segment with the id "${missing}" in the audience "${audienceId}".`
+    throw new DomainError('segment_invalid', message)
+  }
+  if (found.length === 0) throw new RangeError('at least one segment is needed')
+  const options = { accountId, at: new Date(), types: await propertyTypes(handle, accountId) }
+  const parts = found.map((segment) => compileStored(segment, options))
+  return sql`(${sql.join(parts, sql` OR `)})`
+}
+
+/** Returns the condition of one stored segment. Throws `segment_invalid`. */
+export async function storedCondition(
+  handle: Handle,
+  accountId: string,
+  { segment, at }: { segment: SegmentRow; at: Date },
+): Promise<RawBuilder<boolean>> {
+  return compileStored(segment, { accountId, at, types: await propertyTypes(handle, accountId) })
+}
+
+/** Returns the condition for conditions of a request. Throws `rule_violation` that names each fault. */
+export async function givenCondition(
+  handle: Handle,
+  accountId: string,
+  { conditions, at }: { conditions: SegmentCondition; at: Date },
+): Promise<RawBuilder<boolean>> {
+  const types = await propertyTypes(handle, accountId)
+  const faults = conditionFaults(conditions, types, 'body.conditions')
+  if (faults.length > 0) throw brokenRules(faults)
+  return compileCondition(conditions, { accountId, at, types })
+}
+
+function compileStored(
+  { id, name, conditions }: SegmentRow,
+  options: { accountId: string; at: Date; types: PropertyTypes },
+): RawBuilder<boolean> {
+  const details = conditionFaults(conditions, options.types, 'conditions')
+  if (details.length > 0) throw invalidSegment({ id, name, details })
+  return compileCondition(conditions, options)
+}
+
+function invalidSegment({ id, name, details }: { id: string; name: string; details: ErrorDetail[] }): DomainError {
+  const [first] = details
+  return new DomainError(
+    'segment_invalid',
+    `The segment "${name}" (${id}) cannot be used: ${first?.path}: ${first?.message}. Change its conditions.`,
+    { details },
+  )
+}
+
+async function propertyTypes(handle: Handle, accountId: string): Promise<PropertyTypes> {
+  const declared = await findProperties(handle, accountId)
+  return new Map(declared.map(({ key, type }) => [key, type]))
+}

@@ -1,0 +1,140 @@
+import type { Contact } from '../../contract/contacts.ts'
+import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type {
+  CreateSegment,
+  PreviewSegment,
+  Segment,
+  SegmentCount,
+  SegmentListQuery,
+  SegmentPreview,
+  UpdateSegment,
+} from '../../contract/segments.ts'
+import { type CountLimits, createMatchCounter, listMatching } from '../audiences/matching-contacts.ts'
+import { holdAudience, isAudience } from '../audiences/presence.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { DomainError, notFound } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import {
+  deleteSegment,
+  findSegment,
+  insertSegment,
+  lockSegment,
+  type SegmentRow,
+  selectSegments,
+  updateSegment,
+} from './queries.ts'
+import { givenCondition, storedCondition } from './segment-conditions.ts'
+
+/** People that a preview shows. */
+const previewSize = 10
+
+/** Use cases for segments, which both modes share. Throws DomainErrors. Every call is limited to one account. */
+export type SegmentService = {
+  /**
+   * Stores a segment. Throws `rule_violation` for conditions that the properties of the account do not allow, and
+   * `audience_not_found`.
+   */
+  create(handle: Handle, accountId: string, segment: CreateSegment): Promise<Segment>
+  /** Returns segments, newest first. */
+  list(handle: Handle, accountId: string, query: SegmentListQuery): Promise<Page<Segment>>
+  get(handle: Handle, accountId: string, id: string): Promise<Segment>
+  /** Changes a segment. Throws `rule_violation` as `create`. */
+  update(handle: Handle, accountId: string, id: string, patch: UpdateSegment): Promise<Segment>
+  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  /** Counts the people of a segment: see `createMatchCounter`. Throws `segment_invalid`. */
+  count(handle: Handle, accountId: string, id: string): Promise<SegmentCount>
+  /** Returns the people of a segment, newest subscribers first: see `listMatching`. Throws `segment_invalid`. */
+  contacts(handle: Handle, accountId: string, id: string, query: PageQuery): Promise<Page<Contact>>
+  /** Counts and shows people for conditions that are not stored. Throws what `create` throws. */
+  preview(handle: Handle, accountId: string, preview: PreviewSegment): Promise<SegmentPreview>
+}
+
+/** @param dependencies.countLimits For tests. Default: those of `createMatchCounter`. */
+export function createSegmentService({
+  clock,
+  countLimits,
+}: {
+  clock: Clock
+  countLimits?: Partial<CountLimits>
+}): SegmentService {
+  const countMatching = createMatchCounter(countLimits)
+
+  async function segmentOf(handle: Handle, accountId: string, id: string): Promise<SegmentRow> {
+    const segment = await findSegment(handle, accountId, id)
+    if (segment === undefined) throw notFound('segment', id)
+    return segment
+  }
+
+  /** Returns whom to look for: the audience of a segment and its condition now. */
+  async function matchOf(handle: Handle, accountId: string, id: string) {
+    const segment = await segmentOf(handle, accountId, id)
+    const condition = await storedCondition(handle, accountId, { segment, at: clock.now() })
+    return { accountId, audienceId: segment.audience_id, condition }
+  }
+
+  return {
+    async create(handle, accountId, { audienceId, name, conditions }) {
+      return inTransaction(handle, async (trx) => {
+        const at = clock.now()
+        if (!(await holdAudience(trx, accountId, audienceId))) throw noAudience(audienceId)
+        await givenCondition(trx, accountId, { conditions, at })
+        const id = newId('segment', at)
+        return toSegment(await insertSegment(trx, { id, accountId, audienceId, name, conditions, at }))
+      })
+    },
+    async list(handle, accountId, { audienceId, limit, cursor }) {
+      const page = { audienceId, after: decodeCursor('segment', cursor), limit: limit + 1 }
+      const rows = await selectSegments(handle, accountId, page)
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSegment })
+    },
+    async get(handle, accountId, id) {
+      return toSegment(await segmentOf(handle, accountId, id))
+    },
+    async update(handle, accountId, id, patch) {
+      return inTransaction(handle, async (trx) => {
+        const before = await lockSegment(trx, accountId, id)
+        if (before === undefined) throw notFound('segment', id)
+        const { name = before.name, conditions } = patch
+        const at = clock.now()
+        if (conditions !== undefined) await givenCondition(trx, accountId, { conditions, at })
+        else if (name === before.name) return toSegment(before)
+        const changed = { id, name, conditions: conditions ?? before.conditions, at }
+        return toSegment(await updateSegment(trx, accountId, changed))
+      })
+    },
+    async delete(handle, accountId, id) {
+      if (!(await deleteSegment(handle, accountId, id))) throw notFound('segment', id)
+    },
+    async count(handle, accountId, id) {
+      return countMatching(handle, await matchOf(handle, accountId, id))
+    },
+    async contacts(handle, accountId, id, query) {
+      return listMatching(handle, { ...(await matchOf(handle, accountId, id)), ...query })
+    },
+    async preview(handle, accountId, { audienceId, conditions }) {
+      const condition = await givenCondition(handle, accountId, { conditions, at: clock.now() })
+      const match = { accountId, audienceId, condition }
+      if (!(await isAudience(handle, accountId, audienceId))) throw noAudience(audienceId)
+      const counted = await countMatching(handle, match)
+      const { data } = await listMatching(handle, { ...match, limit: previewSize })
+      return { ...counted, contacts: data }
+    },
+  }
+}
+
+function noAudience(id: string): DomainError {
+  return new DomainError('audience_not_found', `There is no audience with the id "${id}" in this account.`)
+}
+
+function toSegment(row: SegmentRow): Segment {
+  return {
+    id: row.id,
+    audienceId: row.audience_id,
+    name: row.name,
+    conditions: row.conditions,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
