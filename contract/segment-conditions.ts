@@ -116,7 +116,7 @@ const engagement = z
   .strictObject({
     type: z.literal('engagement'),
     event: z.enum(engagements).meta({
-      id: 'SegmentEngagementType',
+      id: 'EngagementKind',
       description:
         'What happened to an email to the person. `sent`: a mail server took it. `received`: it was delivered. `opened`, `clicked`: for the first time, by a machine too.',
       example: 'opened',
