@@ -42,6 +42,7 @@ const rooms = {
   subscribers: `${features} suppressions`,
   audiences: `${features} subscribers`,
   segments: `${features} subscribers audiences`,
+  imports: `${features} suppressions subscribers audiences`,
   domains: `${features} audit-log secrets network`,
   emails: `${features} queue audiences email-delivery statistics`,
   events: features,
@@ -49,7 +50,7 @@ const rooms = {
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
-    portal-sessions suppressions subscribers audiences segments domains emails events deliveries webhooks audit-log
+    portal-sessions suppressions subscribers audiences segments imports domains emails events deliveries webhooks audit-log
     statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,
@@ -61,6 +62,7 @@ const rooms = {
 
 /** Who may import a package. */
 const packages = {
+  'csv-parse': 'server/imports',
   '(express|@ts-rest/express)': 'server/http',
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',

@@ -213,6 +213,27 @@ export const contacts = c.router({
       { 200: pageOf(contact, 'ContactPage') },
     ),
   },
+  exportCsv: {
+    method: 'GET',
+    path: '/v1/audiences/:audienceId/contacts/export',
+    summary: 'Export the contacts of an audience',
+    description:
+      'CSV in UTF-8, oldest subscribers first: `email`, `first_name`, `last_name`, `status`, `created_at`, then the declared properties by key. An import reads it as it is, and puts those who are `unsubscribed` on the suppression list. Contacts that come or go meanwhile may be in it or not. A cell that a spreadsheet could take for a formula begins with an apostrophe.',
+    pathParams: audienceParam,
+    ...outcome(
+      { operationId: 'exportContacts', tag: 'Contacts', permission: 'contacts:read', errors: ['not_found'] },
+      {
+        200: c.otherResponse({
+          contentType: 'text/csv',
+          body: z.string().meta({
+            description: 'CSV with a head.',
+            example:
+              'email,first_name,last_name,status,created_at,plan\r\nada@example.com,Ada,Lovelace,active,2026-03-01T09:30:00.000Z,pro\r\n',
+          }),
+        }),
+      },
+    ),
+  },
   listOfSubscriber: {
     method: 'GET',
     path: '/v1/subscribers/:id/contacts',

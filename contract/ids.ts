@@ -18,6 +18,7 @@ export const idPrefixes = {
   email: 'email',
   event: 'evt',
   identity: 'idn',
+  import: 'imp',
   inboundMessage: 'inb',
   invitation: 'inv',
   passkey: 'passkey',

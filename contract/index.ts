@@ -11,6 +11,7 @@ import { domains } from './domains.ts'
 import { emails } from './emails.ts'
 import { events } from './events.ts'
 import { identities } from './identities.ts'
+import { imports } from './imports.ts'
 import { inboundMessages } from './inbound-messages.ts'
 import { links } from './links.ts'
 import { invitations, members } from './members.ts'
@@ -39,6 +40,7 @@ export const contract = initContract().router(
     contacts,
     contactProperties,
     segments,
+    imports,
     domains,
     emails,
     suppressions,

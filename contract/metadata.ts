@@ -34,4 +34,4 @@ export const metadataFilter = pairsOfText.optional().meta({
 export const shownMetadata = z.record(z.string(), z.string()).meta({ description: 'Your own pairs; empty: none.' })
 
 /** Query parameters that are given as `name[key]=value`: style `deepObject` of OpenAPI. */
-export const deepParameters: readonly string[] = ['metadata']
+export const deepParameters: readonly string[] = ['metadata', 'columns']

@@ -32,6 +32,8 @@ export type RouteMetadata = {
   keptFor: 'account' | 'caller'
   /** Whether the body may hold files, so that it may be larger than those of other routes. */
   takesAttachments: boolean
+  /** The type of the file that is its body, which the use case reads as it arrives. Null: its body is JSON or nothing. */
+  takesFile: 'text/csv' | null
   /** Fields whose strings may be longer than 65,535 characters, as no other's may, and how long. Characters. */
   longFields: Readonly<Record<string, number>>
   /** Every error it can answer. */
@@ -52,6 +54,7 @@ export const tags = {
   Contacts: 'The membership of a subscriber in an audience.',
   'Contact properties': 'What an account keeps of people beside their address and name.',
   Segments: 'People of an audience, chosen by conditions.',
+  Imports: 'Contacts from a CSV file.',
   Domains: 'Names to send from, with the DNS records they need.',
   Emails: 'Messages, to one or more recipients each.',
   Suppressions: 'Addresses that are not written to.',
@@ -105,6 +108,8 @@ type Options<E extends ErrorCode> = {
   hasBody?: boolean
   /** Whether the body may hold files. Default: no. */
   takesAttachments?: boolean
+  /** The type of the file that is its body. Default: its body is no file. */
+  takesFile?: RouteMetadata['takesFile']
   /** Fields whose strings may be longer than 65,535 characters, and how long. Default: none. */
   longFields?: Readonly<Record<string, number>>
   /** The errors beyond those every route has. */
@@ -142,6 +147,7 @@ export function outcome<E extends ErrorCode, R extends Record<number, unknown>>(
     idempotency,
     keptFor: options.keptFor ?? 'account',
     takesAttachments: options.takesAttachments ?? false,
+    takesFile: options.takesFile ?? null,
     longFields: options.longFields ?? {},
     errors,
     deprecations: options.deprecations ?? [],

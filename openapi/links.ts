@@ -40,7 +40,7 @@ const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain'
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const portalOperations = ['deletePortalSession']
-const contactListOperations = ['addContact', 'addContactBatch', 'listContacts']
+const contactListOperations = ['addContact', 'addContactBatch', 'listContacts', 'exportContacts']
 const contactOperations = ['getContact', 'updateContact', 'removeContact']
 
 const own = '$response.body#/id'
@@ -81,6 +81,7 @@ const sources: readonly Source[] = [
   { from: 'createInvitation', parameters: { id: own }, to: ['deleteInvitation'] },
   { from: 'createAudience', parameters: { id: own }, to: audienceOperations },
   { from: 'createAudience', parameters: { audienceId: own }, to: contactListOperations },
+  { from: 'createImport', parameters: { id: own }, to: ['getImport', 'cancelImport', 'getImportFailedRows'] },
   {
     from: 'createContactProperty',
     parameters: { key: '$response.body#/key' },

@@ -76,7 +76,7 @@ function parametersOf(route: Route, schemas: SchemaWriter): (ParameterObject | R
     Object.entries(shape).map(([name, schema]) => ({
       name,
       in: place,
-      required: place === 'path',
+      required: place === 'path' || !schema.safeParse(undefined).success,
       ...(place === 'query' && deepParameters.includes(name) && { style: 'deepObject' as const, explode: true }),
       ...(schema.description && { description: schema.description }),
       ...deprecationOf(route, name),
@@ -99,6 +99,10 @@ function json(schema: MediaTypeObject['schema']): { 'application/json': MediaTyp
 }
 
 function requestBodyOf(route: Route, schemas: SchemaWriter): RequestBodyObject | null {
+  const { takesFile } = route.metadata
+  if (takesFile !== null) {
+    return { required: true, content: { [takesFile]: { schema: { type: 'string', description: 'The file.' } } } }
+  }
   if (route.body === null) return null
   return {
     required: !route.body.safeParse(undefined).success,

@@ -24,6 +24,8 @@ import { clientAddressOf } from './http/client-address.ts'
 import { deleteExpired } from './http/retention.ts'
 import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
+import { deleteEndedImports } from './imports/retention.ts'
+import { type ImportWorker, startImportWorker } from './imports/worker.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
 import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
@@ -122,6 +124,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const delivering = { queue, exchange, keyring, webhookChanges, clock, tracer, retentionMs: config.retentionMs }
   let mail: MailSending | null = null
   let accountEmails: AccountEmailWorker | null = null
+  let imports: ImportWorker | null = null
   const background = starting.use(
     await startBackground({
       ...delivering,
@@ -144,6 +147,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
             deleteOldSignInFailures,
             deleteEndedPortalSessions,
             clearDeletedProperties,
+            deleteEndedImports,
           ].map((run) => run({ db: workerDb, clock })),
         ),
       indexOlderSubjects: () => indexOlderSubjects(workerDb),
@@ -179,6 +183,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     deliveries: { ...delivering, wake: background.wakeDelivery },
     domains: { ...domainChecks, ...(makeKeys && { makeKeys }) },
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
+    // Workers of other processes find it at their next poll.
+    imports: { wake: () => imports?.wake() },
     statistics: { statisticsMs: config.statisticsMs },
     portal: { serviceUrl: () => publicUrl ?? http.url, theme: config.portal },
     users: {
@@ -265,6 +271,10 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
   const register = startRegister({ db: workerDb, logger, roles, version })
   starting.defer(() => register.stop())
+  if (roles.worker) {
+    imports = startImportWorker({ db: workerDb, clock, logger, outbox, pollIntervalMs })
+    starting.defer(() => imports?.stop())
+  }
   warnAtStart(config, logger)
 
   const running = starting.move()
@@ -277,7 +287,14 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const stop = () => {
     stopped ??= shutDown({
       deadlineMs: config.shutdownTimeoutSeconds * 1000,
-      parts: [eventStreams.close, http.close, background.stop, stopMail, (ms) => inbound?.close(ms)],
+      parts: [
+        eventStreams.close,
+        http.close,
+        () => imports?.stop(),
+        background.stop,
+        stopMail,
+        (ms) => inbound?.close(ms),
+      ],
       closeRest: () => Promise.all([tracer.stop(), running.disposeAsync()]),
     })
     return stopped

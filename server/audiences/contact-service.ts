@@ -16,9 +16,10 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
-import { changedProperties, propertiesShower, type ShowProperties } from '../subscribers/properties.ts'
+import { changedProperties, findProperties, propertiesShower, type ShowProperties } from '../subscribers/properties.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
 import { addContacts, type BatchResult } from './contact-batch.ts'
+import { exportContacts } from './contact-export.ts'
 import {
   addContact,
   type ContactKey,
@@ -45,6 +46,8 @@ export type ContactService = {
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
   /** Adds many contacts in one transaction: see `addContacts`. Returns the result of each, in order. */
   addBatch(handle: Handle, scope: Scope, audienceId: string, batch: NewContacts): Promise<BatchResult[]>
+  /** Returns all contacts of an audience as CSV, page by page: see `exportContacts`. Throws `not_found` at once. */
+  exportCsv(handle: Handle, accountId: string, audienceId: string): Promise<AsyncGenerator<string>>
   /** Returns contacts, newest subscribers first: see `selectContacts`. */
   list(handle: Handle, accountId: string, audienceId: string, query: ContactListQuery): Promise<Page<Contact>>
   /** Returns the contacts of one person, newest audiences first. */
@@ -127,6 +130,11 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       )
       if (results === null) throw notFound('audience', audienceId)
       return results
+    },
+    async exportCsv(handle, accountId, audienceId) {
+      const audience = await findAudience(handle, accountId, audienceId)
+      if (audience === undefined) throw notFound('audience', audienceId)
+      return exportContacts(handle, { accountId, audienceId, declared: await findProperties(handle, accountId) })
     },
     async list(handle, accountId, audienceId, { search, status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)

@@ -30,6 +30,7 @@ import * as userIdentities from './migrations/0022-user-identities.ts'
 import * as portalSessions from './migrations/0023-portal-sessions.ts'
 import * as requestLogs from './migrations/0024-request-logs.ts'
 import * as contactProperties from './migrations/0025-contact-properties.ts'
+import * as imports from './migrations/0026-imports.ts'
 import * as segments from './migrations/0028-segments.ts'
 import * as processes from './migrations/0030-processes.ts'
 
@@ -63,6 +64,7 @@ export const migrations: Migrations = {
   '0023-portal-sessions': portalSessions,
   '0024-request-logs': requestLogs,
   '0025-contact-properties': contactProperties,
+  '0026-imports': imports,
   '0028-segments': segments,
   '0030-processes': processes,
 }

@@ -20,6 +20,7 @@ import type {
   OutboxRowsTable,
   OutboxView,
 } from './tables/events.ts'
+import type { ImportChunksTable, ImportFailuresTable, ImportsTable } from './tables/imports.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactPropertiesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
@@ -77,6 +78,9 @@ export type Database = {
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
   segments: SegmentsTable
+  imports: ImportsTable
+  import_chunks: ImportChunksTable
+  import_failures: ImportFailuresTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
   emails: EmailsTable

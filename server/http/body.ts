@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
+import { importLimits } from '../../contract/imports.ts'
 import type { RouteMetadata } from '../../contract/route.ts'
 import { type ByteCollector, collectBytes, releaseBytes } from '../lib/byte-buffer.ts'
 import type { Semaphore } from '../lib/semaphore.ts'
 import { DomainError } from '../shared/errors.ts'
 import { readJson } from './read-json.ts'
+import { allowSlowBody } from './slow-bodies.ts'
 
 const rawBodies = new WeakMap<IncomingMessage, Buffer>()
 const noBody = Buffer.alloc(0)
@@ -55,7 +57,12 @@ export type LargeBodies = {
  */
 export function readJsonBody(maxBytes: number, large?: LargeBodies): RequestHandler {
   return async (req: Routed, res, next) => {
-    if (carriesBody(req)) {
+    const { takesFile } = metadataOf(req)
+    if (takesFile) {
+      checkFileType(req, takesFile)
+      // The use case reads it as it arrives.
+      allowSlowBody(req)
+    } else if (carriesBody(req)) {
       checkMediaType(req)
       const isLarge = large !== undefined && metadataOf(req).takesAttachments === true
       const bytes = await (isLarge
@@ -86,6 +93,18 @@ function carriesBody({ method, headers }: Request): boolean {
   if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return false
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+}
+
+function checkFileType(req: Request, type: string): void {
+  const { headers } = req
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new DomainError('unsupported_media_type', 'The file is compressed: send it without Content-Encoding.')
+  }
+  if (headers['content-type']?.split(';')[0]?.trim().toLowerCase() !== type) {
+    throw new DomainError('unsupported_media_type', `The body is not a file: send it with "Content-Type: ${type}".`)
+  }
+  if (Number(headers['content-length'] ?? 0) > importLimits.fileBytes) throw tooLarge(importLimits.fileBytes)
 }
 
 function checkMediaType({ headers }: Request): void {

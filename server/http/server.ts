@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { hasCode, messageOf } from '../lib/error-codes.ts'
 import { OperatorError } from '../shared/errors.ts'
 import { errorOfUnparsedRequest, noTunnels, refuse } from './parser-errors.ts'
+import { mayBeSlow } from './slow-bodies.ts'
 
 export type ListenOptions = {
   app: RequestListener
@@ -66,6 +67,8 @@ export async function listen({ app, host, port, logger, limits }: ListenOptions)
   server.timeout = stallTimeoutMs
   const traffic = trackTraffic(server, app)
   server.on('clientError', (error, socket: Socket) => {
+    // The request arrives slowly, and may: nothing else is wrong.
+    if (hasCode(error, 'ERR_HTTP_REQUEST_TIMEOUT') && mayBeSlow(socket, traffic.isArriving(socket))) return
     if (traffic.hasBegunAnswer(socket)) socket.destroy()
     else refuse(socket, errorOfUnparsedRequest(error, maxHeaderBytes))
   })
@@ -115,6 +118,9 @@ function trackTraffic(server: Server, app: RequestListener) {
   server.on('checkExpectation', onRequest)
 
   return {
+    isArriving(socket: Socket): boolean {
+      return [...running].some((res) => res.req.socket === socket && !res.req.complete)
+    },
     hasBegunAnswer(socket: Socket): boolean {
       return [...running].some((res) => res.req.socket === socket && res.headersSent)
     },

@@ -12,6 +12,7 @@ import { createDomainService, type DomainServiceOptions, findSendingDomain } fro
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
+import { createImportService, type ImportServiceOptions } from '../imports/service.ts'
 import { createOperatorAccountService } from '../operator/accounts.ts'
 import { createInstanceService, type InstanceOptions } from '../operator/instance.ts'
 import { createPortalSessionService, type PortalSessionServiceOptions } from '../portal-sessions/service.ts'
@@ -38,6 +39,7 @@ export type ServicesOptions = Shared & {
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
   emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  imports: Pick<ImportServiceOptions, 'wake'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   portal: Omit<PortalSessionServiceOptions, keyof Shared>
   users: Omit<UserServicesOptions, keyof Shared>
@@ -54,6 +56,7 @@ export function createServices({
   deliveries,
   domains,
   emails,
+  imports,
   statistics,
   portal,
   users,
@@ -61,6 +64,7 @@ export function createServices({
   ...shared
 }: ServicesOptions): Services {
   const deliveryService = createDeliveryService({ ...shared, ...deliveries })
+  const audiences = createAudienceService(shared)
   const contacts = createContactService(shared)
   const suppressions = createSuppressionService(shared)
   const domainService = createDomainService({ ...shared, ...domains, countBounces })
@@ -93,10 +97,11 @@ export function createServices({
     portalSessions: createPortalSessionService({ ...shared, ...portal }),
     events: createEventService(),
     subscribers: createSubscriberService(shared),
-    audiences: createAudienceService(shared),
+    audiences,
     contacts,
     contactProperties: createContactPropertyService(shared),
     segments: createSegmentService(shared),
+    imports: createImportService({ ...shared, ...imports, audiences }),
     emails: createEmailService({
       ...shared,
       ...emails,

@@ -4,7 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { type Answer, createTestClient, type SendOptions, type TestClient } from '../support/client.ts'
 import { createTestTime } from '../support/clock.ts'
-import { createFixtures, deadUrl, type Fixtures, pathOf, tomorrow, unknownParameters } from '../support/fixtures.ts'
+import {
+  createFixtures,
+  deadUrl,
+  type Fixtures,
+  fileOf,
+  pathOf,
+  tomorrow,
+  unknownParameters,
+} from '../support/fixtures.ts'
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -39,7 +47,7 @@ function call(
   }: SendOptions & { path?: string; fixtures: Fixtures },
 ): Promise<Answer> {
   const json = options.raw === undefined ? (options.json ?? options.fixtures.bodyFor(operation)) : undefined
-  const { fixtures, ...rest } = options
+  const { fixtures, ...rest } = { ...fileOf(operation), ...options }
   const key = fixtures.keyFor(operation)
   return client.send(operation.method, path, {
     ...(key === undefined ? {} : { key }),
@@ -208,14 +216,6 @@ describe('on a service that is well', () => {
         },
       ],
       [
-        'createContactProperty',
-        async () => {
-          const json = fixtures.bodyFor(operationById('createContactProperty'))
-          await client.send('POST', '/v1/contact-properties', { json })
-          return client.send('POST', '/v1/contact-properties', { json })
-        },
-      ],
-      [
         'createSuppression',
         async () => {
           const address = fixtures.newEmail()
@@ -323,6 +323,7 @@ describe('on a service with a fault', () => {
       'contacts',
       'contact_properties',
       'segments',
+      'imports',
       'domains',
       'emails',
       'suppressions',

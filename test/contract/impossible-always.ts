@@ -13,6 +13,7 @@ export const impossibleAlways: Readonly<Record<string, { json?: object; query?: 
   createDomain: { json: { name: 'printer.local' } },
   rotateDomainKeys: { json: { dkimKeys: { rsa: { selector: 's1', privateKey: 'no key' } } } },
   createApiKey: { json: { name: 'x', permissions: ['events:read'], expiresAt: '2020-01-01T00:00:00Z' } },
+  createImport: { query: '&columns[none]=email' },
   createSubscriber: { json: { email: 'ada@example.com', ...undeclared } },
   updateSubscriber: { json: undeclared },
   addContact: { json: { email: 'ada@example.com', ...undeclared } },

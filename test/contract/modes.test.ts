@@ -106,6 +106,11 @@ describe('with a key of each mode', () => {
     return { id: (await clientOf(mode).succeed(contract.portalSessions.create, { body: { customer: '42' } })).id }
   }
 
+  async function importOf(mode: Mode): Promise<PathParameters> {
+    const own = createFixtures({ ...service, client: clientOf(mode) })
+    return own.parametersFor(operationById('getImport'))
+  }
+
   async function apiKey(mode: Mode): Promise<PathParameters> {
     const body = { name: 'A key', permissions: ['events:read' as const] }
     return { id: (await clientOf(mode).succeed(contract.apiKeys.create, { body })).id }
@@ -158,6 +163,7 @@ describe('with a key of each mode', () => {
       const recovery = await clientOf(mode).succeed(contract.deliveries.recover, { params, body })
       return { ...params, recoveryId: recovery.id }
     }
+    if (resource === 'imports') return importOf(mode)
     if (resource === 'webhooks') return webhook(mode)
     if (resource === 'portal-sessions') return portalSession(mode)
     if (resource === 'api-keys') return apiKey(mode)
@@ -181,6 +187,7 @@ describe('with a key of each mode', () => {
     const tables = [
       'webhooks',
       'portal_sessions',
+      'imports',
       'emails',
       'events',
       'deliveries',

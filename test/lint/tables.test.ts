@@ -100,6 +100,9 @@ const owners: Record<string, Owner> = {
   },
   contact_properties: { room: 'subscribers' },
   segments: { room: 'segments' },
+  imports: { room: 'imports' },
+  import_chunks: { room: 'imports' },
+  import_failures: { room: 'imports' },
   domains: {
     room: 'domains',
     also: {

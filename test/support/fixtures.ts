@@ -2,7 +2,7 @@ import type { SchemaObject } from 'openapi3-ts/oas31'
 import { contract } from '../../contract/index.ts'
 import type { TestClient } from './client.ts'
 import type { TestDatabase } from './database.ts'
-import { dereference, type Operation } from './published-spec.ts'
+import { dereference, type Operation, operationById } from './published-spec.ts'
 import { insertRequestLog } from './request-logs.ts'
 import { insertCapturedMessage, insertInboundMessage } from './stored-messages.ts'
 
@@ -132,6 +132,21 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return { audienceId, subscriberId: added.subscriberId }
   }
 
+  /** An audience to import into. An account can have few imports that have not ended, so others are canceled. */
+  async function audienceForImport(): Promise<string> {
+    const { data } = await client.succeed(contract.imports.list, { query: { limit: 20 } })
+    for (const { id, status } of data) {
+      if (status === 'waiting') await client.succeed(contract.imports.cancel, { params: { id }, body: {} })
+    }
+    return audience()
+  }
+
+  async function importOf(): Promise<string> {
+    const path = pathOf(operationById('createImport'), { audienceId: await audienceForImport() })
+    const { body } = await client.send('POST', path, csvFile)
+    return String(Object(body).id)
+  }
+
   /** Few at a time, since an account can have no more than 100. */
   async function property(): Promise<PathParameters> {
     const { data } = await client.succeed(contract.contactProperties.list, {})
@@ -152,6 +167,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       if (template.includes('{subscriberId}')) return contact()
       if (template.includes('{key}')) return property()
       if (template.includes('{address}')) return { address: await suppression() }
+      if (id === 'createImport') return { audienceId: await audienceForImport() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (takesAudience.includes(id)) newestAudience = await audience()
       if (!template.includes('{')) return {}
@@ -163,6 +179,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         audiences: audience,
         segments: segment,
         emails: email,
+        imports: importOf,
         domains: domain,
         'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
@@ -198,16 +215,30 @@ export function tomorrow(): string {
   return new Date(Date.now() + 24 * 3_600_000).toISOString()
 }
 
+/** A file of contacts, as it is sent. */
+export const csvFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
+
+/** The file that an operation takes. Nothing for one that takes none. */
+export function fileOf({ takesCsv }: Operation): Partial<typeof csvFile> {
+  return takesCsv ? csvFile : {}
+}
+
 /** Identifiers of the right form that name nothing. */
 export function unknownParameters({ parameters }: Operation): PathParameters {
+  const inQuery = parameters.query.filter(({ name, required }) => required && name === 'audienceId')
   return Object.fromEntries(
-    parameters.path.map(({ name, schema }) => [name, String(dereference<SchemaObject>(schema).examples?.[0])]),
+    [...parameters.path, ...inQuery].map(({ name, schema }) => [
+      name,
+      String(dereference<SchemaObject>(schema).examples?.[0]),
+    ]),
   )
 }
 
-/** The path of an operation with these parameters. */
-export function pathOf({ template }: Operation, parameters: PathParameters): string {
-  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+/** The path of an operation with these parameters. The audience of an import stands in the query. */
+export function pathOf({ template, takesCsv }: Operation, parameters: PathParameters): string {
+  const query = takesCsv && parameters.audienceId !== undefined ? `?audienceId=${parameters.audienceId}` : ''
+  const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))
+  return path + query
 }
 
 function first<T>(items: readonly T[]): T {

@@ -40,7 +40,10 @@ export type Operation = {
   parameters: Record<'path' | 'query' | 'header', readonly Parameter[]>
   /** The names of those that are marked so. */
   deprecatedParameters: readonly string[]
+  /** Of JSON. */
   body: { required: boolean; schema: Schema } | null
+  /** Whether its body is a file of CSV. */
+  takesCsv: boolean
   answers: ReadonlyMap<number, DeclaredAnswer>
 }
 
@@ -124,7 +127,11 @@ function operationOf({ template, method, operation }: Found): Operation {
     permission: operation['x-required-permission'] ?? null,
     parameters: { path: parametersIn('path'), query: parametersIn('query'), header: parametersIn('header') },
     deprecatedParameters: all.filter(({ deprecated }) => deprecated).map(({ name }) => name),
-    body: body ? { required: body.required ?? false, schema: jsonSchemaOf(body.content) ?? {} } : null,
+    body:
+      body && jsonSchemaOf(body.content) !== null
+        ? { required: body.required ?? false, schema: jsonSchemaOf(body.content) ?? {} }
+        : null,
+    takesCsv: body?.content['text/csv'] !== undefined,
     answers: new Map(
       Object.entries(operation.responses ?? {}).map(([status, answer]) => [
         Number(status),

@@ -5,6 +5,7 @@ import type { ContactService } from '../../audiences/contact-service.ts'
 import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { streamedCsv } from '../streamed-csv.ts'
 import { readPart } from '../validation.ts'
 
 export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
@@ -33,6 +34,14 @@ export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
       }
       return { status: 200, body: response }
     }),
+    exportCsv: endpoint(async ({ req, res, params }, { handle, scope }) => ({
+      status: 200,
+      body: streamedCsv(
+        { req, res },
+        await contacts.exportCsv(handle, scope.accountId, params.audienceId),
+        'contacts.csv',
+      ),
+    })),
     list: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
       body: await contacts.list(handle, scope.accountId, params.audienceId, query),

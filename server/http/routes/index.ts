@@ -9,6 +9,7 @@ import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
 import type { EventService } from '../../events/service.ts'
+import type { ImportService } from '../../imports/service.ts'
 import type { OperatorAccountService } from '../../operator/accounts.ts'
 import type { InstanceService } from '../../operator/instance.ts'
 import type { PortalSessionService } from '../../portal-sessions/service.ts'
@@ -35,6 +36,7 @@ import { domainRoutes } from './domains.ts'
 import { emailRoutes } from './emails.ts'
 import { eventRoutes } from './events.ts'
 import { identityRoutes } from './identities.ts'
+import { importRoutes } from './imports.ts'
 import { invitationRoutes, memberRoutes } from './members.ts'
 import { operatorRoutes } from './operator.ts'
 import { passkeyRoutes, signInMethodRoutes } from './passkeys.ts'
@@ -58,6 +60,7 @@ export type Services = {
   contacts: ContactService
   contactProperties: ContactPropertyService
   segments: SegmentService
+  imports: ImportService
   domains: DomainService
   emails: EmailService
   suppressions: SuppressionService
@@ -101,6 +104,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     subscribers: subscriberRoutes(services.subscribers, endpoint),
     audiences: audienceRoutes(services.audiences, endpoint),
     contacts: contactRoutes(services.contacts, endpoint),
+    imports: importRoutes(services.imports, endpoint),
     contactProperties: contactPropertyRoutes(services.contactProperties, endpoint),
     segments: segmentRoutes(services.segments, endpoint),
     domains: domainRoutes(services.domains, endpoint),

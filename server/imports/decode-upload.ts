@@ -1,0 +1,113 @@
+import type { ImportEncoding } from '../../contract/imports.ts'
+
+/** Decodes a file piece by piece. The encoding is known when the first piece was decoded. */
+export type UploadDecoder = {
+  /** Returns the text of the next bytes. Throws `NotDecodableError`. */
+  write(bytes: Buffer): string
+  /** Returns the rest. Call it once, behind the last bytes. Throws `NotDecodableError`. */
+  end(): string
+  readonly encoding: ImportEncoding
+}
+
+/** The bytes are not text of the encoding. */
+export class NotDecodableError extends Error {
+  override name = 'NotDecodableError'
+}
+
+/** Bytes that decide the encoding: of the longest byte order mark, and for zeros in two characters of UTF-16. */
+const decidingBytes = 4
+
+/**
+ * Creates the decoder of a file. With a byte order mark that decides, also against `given`. Without one and without
+ * `given`: zeros show UTF-16; text is taken for UTF-8 until it is none; if everything before was ASCII, it is
+ * windows-1252 from there on.
+ */
+export function createUploadDecoder(given: ImportEncoding | undefined): UploadDecoder {
+  let beginning = Buffer.alloc(0)
+  let encoding: ImportEncoding | null = null
+  let decoder: InstanceType<typeof TextDecoder> | null = null
+  let isGuess = false
+  let isAsciiSoFar = true
+  /** The first bytes of a character of UTF-8 whose rest is in the next piece. */
+  let split = Buffer.alloc(0)
+
+  function decide(): void {
+    const marked = encodingByMark(beginning)
+    isGuess = marked === null && given === undefined
+    use(marked ?? given ?? encodingByZeros(beginning) ?? 'utf-8')
+  }
+
+  function use(next: ImportEncoding): void {
+    encoding = next
+    decoder = next === 'utf-8' ? null : new TextDecoder(next)
+  }
+
+  function decodeUtf8(bytes: Buffer, isEnd: boolean): string {
+    const all = split.length === 0 ? bytes : Buffer.concat([split, bytes])
+    const whole = isEnd ? all.length : all.length - unfinishedBytes(all)
+    split = Buffer.from(all.subarray(whole))
+    const piece = all.subarray(0, whole)
+    try {
+      // Only the first piece of a file can have a mark; U+FEFF elsewhere is a character.
+      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(piece)
+      isAsciiSoFar &&= text.length === piece.length
+      return text
+    } catch (cause) {
+      if (!isGuess || !isAsciiSoFar) throw new NotDecodableError('the file is not UTF-8 throughout', { cause })
+      use('windows-1252')
+      split = Buffer.alloc(0)
+      return new TextDecoder('windows-1252').decode(all)
+    }
+  }
+
+  function decode(bytes: Buffer, isEnd: boolean): string {
+    return decoder === null ? decodeUtf8(bytes, isEnd) : decoder.decode(bytes, { stream: !isEnd })
+  }
+
+  function begin(): Buffer {
+    decide()
+    const bytes = beginning
+    beginning = Buffer.alloc(0)
+    // TextDecoder takes the mark of its own encoding away; that of UTF-8 is left to it too elsewhere.
+    return encoding === 'utf-8' && encodingByMark(bytes) === 'utf-8' ? bytes.subarray(3) : bytes
+  }
+
+  return {
+    write(bytes) {
+      if (encoding !== null) return decode(bytes, false)
+      beginning = Buffer.concat([beginning, bytes])
+      return beginning.length < decidingBytes ? '' : decode(begin(), false)
+    },
+    end: () => decode(encoding === null ? begin() : Buffer.alloc(0), true),
+    get encoding() {
+      return encoding ?? given ?? 'utf-8'
+    },
+  }
+}
+
+function encodingByMark(bytes: Buffer): ImportEncoding | null {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8'
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
+  return null
+}
+
+/** Letters of ASCII in UTF-16 have a zero as their other byte. */
+function encodingByZeros([first, second, third, fourth]: Buffer): ImportEncoding | null {
+  if (first !== 0 && second === 0 && third !== 0 && fourth === 0) return 'utf-16le'
+  if (first === 0 && second !== 0 && third === 0 && fourth !== 0) return 'utf-16be'
+  return null
+}
+
+/** Returns how many bytes at the end are the beginning of a character of UTF-8. Source: RFC 3629 §3. */
+function unfinishedBytes(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) {
+      const ofMore = byte >= 0xf0 ? 4 : 3
+      return back < (byte < 0xe0 ? 2 : ofMore) ? back : 0
+    }
+  }
+  return 0
+}

@@ -1,0 +1,64 @@
+import { importFields } from '../../contract/imports.ts'
+
+/** Fields that are known by usual names of columns, in small letters and digits only. */
+const usualNames: Readonly<Record<string, string>> = {
+  email: 'email',
+  emailaddress: 'email',
+  mail: 'email',
+  mailaddress: 'email',
+  firstname: 'firstName',
+  givenname: 'firstName',
+  fname: 'firstName',
+  lastname: 'lastName',
+  surname: 'lastName',
+  familyname: 'lastName',
+  lname: 'lastName',
+  name: 'name',
+  fullname: 'name',
+  status: 'status',
+  attributes: 'attributes',
+}
+
+/** Returns the field that a column is by its name: a usual name, or the key of a property. */
+export function fieldByName(column: string, propertyKeys: readonly string[]): string {
+  if (propertyKeys.includes(column)) return `properties.${column}`
+  const plain = column.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+  return (Object.hasOwn(usualNames, plain) ? usualNames[plain] : undefined) ?? 'ignore'
+}
+
+/** Returns what is wrong with a field that a request names, or null. */
+export function fieldFault(field: string, propertyKeys: readonly string[]): string | null {
+  const [, key] = /^properties\.(.*)$/.exec(field) ?? []
+  if (key === undefined) {
+    return (importFields as readonly string[]).includes(field)
+      ? null
+      : `must be one of ${importFields.join(', ')}, or properties. with the key of a property`
+  }
+  return propertyKeys.includes(key) ? null : `"${key}" is no property of this account: declare it first`
+}
+
+/** What a row is by its `status`. `suppress`: an address that gets no email, and no contact. */
+export type RowKind = 'contact' | 'unsubscribe' | 'hard_bounce'
+
+const kindsByStatus: Readonly<Record<string, RowKind>> = {
+  '': 'contact',
+  active: 'contact',
+  enabled: 'contact',
+  subscribed: 'contact',
+  confirmed: 'contact',
+  unsubscribed: 'unsubscribe',
+  disabled: 'unsubscribe',
+  blocklisted: 'unsubscribe',
+  blacklisted: 'unsubscribe',
+  cleaned: 'hard_bounce',
+  bounced: 'hard_bounce',
+}
+
+/** Returns null for a status that is not known. */
+export function kindByStatus(status: string): RowKind | null {
+  const plain = status.toLowerCase()
+  return (Object.hasOwn(kindsByStatus, plain) ? kindsByStatus[plain] : undefined) ?? null
+}
+
+/** Statuses that are known, for people. */
+export const knownStatuses = Object.keys(kindsByStatus).filter((status) => status !== '')

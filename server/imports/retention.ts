@@ -1,0 +1,26 @@
+import type { Db } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { cancelStaleUploads, deleteNextChunks, deleteOldFailures, deleteOldRows, selectLeftFiles } from './queries.ts'
+
+/** A file of which nothing arrives for this long is given up. Milliseconds. */
+const uploadPatienceMs = 15 * 60_000
+/** How long ended imports and their failed rows are kept. Milliseconds. */
+const keptMs = 30 * 24 * 3_600_000
+const filesAtOnce = 20
+const chunksAtOnce = 32
+const failuresAtOnce = 5_000
+
+/**
+ * Gives up files that do not arrive, deletes the files of imports that have ended, and imports that ended 30 days ago, in
+ * small transactions. Call it every minute.
+ */
+export async function deleteEndedImports({ db, clock }: { db: Db; clock: Clock }): Promise<void> {
+  const at = clock.now()
+  await cancelStaleUploads(db, { before: new Date(at.getTime() - uploadPatienceMs), at })
+  for (const key of await selectLeftFiles(db, filesAtOnce)) {
+    while ((await deleteNextChunks(db, key, chunksAtOnce)) === chunksAtOnce);
+  }
+  const before = new Date(at.getTime() - keptMs)
+  while ((await deleteOldFailures(db, before, failuresAtOnce)) === failuresAtOnce);
+  await deleteOldRows(db, before)
+}

@@ -1,0 +1,89 @@
+import { importLimits } from '../../contract/imports.ts'
+import { addContacts } from '../audiences/contact-batch.ts'
+import { type Db, inTransaction } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { addressKey } from '../message/address.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { suppressImported } from '../suppressions/imported.ts'
+import { advanceImport, type FailedRow, type ImportRow, insertFailures, type RowCounts } from './queries.ts'
+import type { ReadRow } from './read-row.ts'
+
+/** Rows of a file that are done in one transaction. */
+export type RowBatch = {
+  rows: { cells: readonly string[]; read: ReadRow }[]
+  /** Bytes of the file where it begins and ends. */
+  from: number
+  to: number
+  /** Rows of the file before it. */
+  rowsBefore: number
+}
+
+export type BatchMeans = { db: Db; clock: Clock; outbox: Outbox; lease: string; leaseMs: number }
+
+/** The import is not this worker's any more: it was canceled, or another worker took it over. */
+export class LostImportError extends Error {
+  override name = 'LostImportError'
+}
+
+/** What became of a batch. `no audience`: nothing was done. */
+export type BatchEnd = 'done' | 'no audience'
+
+/**
+ * Does a batch in one transaction with the position behind it: whatever happens, each row is done once and counted once.
+ * Throws `LostImportError`, and then has done nothing.
+ */
+export async function runBatch(means: BatchMeans, row: ImportRow, batch: RowBatch): Promise<BatchEnd> {
+  const { db, clock, outbox, lease, leaseMs } = means
+  const { account_id: accountId, id, mode, conflict, audience_id: audienceId } = row
+  const failures: FailedRow[] = []
+  const fail = (place: number, reason: string) => {
+    const { cells = [] } = batch.rows[place] ?? {}
+    failures.push({ rowNumber: batch.rowsBefore + place + 1, reason, cells: keptCells(cells) })
+  }
+  const contacts = batch.rows.flatMap(({ read }, place) => (read.kind === 'contact' ? [{ place, row: read.row }] : []))
+  const suppressions = batch.rows.flatMap(({ read }) => (read.kind === 'suppression' ? [read] : []))
+  for (const [place, { read }] of batch.rows.entries()) {
+    if (read.kind === 'failed') fail(place, read.reason)
+    else if (read.kind === 'suppression' && mode === 'test') fail(place, testKeyFault)
+  }
+  const counts: RowCounts = { created: 0, updated: 0, skipped: 0, suppressed: 0, failed: 0 }
+  if (mode === 'live') counts.suppressed = suppressions.length
+
+  return inTransaction(db, async (trx) => {
+    const rows = contacts.map((contact) => contact.row)
+    const given = { audienceId, rows, conflict, emitsEvents: row.emits_events }
+    const results = await addContacts(trx, { clock, outbox }, { accountId, mode }, given)
+    if (results === null) return 'no audience'
+    for (const [index, result] of results.entries()) {
+      if (result.outcome === 'created') counts.created += 1
+      else if (result.outcome === 'updated') counts.updated += 1
+      else if (result.outcome === 'unchanged') counts.skipped += 1
+      else if (result.outcome === 'refused') fail(contacts[index]?.place ?? 0, result.reason)
+    }
+    const at = clock.now()
+    if (mode === 'live' && suppressions.length > 0) {
+      const entries = suppressions.map(({ address, reason }) => ({ address, addressKey: addressKey(address), reason }))
+      await suppressImported(trx, { accountId, entries, at })
+    }
+    counts.failed = failures.length
+    const kept = failures.slice(0, Math.max(0, importLimits.failedRows - Number(row.rows_failed)))
+    if (kept.length > 0) await insertFailures(trx, { accountId, id }, kept)
+    const until = new Date(at.getTime() + leaseMs)
+    const step = { lease, from: batch.from, to: batch.to, counts, at, until }
+    if (!(await advanceImport(trx, { accountId, id }, step))) throw new LostImportError()
+    row.rows_failed = String(Number(row.rows_failed) + counts.failed)
+    return 'done'
+  })
+}
+
+const testKeyFault = 'to put an address on the suppression list, the import needs a live key'
+
+/** Cells as they are kept: without U+0000, which PostgreSQL cannot store, and cut where the row is too long. */
+function keptCells(cells: readonly string[]): string[] {
+  let left: number = importLimits.failedRowCharacters
+  return cells.slice(0, importLimits.columns).map((cell) => {
+    const kept = cell.slice(0, left).replaceAll('\u0000', '\ufffd').toWellFormed()
+    left -= kept.length
+    return kept
+  })
+}

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Db } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import { startLoop } from '../lib/polling-loop.ts'
+import { timeout } from '../lib/timer.ts'
+import type { Outbox } from '../outbox/append.ts'
+import { outboxHasRoom } from '../outbox/room.ts'
+import { findProperties } from '../subscribers/properties.ts'
+import {
+  claimImport,
+  deleteChunks,
+  endImport,
+  type ImportKey,
+  type ImportRow,
+  releaseImport,
+  renewLease,
+} from './queries.ts'
+import { createRowReader } from './read-row.ts'
+import { BrokenFileError, type FileRow, readRows } from './read-rows.ts'
+import { LostImportError, type RowBatch, runBatch } from './run-batch.ts'
+
+export type ImportWorkerOptions = {
+  db: Db
+  clock: Clock
+  logger: Pick<Logger, 'info' | 'error'>
+  outbox: Outbox
+  pollIntervalMs: number
+  /** Time after which others take the import of a worker that died. Milliseconds. Default: 20,000. */
+  leaseMs?: number
+  /** Rows in a transaction. Default: 1,000. */
+  batchRows?: number
+  /** Called behind each batch. For tests. */
+  onBatch?: (key: ImportKey) => void
+}
+
+export type ImportWorker = {
+  /** Makes the worker look for imports now. */
+  wake(): void
+  /** Ends behind the batch under way. What is left is read on by this or another process. */
+  stop(): Promise<void>
+}
+
+/** Time for one import before others get their turn. Milliseconds. */
+const turnMs = 10_000
+/** Milliseconds between two looks whether the outbox has room, and the longest wait for a batch. */
+const roomWaits = { lookMs: 20, longestMs: 1_000 }
+/** Bytes of cells in a transaction, however few rows they are. */
+const batchBytes = 4 * 1_048_576
+
+/**
+ * Starts the worker that reads imports, one at a time and each for 10 seconds in turn. It reads the next rows while
+ * PostgreSQL works on a batch.
+ */
+export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
+  const { db, clock, logger, outbox, pollIntervalMs, leaseMs = 20_000, batchRows = 1_000, onBatch } = options
+  const lease = randomUUID()
+  let isStopping = false
+  const means = { db, clock, outbox, lease, leaseMs }
+  const leaseEnd = () => new Date(clock.now().getTime() + leaseMs)
+
+  const loop = startLoop({
+    intervalMs: pollIntervalMs,
+    onError: (error) => logger.error({ err: error }, 'an import failed for a moment; trying again'),
+    async run() {
+      if (isStopping) return false
+      const row = await claimImport(db, { lease, at: clock.now(), until: leaseEnd() })
+      if (row === undefined) return false
+      const key = { accountId: row.account_id, id: row.id }
+      try {
+        await takeTurn(row, key)
+      } catch (error) {
+        if (!(error instanceof LostImportError)) throw error
+      } finally {
+        await releaseImport(db, key, lease)
+      }
+      return true
+    },
+  })
+
+  async function takeTurn(row: ImportRow, key: ImportKey): Promise<void> {
+    const end = (failureReason: string | null) => endImport(db, key, { lease, failureReason, at: clock.now() })
+    const declared = await findProperties(db, row.account_id)
+    const readRow = createRowReader({
+      columns: row.columns,
+      declared,
+      contactStatus: row.contact_status,
+      suppressesAs: row.suppresses_as,
+    })
+    const startedAt = performance.now()
+    const file = readRows(db, row)
+    /** Rows that were read and are in no batch yet. */
+    let waiting: FileRow[] = []
+    let next: Promise<Filled> | null = null
+    try {
+      const at = { from: Number(row.position), rowsBefore: Number(row.rows_read) }
+      let filled = await fill(at)
+      for (;;) {
+        const { batch, isEnd, fault } = filled
+        if (batch.rows.length > 0) {
+          if (row.emits_events) await roomForEvents(key)
+          // The next rows are read while PostgreSQL works.
+          const behind = { from: batch.to, rowsBefore: batch.rowsBefore + batch.rows.length }
+          next = isEnd ? null : fill(behind)
+          next?.catch(() => undefined)
+          if ((await runBatch(means, row, batch)) === 'no audience') return await end('the audience was deleted')
+          await deleteChunks(db, key, batch.to)
+          onBatch?.(key)
+        }
+        if (isEnd) {
+          await end(fault === null ? null : `behind row ${batch.rowsBefore + batch.rows.length}: ${fault}`)
+          logger.info({ import: key.id, fault }, 'an import has ended')
+          return
+        }
+        if (next === null || isStopping || performance.now() - startedAt > turnMs) return
+        filled = await next
+      }
+    } finally {
+      // What was read in advance is read again in the next turn.
+      await next?.catch(() => undefined)
+      await file.return(undefined)
+    }
+
+    async function fill({ from, rowsBefore }: Pick<RowBatch, 'from' | 'rowsBefore'>): Promise<Filled> {
+      const batch: RowBatch = { rows: [], from, to: from, rowsBefore }
+      try {
+        while (batch.rows.length < batchRows && batch.to - from < batchBytes) {
+          if (waiting.length === 0) {
+            const { value, done } = await file.next()
+            if (done) return { batch, isEnd: true, fault: null }
+            waiting = value.toReversed()
+          }
+          const next = waiting.pop()
+          if (next === undefined) continue
+          batch.rows.push({ cells: next.cells, read: readRow(next.cells) })
+          batch.to = next.end
+        }
+        return { batch, isEnd: false, fault: null }
+      } catch (error) {
+        if (!(error instanceof BrokenFileError)) throw error
+        return { batch, isEnd: true, fault: error.message }
+      }
+    }
+  }
+
+  /** Waits while other events wait in the outbox, so that those of an import are never in front of many. */
+  async function roomForEvents(key: ImportKey): Promise<void> {
+    const since = performance.now()
+    while (!isStopping && performance.now() - since < roomWaits.longestMs && !(await outboxHasRoom(db))) {
+      await timeout(roomWaits.lookMs)
+    }
+    if (!(await renewLease(db, key, { lease, until: leaseEnd() }))) throw new LostImportError()
+  }
+
+  return {
+    wake: () => loop.wake(),
+    async stop() {
+      isStopping = true
+      await loop.stop()
+    },
+  }
+}
+
+type Filled = { batch: RowBatch; isEnd: boolean; fault: string | null }

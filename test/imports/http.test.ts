@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { patienceMs } from '../support/patience.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+let service: TestService
+let audienceId: string
+const csv = { 'content-type': 'text/csv' }
+
+beforeAll(async () => {
+  service = await startTestService()
+  audienceId = (await service.client.succeed(contract.audiences.create, { body: { name: 'News' } })).id
+  const plan = { key: 'plan', type: 'string' as const }
+  await service.client.succeed(contract.contactProperties.create, { body: plan })
+  expect(await service.client.call(contract.contactProperties.create, { body: plan })).toMatchObject({ status: 409 })
+})
+afterAll(() => service.stop())
+
+const send = (raw: string, headers: Record<string, string> = csv) =>
+  service.client.send('POST', `/v1/imports?audienceId=${audienceId}`, { raw, headers })
+
+test('a file is imported, and the audience exported with formulas made harmless', async () => {
+  const { client } = service
+  const sent = await send('email,first_name,plan\nada@example.com,=1+1,pro\nnobody,,\n')
+  expect(sent.status).toBe(202)
+  const { id } = Object(sent.body)
+  const since = performance.now()
+  const found = async () => client.succeed(contract.imports.get, { params: { id } })
+  while ((await found()).status !== 'completed' && performance.now() - since < patienceMs) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(await found()).toMatchObject({ status: 'completed', rowsRead: 2, created: 1, failed: 1 })
+  const failed = await client.send('GET', `/v1/imports/${id}/failed-rows`)
+  expect(failed.text).toContain('nobody,,,2,the address is not an email address')
+  const exported = await client.send('GET', `/v1/audiences/${audienceId}/contacts/export`)
+  const [head, row] = exported.text.split('\r\n')
+  expect(head).toBe('email,first_name,last_name,status,created_at,plan')
+  expect(row).toMatch(/^ada@example\.com,'=1\+1,,active,[^,]+,pro$/)
+})
+
+test('what is no file, or too large a file, is refused before it is read', async () => {
+  expect(await send('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
+  expect(await send('email', { ...csv, 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
+  const headers = { ...csv, 'content-length': '1073741825', expect: '100-continue' }
+  const { client } = service
+  const answer = await client.send('POST', `/v1/imports?audienceId=${audienceId}`, { headers }).catch(() => null)
+  if (answer !== null) expect(answer.status).toBe(413)
+})
