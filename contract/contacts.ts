@@ -64,7 +64,7 @@ const subscriberContact = z
   })
 
 /** Contacts of a batch. */
-export const maxContactBatch = 1_000
+const maxContactBatch = 1_000
 
 export const addContact = z
   .strictObject({
@@ -152,7 +152,6 @@ const contactParams = z.object({
 export type Contact = z.infer<typeof contact>
 export type SubscriberContact = z.infer<typeof subscriberContact>
 export type AddContact = z.infer<typeof addContact>
-export type AddContactBatch = z.infer<typeof batch>
 export type AddedContactBatch = z.infer<typeof batchAnswer>
 export type ContactConflict = z.infer<typeof contactConflict>
 export type ContactListQuery = z.infer<typeof listQuery>

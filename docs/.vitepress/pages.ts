@@ -45,6 +45,7 @@ export const sections: readonly Section[] = [
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/segments.md': 'choosing people of an audience by conditions: operators, counts, what they cost',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
+      'docs/guides/importing-contacts.md': 'contacts from CSV, from Mailchimp and Listmonk, and what goes wrong',
       'docs/guides/request-logs.md': 'which requests are kept, what of them is not, and how to turn it off',
       'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',
       'docs/guides/from-resend.md': 'what corresponds to what, what is missing, and in which order to switch',

@@ -59,7 +59,7 @@ export async function propertiesShower(
 }
 
 /** Returns those values that are of declared properties, in the order of `declared`. */
-export function declaredOf(
+function declaredOf(
   properties: Properties,
   declared: readonly DeclaredProperty[],
 ): Record<string, string | number | boolean> {

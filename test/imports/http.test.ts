@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { patienceMs } from '../support/patience.ts'
@@ -41,8 +43,25 @@ test('a file is imported, and the audience exported with formulas made harmless'
 test('what is no file, or too large a file, is refused before it is read', async () => {
   expect(await send('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
   expect(await send('email', { ...csv, 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
-  const headers = { ...csv, 'content-length': '1073741825', expect: '100-continue' }
-  const { client } = service
-  const answer = await client.send('POST', `/v1/imports?audienceId=${audienceId}`, { headers }).catch(() => null)
-  if (answer !== null) expect(answer.status).toBe(413)
+})
+
+test('a file that says it is too large is refused before it is sent', async () => {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  socket.write(
+    `POST /v1/imports?audienceId=${audienceId} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.keys.live}\r\nContent-Type: text/csv\r\nContent-Length: 1073741825\r\n\r\n`,
+  )
+  const [answer] = await once(socket, 'data')
+  socket.destroy()
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /)
+})
+
+test('of an account five imports may be unfinished', async () => {
+  await using beside = await startTestService({ roles: { worker: false } })
+  const { id } = await beside.client.succeed(contract.audiences.create, { body: { name: 'News' } })
+  const file = { raw: 'email\n', headers: csv }
+  const statuses: number[] = []
+  for (let n = 0; n < 6; n++) {
+    statuses.push((await beside.client.send('POST', `/v1/imports?audienceId=${id}`, file)).status)
+  }
+  expect(statuses).toEqual([202, 202, 202, 202, 202, 409])
 })
