@@ -18,6 +18,9 @@ const otherVariables: Readonly<Record<string, string>> = {
   CI_REQUIRE: 'scripts/support/optional-tool.ts',
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',
+  // Columns in exports of Mailchimp.
+  UNSUB_TIME: 'server/imports/read-head.ts',
+  CLEAN_TIME: 'server/imports/read-head.ts',
   // Of versions before: the start says what has replaced them.
   DELIVERY_CONCURRENCY: 'server/config/config.ts',
   WEBHOOK_CONCURRENCY: 'server/config/config.ts',
