@@ -106,7 +106,7 @@ export function toMarkdown(result: Result, about: { measures: string; baseline: 
     `${about.measures}${about.baseline === null ? '' : `; against ${about.baseline}`}. ${howOf(result)}.`,
     machineLine(on),
     ...tables,
-    result.notes.map((note) => `- ${note}`).join('\n'),
+    result.notes.map((note) => `- ${note.replaceAll('<', '&lt;')}`).join('\n'),
   ]
     .filter((part) => part !== '')
     .join('\n\n')

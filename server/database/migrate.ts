@@ -31,8 +31,8 @@ import * as portalSessions from './migrations/0023-portal-sessions.ts'
 import * as requestLogs from './migrations/0024-request-logs.ts'
 import * as contactProperties from './migrations/0025-contact-properties.ts'
 import * as imports from './migrations/0026-imports.ts'
-import * as segments from './migrations/0028-segments.ts'
-import * as processes from './migrations/0030-processes.ts'
+import * as segments from './migrations/0027-segments.ts'
+import * as processes from './migrations/0028-processes.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -65,8 +65,8 @@ export const migrations: Migrations = {
   '0024-request-logs': requestLogs,
   '0025-contact-properties': contactProperties,
   '0026-imports': imports,
-  '0028-segments': segments,
-  '0030-processes': processes,
+  '0027-segments': segments,
+  '0028-processes': processes,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

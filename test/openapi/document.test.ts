@@ -161,7 +161,8 @@ test('objects that are read are closed, objects that are sent are open', () => {
   for (const { route, operation, name } of routes) {
     const body = follow(operation.requestBody)
     const schema = body && follow(body.content['application/json']?.schema)
-    if ('body' in route && body?.content['text/csv'] === undefined) expect(schema, name).toMatchObject({ type: 'object', additionalProperties: false })
+    if ('body' in route && body?.content['text/csv'] === undefined)
+      expect(schema, name).toMatchObject({ type: 'object', additionalProperties: false })
     for (const [status, response] of responsesOf(operation)) {
       expect(closed(follow(response.content?.['application/json']?.schema)), `${name} ${status}`).toEqual([])
     }
