@@ -22,6 +22,7 @@ const rooms = {
   'fan-out': `${base} observability database queue outbox webhook-delivery`,
 
   message: `${base} secrets`,
+  rendering: 'lib',
   smtp: 'lib network',
   'smtp-listener': `${base}`,
   'stored-messages': `${base} database smtp-listener`,
