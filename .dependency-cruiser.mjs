@@ -45,13 +45,14 @@ const rooms = {
   segments: `${features} subscribers audiences`,
   imports: `${features} suppressions subscribers audiences`,
   domains: `${features} audit-log secrets network`,
-  emails: `${features} queue audiences email-delivery statistics`,
+  templates: `${base} database rendering`,
+  emails: `${features} queue audiences email-delivery statistics rendering`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
-    portal-sessions suppressions subscribers audiences segments imports domains emails events deliveries webhooks audit-log
+    portal-sessions suppressions subscribers audiences segments imports domains emails templates events deliveries webhooks audit-log
     statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,

@@ -63,6 +63,14 @@ export const errorTable = {
     meaning:
       'A segment cannot be used: it is not there, or its conditions name a contact property that is not there any more or has another type now; `details` names each. Change its conditions.',
   },
+  template_not_found: {
+    status: 422,
+    meaning: 'The account has no template with this id, or it was never published; publish it first.',
+  },
+  template_fault: {
+    status: 422,
+    meaning: 'The template cannot be rendered, or not with these variables; the message names the part and the line.',
+  },
   event_not_found: {
     status: 422,
     meaning:

@@ -25,6 +25,7 @@ import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
+import { templates } from './templates.ts'
 import { ownUser } from './user.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -43,6 +44,7 @@ export const contract = initContract().router(
     imports,
     domains,
     emails,
+    templates,
     suppressions,
     capturedMessages,
     inboundMessages,

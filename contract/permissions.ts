@@ -20,6 +20,8 @@ export const keyPermissions = [
   'subscribers:write',
   'suppressions:read',
   'suppressions:write',
+  'templates:read',
+  'templates:write',
   'webhooks:read',
   'webhooks:write',
 ] as const

@@ -56,6 +56,7 @@ export const tags = {
   Segments: 'People of an audience, chosen by conditions.',
   Imports: 'Contacts from a CSV file.',
   Domains: 'Names to send from, with the DNS records they need.',
+  Templates: 'Content that is written once and rendered for each message.',
   Emails: 'Messages, to one or more recipients each.',
   Suppressions: 'Addresses that are not written to.',
   'Captured messages': 'What was kept instead of being sent.',

@@ -30,6 +30,7 @@ import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
 import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
 import { selectProcesses, startRegister } from './processes/register.ts'
+import { createRenderer } from './rendering/renderer.ts'
 import { createRequestLogCounter } from './request-logs/metrics.ts'
 import { startRequestLogs } from './request-logs/recorder.ts'
 import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
@@ -160,6 +161,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const traceparent = () => tracer.current().traceparent
   const accounts = createAccountService({ clock })
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
+  const renderer = starting.use(createRenderer())
   const services = createServices({
     clock,
     outbox,
@@ -185,6 +187,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
     // Workers of other processes find it at their next poll.
     imports: { wake: () => imports?.wake() },
+    templates: { renderer },
     statistics: { statisticsMs: config.statisticsMs },
     portal: { serviceUrl: () => publicUrl ?? http.url, theme: config.portal },
     users: {

@@ -42,6 +42,7 @@ export const sections: readonly Section[] = [
       'docs/guides/polling.md': 'reading the events where no webhook can reach you',
       'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
+      'docs/guides/templates.md': 'content that is written once: Liquid, variables, versions, previews',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/segments.md': 'choosing people of an audience by conditions: operators, counts, what they cost',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',

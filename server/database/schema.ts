@@ -30,6 +30,7 @@ import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-log
 import type { SegmentsTable } from './tables/segments.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
+import type { TemplatesTable, TemplateVersionsTable } from './tables/templates.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
 import type {
   AccountEmailsTable,
@@ -91,6 +92,8 @@ export type Database = {
   email_recipients: EmailRecipientsTable
   email_timeline: EmailTimelineTable
   suppressions: SuppressionsTable
+  templates: TemplatesTable
+  template_versions: TemplateVersionsTable
   captured_messages: CapturedMessagesTable
   inbound_messages: InboundMessagesTable
   idempotency_keys: IdempotencyKeysTable

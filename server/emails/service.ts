@@ -13,6 +13,7 @@ import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
+import { fillTemplates, type RenderTemplates } from './fill-templates.ts'
 import { insertEmails } from './insert-queries.ts'
 import { listEmails } from './listing.ts'
 import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
@@ -99,8 +100,17 @@ export type EmailServiceOptions = EligibilityMeans & {
   queue: Pick<EmailQueue, 'put' | 'remove'>
   /** Called after a commit that added emails to the queue. */
   wake: () => void
+  /** Renders the templates of emails. */
+  renderTemplates: RenderTemplates
   /** Returns the trace of the current request, which is stored with the events of the email, or null. */
   traceparent: () => string | null
+}
+
+type Filling = {
+  handle: Handle
+  sender: SendingScope
+  items: readonly BatchItem[]
+  pathOf: (index: number) => string
 }
 
 /** A request to send one email. */
@@ -171,6 +181,11 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     isOfOne: isOfContent,
   })
 
+  /** Puts rendered templates in their place. Before the transaction, since rendering takes its time. */
+  function fill({ handle, sender, items, pathOf }: Filling): Promise<BatchItem[]> {
+    return fillTemplates(items, pathOf, (uses) => options.renderTemplates(handle, sender.accountId, uses))
+  }
+
   /** Locks a scheduled email, so that no worker starts it until the transaction ends. */
   async function lockScheduled(trx: Trx, scope: Scope, id: string): Promise<EmailRow> {
     const row = await lockEmail(trx, scope, id)
@@ -188,7 +203,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
 
   return {
     async send(handle, sender, email) {
-      const read = await judgeForm(email, { now: clock.now(), path: 'body' })
+      const [filled = email] =
+        email.template === undefined ? [] : await fill({ handle, sender, items: [email], pathOf: () => 'body' })
+      if (isRefusal(filled)) throw filled
+      const read = await judgeForm(filled, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
       const asked = { handle, sender, email: read }
       const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
@@ -199,7 +217,9 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
       const pathOf = (index: number) => `body.emails[${index}]`
-      const read = await mapYielding(items, (item, index) =>
+      const hasTemplates = items.some((item) => !isRefusal(item) && item.template !== undefined)
+      const filled = hasTemplates ? await fill({ handle, sender, items, pathOf }) : items
+      const read = await mapYielding(filled, (item, index) =>
         isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) }),
       )
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
@@ -308,6 +328,8 @@ function throwNamed({ code, message, details }: DomainError, path: string): neve
 /** Throws one error with the details of all refused emails of a batch, if there are any. */
 function throwAllDetails(refusals: readonly DomainError[]): void {
   if (refusals.length === 0) return
+  const ofTemplate = refusals.find(({ code }) => code !== 'validation_error' && code !== 'rule_violation')
+  if (ofTemplate !== undefined && ofTemplate === refusals[0]) throw ofTemplate
   const details = refusals.flatMap((refusal) => refusal.details)
   throw refusals.some(({ code }) => code === 'validation_error') ? invalidRequest(details) : brokenRules(details)
 }

@@ -23,6 +23,7 @@ import { createCapturedMessageService, createInboundMessageService } from '../st
 import { createContactPropertyService } from '../subscribers/property-service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
+import { createTemplateService, type TemplateServiceOptions } from '../templates/service.ts'
 import { countMembers, countOpenInvitations } from '../users/counts.ts'
 import { maxInvitations } from '../users/members.ts'
 import { createUserServices, type UserServicesOptions } from '../users/service.ts'
@@ -38,7 +39,11 @@ export type ServicesOptions = Shared & {
   apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
-  emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  emails: Omit<
+    EmailServiceOptions,
+    keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed' | 'renderTemplates'
+  >
+  templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   portal: Omit<PortalSessionServiceOptions, keyof Shared>
@@ -57,6 +62,7 @@ export function createServices({
   domains,
   emails,
   imports,
+  templates,
   statistics,
   portal,
   users,
@@ -91,6 +97,7 @@ export function createServices({
     statistics: statisticsService.get,
   })
   const userServices = createUserServices({ ...shared, ...users })
+  const templateService = createTemplateService({ ...shared, ...templates })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -108,7 +115,9 @@ export function createServices({
       findSendingDomain,
       findSuppressed: suppressions.find,
       findUnsubscribed: contacts.unsubscribed,
+      renderTemplates: templateService.render,
     }),
+    templates: templateService,
     suppressions,
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),

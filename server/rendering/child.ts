@@ -1,4 +1,5 @@
 import { readSync, writeSync } from 'node:fs'
+import { checkMessage } from './check-message.ts'
 import { createFrameReader, type RenderResult, readRequest, type Task, writeResult } from './frames.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
@@ -19,8 +20,14 @@ type Work = (item: string) => RenderResult | Promise<RenderResult>
 const prepare: Record<Task, (content: string) => Work> = {
   render: (content) => {
     const template = engine.compile(content)
-    return (item) => template(JSON.parse(item))
+    return (item) => template.render(JSON.parse(item))
   },
+  compile: (content) => {
+    const { fault } = engine.compile(content)
+    return () => fault ?? { ok: true, texts: [] }
+  },
+  // Each item is a message.
+  check: () => (item) => ({ ok: true, texts: [JSON.stringify(checkMessage(JSON.parse(item)))] }),
 }
 
 async function handle(body: Buffer): Promise<void> {

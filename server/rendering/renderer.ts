@@ -1,3 +1,4 @@
+import type { MessageCheckCode } from './check-message.ts'
 import type { RenderResult } from './frames.ts'
 import { renderingLimits } from './limits.ts'
 import { createProcessPool, type ProcessPool } from './process-pool.ts'
@@ -25,6 +26,21 @@ export type Renderer = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** A renderer with what is needed to write templates. */
+export type TemplateRenderer = Renderer & {
+  /** Returns why a content can be rendered for nobody. Null: it can, with the right variables. */
+  faultOf(content: TemplateContent): Promise<string | null>
+  /** Notes what mail programs and spam filters dislike about a rendered message. */
+  check(message: Pick<Rendered, 'html' | 'text'>): Promise<MessageCheck[]>
+}
+
+/** Something about a message. `line`: in its HTML; null: the whole. `message`: null where the code says it all. */
+export type MessageCheck = {
+  code: MessageCheckCode | 'no_unsubscribe_link'
+  line: number | null
+  message: string | null
+}
+
 export type RendererOptions = {
   /** Most processes. Each starts when it is needed and stays. Default: 1. */
   processes?: number
@@ -38,14 +54,18 @@ export type RendererOptions = {
   start?: typeof startRenderProcess
 }
 
+/** The usual time limit for rendering one person's message. Milliseconds. */
+export const personLimitMs = 2_000
+
 /** People in one request to a process, and most bytes of their variables. */
 const batch = { people: 100, bytes: 1_048_576 }
 
 /** Creates a renderer. No process is started before it is needed. */
-export function createRenderer(options: RendererOptions = {}): Renderer {
-  const { processes = 1, heapMebibytes = 128, personLimitMs = 2_000, batchLimitMs = 20_000 } = options
+export function createRenderer(options: RendererOptions = {}): TemplateRenderer {
+  const { processes = 1, heapMebibytes = 128, batchLimitMs = 20_000 } = options
   const { start = startRenderProcess } = options
-  const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs: personLimitMs, batchLimitMs, start })
+  const itemLimitMs = options.personLimitMs ?? personLimitMs
+  const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs, batchLimitMs, start })
   return {
     async render(content, people) {
       const json = Buffer.from(JSON.stringify(contentOf(content)))
@@ -68,9 +88,24 @@ export function createRenderer(options: RendererOptions = {}): Renderer {
       await Promise.all(Array.from({ length: processes }, work))
       return renderings
     },
+    async faultOf(content) {
+      const json = Buffer.from(JSON.stringify(contentOf(content)))
+      const [result] = await pool.run({ task: 'compile', content: json, items: [nothing] })
+      return result?.ok === false ? result.reason : null
+    },
+    async check({ html, text }) {
+      const [result] = await pool.run({
+        task: 'check',
+        content: nothing,
+        items: [Buffer.from(JSON.stringify({ html, text }))],
+      })
+      return result?.ok === true ? JSON.parse(result.texts[0] ?? '[]') : []
+    },
     [Symbol.asyncDispose]: () => pool.stop(),
   }
 }
+
+const nothing = Buffer.alloc(0)
 
 type Batch = { content: Buffer; items: readonly { index: number; variables: Buffer }[]; renderings: Rendering[] }
 

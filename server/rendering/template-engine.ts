@@ -8,10 +8,15 @@ import { countTags } from './liquid-source.ts'
 import { placeOfPreheader, preheaderBlock } from './preheader.ts'
 import type { TemplateContent, Variables } from './renderer.ts'
 import { attempt, oneLine, reasonOf, TemplateFault } from './template-faults.ts'
-import { textFromHtml, textSourceFromHtml } from './text-from-html.ts'
+import { textFromHtml, textSourceFromHtml, tidy } from './text-from-html.ts'
 
-/** A compiled content. Renders the texts: subject, HTML or null, text or null. Never throws. */
-export type CompiledTemplate = (variables: Variables) => RenderResult
+/** A compiled content. */
+export type CompiledTemplate = {
+  /** The result of each rendering, where the content is wrong for everybody. */
+  fault: RenderResult | null
+  /** Renders the texts: subject, HTML or null, text or null. Never throws. */
+  render(variables: Variables): RenderResult
+}
 
 export type TemplateEngine = {
   /** Compiles a `TemplateContent` in JSON. What is wrong with it is the result of each rendering. Never throws. */
@@ -62,18 +67,21 @@ function compile(
     const textOf = textSource === null ? null : parse('text', textSource, plain)
     const markedOf = html === null || preheader === null ? htmlOf : parse('HTML', withMark(html), escaping)
 
-    return (variables) =>
+    const render = (variables: Variables) =>
       resultOf(() => {
         const subject = readSubject(subjectOf(variables).buffer)
         const hidden = preheaderOf === null ? '' : oneLine(preheaderOf(variables).buffer)
         const output = markedOf?.(variables) ?? null
         const text = textOf === null ? textOfOutput(output) : textOf(variables).buffer
+        const tidied = text !== null && content.text === null ? tidy(text) : text
         const shown = output === null || hidden === '' ? output?.buffer : output.with(preheaderBlock(hidden))
         // An HTML of images alone has no text.
-        return [subject, shown ?? null, text === '' && output !== null ? null : text]
+        return [subject, shown ?? null, tidied === '' && output !== null ? null : tidied]
       })
+    return { fault: null, render }
   } catch (error) {
-    return () => failureOf(error)
+    const fault = failureOf(error)
+    return { fault, render: () => fault }
   }
 }
 

@@ -24,8 +24,8 @@ export function textFromHtml(html: string): string {
   return tidy(convert(html))
 }
 
-/** Removes the empty lines that are left of tags of Liquid. */
-function tidy(text: string): string {
+/** Removes the empty lines that tags of Liquid leave in a text made from HTML. */
+export function tidy(text: string): string {
   return text
     .replace(/[ \t]+\n/g, '\n')
     .replace(/\n{3,}/g, '\n\n')

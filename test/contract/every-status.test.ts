@@ -18,6 +18,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
+import { listsOfAnAccount, makersOfListed } from './lists-of-an-account.ts'
 
 /*
  * Every operation of the published spec is driven into every status it declares. The client judges
@@ -128,22 +129,9 @@ describe('on a service that is well', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
-  test.each([
-    'listWebhooks',
-    'listPortalSessions',
-    'listEvents',
-    'listSubscribers',
-    'listAudiences',
-    'listSegments',
-    'listDomains',
-    'listEmails',
-    'listSuppressions',
-    'listCapturedMessages',
-    'listInboundMessages',
-  ])('%s shows nothing of another account', async (id) => {
+  test.each(listsOfAnAccount)('%s shows nothing of another account', async (id) => {
     await fixtures.parametersFor(operationById('addContact'))
-    const makers = ['getSegment', 'getWebhook', 'deletePortalSession', 'getDomain', 'getEmail', 'deleteSuppression']
-    for (const get of [...makers, 'getCapturedMessage', 'getInboundMessage']) {
+    for (const get of makersOfListed) {
       await fixtures.parametersFor(operationById(get))
     }
     const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
@@ -275,6 +263,11 @@ describe('on a service that is well', () => {
       testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
       countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
       listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
+      publishTemplate: {
+        forbid: ({ id = '' }) =>
+          client.succeed(contract.templates.update, { params: { id }, body: { text: '{{ a | nothing }}' } }),
+        json: {},
+      },
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
       updateContact: {
@@ -325,6 +318,7 @@ describe('on a service with a fault', () => {
       'segments',
       'imports',
       'domains',
+      'templates',
       'emails',
       'suppressions',
       'captured_messages',

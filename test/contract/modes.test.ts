@@ -74,8 +74,9 @@ function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, 
 }
 
 test('everything both modes share about people is tried with a test key', () => {
-  // What domains, properties and segments there are decides nothing about who may be written to.
+  // What domains, properties, templates and segments there are decides nothing about who may be written to.
   const others = ['createDomain', 'createContactProperty', 'updateContactProperty', 'deleteContactProperty']
+  others.push('createTemplate', 'updateTemplate', 'renderTemplate')
   others.push('createSegment', 'previewSegment', 'updateSegment', 'deleteSegment')
   const writing = ofKind('shared').filter(({ method, id }) => method !== 'GET' && !others.includes(id))
   const tried = triesToReach('everything').map(([, { operationId }]) => operationId)

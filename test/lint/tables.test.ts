@@ -35,6 +35,8 @@ const owners: Record<string, Owner> = {
   used_challenges: { room: 'users' },
   user_identities: { room: 'users' },
   audit_log: { room: 'audit-log' },
+  templates: { room: 'templates' },
+  template_versions: { room: 'templates' },
   request_logs: { room: 'request-logs' },
   request_log_days: { room: 'request-logs' },
   webhooks: {

@@ -59,6 +59,11 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return (await client.succeed(contract.segments.create, { body })).id
   }
 
+  async function newTemplate(): Promise<string> {
+    const body = { name: `Template ${++counter}`, subject: 'Hello {{ name }}', text: 'Hello {{ name }}' }
+    return (await client.succeed(contract.templates.create, { body })).id
+  }
+
   async function domain(): Promise<string> {
     const { id } = await client.succeed(contract.domains.create, { body: { name: newDomain() } })
     return id
@@ -180,6 +185,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         segments: segment,
         emails: email,
         imports: importOf,
+        templates: newTemplate,
         domains: domain,
         'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),

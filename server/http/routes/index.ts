@@ -20,6 +20,7 @@ import type { CapturedMessageService, InboundMessageService } from '../../stored
 import type { ContactPropertyService } from '../../subscribers/property-service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
+import type { TemplateService } from '../../templates/service.ts'
 import type { UserServices } from '../../users/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { FollowEvents } from '../event-stream.ts'
@@ -48,6 +49,7 @@ import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { suppressionRoutes } from './suppressions.ts'
+import { templateRoutes } from './templates.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 export type Services = {
@@ -63,6 +65,7 @@ export type Services = {
   imports: ImportService
   domains: DomainService
   emails: EmailService
+  templates: TemplateService
   suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
@@ -109,6 +112,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     segments: segmentRoutes(services.segments, endpoint),
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
+    templates: templateRoutes(services.templates, endpoint),
     suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
