@@ -1,6 +1,7 @@
 import { readSync, writeSync } from 'node:fs'
 import { checkMessage } from './check-message.ts'
 import { createFrameReader, type RenderResult, readRequest, type Task, writeResult } from './frames.ts'
+import { renderingLimits } from './limits.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
 /*
@@ -33,7 +34,18 @@ const prepare: Record<Task, (content: string) => Work> = {
 async function handle(body: Buffer): Promise<void> {
   const { task, content, items } = readRequest(body)
   const work = prepare[task](content.toString('utf8'))
-  for (const item of items) write(await work(item.toString('utf8')))
+  let length = 0
+  for (const item of items) {
+    const result = length < renderingLimits.batchOutputLength ? await work(item.toString('utf8')) : tooMuch
+    if (result.ok) length += result.texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+    write(result)
+  }
+}
+
+/** The service keeps all results of a request until it is done. */
+const tooMuch: RenderResult = {
+  ok: false,
+  reason: `Not rendered: the messages before in its batch have ${renderingLimits.batchOutputLength} characters together.`,
 }
 
 function write(result: RenderResult): void {

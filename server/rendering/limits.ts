@@ -13,6 +13,8 @@ export const renderingLimits = {
   tags: 10_000,
   /** Of rendered HTML and of rendered text, each. UTF-16 code units. */
   outputLength: 524_288,
+  /** Of all texts that one request to a process renders: for up to 100 people. UTF-16 code units. */
+  batchOutputLength: 33_554_432,
   /** Of a rendered subject: RFC 5322 §2.1.1. Octets in UTF-8. */
   subjectOctets: 998,
   /** Of a rendered preheader. UTF-16 code units. */

@@ -1,19 +1,11 @@
-/** A tag of Liquid in its source, or several that belong together, such as a comment. */
-type Segment = { start: number; end: number }
-
-/** What Liquid itself takes for one: up to its end tag, whatever stands in it. */
+/** A tag of Liquid, or what Liquid takes for one: a comment up to its end tag, whatever stands in it. */
 const segment =
   /\{%-?\s*raw\s*-?%\}[\s\S]*?\{%-?\s*endraw\s*-?%\}|\{%-?\s*comment\b[\s\S]*?\{%-?\s*endcomment\s*-?%\}|\{%[\s\S]*?%\}|\{\{[\s\S]*?\}\}/g
 
 /**
- * Returns the tags of Liquid in a source, in order. Expects one that Liquid has parsed, where each tag is closed: it
+ * Returns a source with each tag of Liquid replaced. Expects one that Liquid has parsed, where each tag is closed: it
  * would take long to look for the ends of others.
  */
-export function segmentsOf(source: string): Segment[] {
-  return Array.from(source.matchAll(segment), ({ 0: { length }, index }) => ({ start: index, end: index + length }))
-}
-
-/** Returns a source with each tag of Liquid replaced. */
 export function replaceSegments(source: string, replace: (tag: string, index: number) => string): string {
   let index = 0
   return source.replace(segment, (tag) => replace(tag, index++))

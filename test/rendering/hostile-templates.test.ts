@@ -100,6 +100,16 @@ describe('a template that can be rendered for nobody', () => {
   })
 })
 
+test('long messages for many people are bounded together', async () => {
+  const html = `{% for i in (1..500) %}${repeated('x', 1_000)}{% endfor %}`
+  const renderings = await renderer.render({ ...empty, html, text: 'x' }, Array(100).fill({}))
+  expect(renderings.filter(({ status }) => status === 'rendered').length).toBe(68)
+  expect(renderings.at(-1)).toEqual({
+    status: 'failed',
+    reason: 'Not rendered: the messages before in its batch have 33554432 characters together.',
+  })
+})
+
 test('the next template is rendered after each of these', async () => {
   const [rendering] = await renderer.render({ ...empty, text: '{{ a }}' }, [{ a: 1 }])
   expect(rendering).toMatchObject({ status: 'rendered', rendered: { text: '1' } })
