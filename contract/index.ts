@@ -3,6 +3,7 @@ import { account } from './account.ts'
 import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
 import { auditLog } from './audit-log.ts'
+import { campaigns } from './campaigns.ts'
 import { capturedMessages } from './captured-messages.ts'
 import { contactProperties } from './contact-properties.ts'
 import { contacts } from './contacts.ts'
@@ -45,6 +46,7 @@ export const contract = initContract().router(
     domains,
     emails,
     templates,
+    campaigns,
     suppressions,
     capturedMessages,
     inboundMessages,

@@ -10,6 +10,9 @@ export const rolePermissions = {
   marketer: [
     'audiences:read',
     'audiences:write',
+    'campaigns:read',
+    'campaigns:send',
+    'campaigns:write',
     'contacts:read',
     'contacts:write',
     'domains:read',

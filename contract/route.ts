@@ -58,6 +58,7 @@ export const tags = {
   Domains: 'Names to send from, with the DNS records they need.',
   Templates: 'Content that is written once and rendered for each message.',
   Emails: 'Messages, to one or more recipients each.',
+  Campaigns: 'One message to a whole audience.',
   Suppressions: 'Addresses that are not written to.',
   'Captured messages': 'What was kept instead of being sent.',
   'Inbound messages': 'What came back and was not understood.',

@@ -12,6 +12,7 @@ import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
+import { cancelEmails, deleteEmails, lockUnbegun } from './campaign-queries.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
 import { fillTemplates, type RenderTemplates } from './fill-templates.ts'
 import { insertEmails } from './insert-queries.ts'
@@ -41,6 +42,18 @@ export type { SendingScope } from './eligibility.ts'
 
 /** An email of a batch, or the error when it does not match the schema. */
 export type BatchItem = SendEmail | DomainError
+
+/** An email of a campaign to one person. */
+export type CampaignEmail = {
+  /** Made before, because the link to unsubscribe holds it. */
+  id: string
+  /** Null: a test of the campaign. */
+  campaignId: string | null
+  email: ReadEmail
+}
+
+/** What became of an email of a campaign: it is stored, its recipient is not written to, or it may not be sent. */
+export type CampaignEmailResult = NewEmail | { withheld: 'suppressed' | 'unsubscribed' } | DomainError
 
 /** Use cases for emails. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type EmailService = {
@@ -85,6 +98,20 @@ export type EmailService = {
    * and what `send` throws for an email that may not be sent now.
    */
   resend(handle: Handle, sender: SendingScope, id: string): Promise<AcceptedEmail>
+  /** Returns why no email like this one may be sent now, or null: the errors that `sendOfCampaign` returns. */
+  judgeCampaign(handle: Handle, sender: SendingScope, email: ReadEmail): Promise<DomainError | null>
+  /**
+   * Stores and queues emails of a campaign, behind what is sent singly. Returns the results in the same order. The
+   * error of an email that may not be sent is `audience_not_found`, `domain_not_verified` or `public_url_needed`.
+   */
+  sendOfCampaign(trx: Trx, sender: SendingScope, emails: readonly CampaignEmail[]): Promise<CampaignEmailResult[]>
+  /**
+   * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A worker
+   * that has claimed one finds nothing to do.
+   */
+  takeBack(trx: Trx, accountId: string, emailIds: readonly string[]): Promise<string[]>
+  /** Cancels those of the emails that no attempt was begun for. Returns their ids. */
+  cancelQueued(trx: Trx, accountId: string, emailIds: readonly string[]): Promise<string[]>
   /** Moves a scheduled email to another time. Throws `email_not_scheduled` once it was started, ended or canceled. */
   reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
   /** Cancels a scheduled email. Throws `email_not_scheduled` once it was started, ended or canceled. */
@@ -162,7 +189,12 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     if (waiting.length === 0) return
     await queue.put(
       trx,
-      waiting.map(({ id, content }) => ({ emailId: id, accountId, dueAt: content.scheduledAt })),
+      waiting.map(({ id, content, campaignId }) => ({
+        emailId: id,
+        accountId,
+        dueAt: content.scheduledAt,
+        isBulk: campaignId !== null,
+      })),
     )
     afterCommit(trx, wake)
   }
@@ -268,6 +300,41 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         await copyContent(trx, { from: id, to: result.id })
         return { id: result.id, status: result.status }
       })
+    },
+    async judgeCampaign(handle, sender, email) {
+      const judge = await createEligibility(handle, options, { sender, emails: [email] })
+      return judge.refusalOf(email, 'campaign')
+    },
+    async sendOfCampaign(trx, sender, emails) {
+      const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
+      const at = clock.now()
+      const results = emails.map(({ id, campaignId, email }): CampaignEmailResult => {
+        const refusal = judge.refusalOf(email, 'campaign')
+        if (refusal !== null) return refusal
+        const withheld = email.recipients.map((recipient) => judge.withheldFrom(recipient, email)).find(Boolean)
+        return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId })
+      })
+      await store(
+        trx,
+        sender,
+        results.filter((result) => 'content' in result),
+        at,
+      )
+      return results
+    },
+    async takeBack(trx, accountId, emailIds) {
+      const locked = await lockUnbegun(trx, { accountId, emailIds })
+      const ids = locked.map(({ id }) => id)
+      await deleteEmails(trx, accountId, locked)
+      await queue.remove(trx, ids)
+      return ids
+    },
+    async cancelQueued(trx, accountId, emailIds) {
+      const ids = (await lockUnbegun(trx, { accountId, emailIds })).map(({ id }) => id)
+      const detail = 'The campaign was canceled before the email was sent.'
+      await cancelEmails(trx, { accountId, emailIds: ids }, { at: clock.now(), detail })
+      await queue.remove(trx, ids)
+      return ids
     },
     async reschedule(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {

@@ -6,6 +6,7 @@ import { lastUsesOfAccounts } from '../api-keys/last-uses-of-accounts.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
+import { type CampaignServiceOptions, createCampaignService } from '../campaigns/service.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { countDomainsOf } from '../domains/count.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
@@ -45,6 +46,7 @@ export type ServicesOptions = Shared & {
   >
   templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
+  campaigns: Omit<CampaignServiceOptions, keyof Shared | 'emails'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   portal: Omit<PortalSessionServiceOptions, keyof Shared>
   users: Omit<UserServicesOptions, keyof Shared>
@@ -63,6 +65,7 @@ export function createServices({
   emails,
   imports,
   templates,
+  campaigns,
   statistics,
   portal,
   users,
@@ -98,6 +101,14 @@ export function createServices({
   })
   const userServices = createUserServices({ ...shared, ...users })
   const templateService = createTemplateService({ ...shared, ...templates })
+  const emailService = createEmailService({
+    ...shared,
+    ...emails,
+    findSendingDomain,
+    findSuppressed: suppressions.find,
+    findUnsubscribed: contacts.unsubscribed,
+    renderTemplates: templateService.render,
+  })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -109,14 +120,8 @@ export function createServices({
     contactProperties: createContactPropertyService(shared),
     segments: createSegmentService(shared),
     imports: createImportService({ ...shared, ...imports, audiences }),
-    emails: createEmailService({
-      ...shared,
-      ...emails,
-      findSendingDomain,
-      findSuppressed: suppressions.find,
-      findUnsubscribed: contacts.unsubscribed,
-      renderTemplates: templateService.render,
-    }),
+    emails: emailService,
+    campaigns: createCampaignService({ ...shared, ...campaigns, emails: emailService }),
     templates: templateService,
     suppressions,
     capturedMessages: createCapturedMessageService(),

@@ -16,6 +16,7 @@ import {
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { campaignCases, toNobody } from './campaign-cases.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
 import { listsOfAnAccount, makersOfListed } from './lists-of-an-account.ts'
@@ -244,13 +245,6 @@ describe('on a service that is well', () => {
       service.database.db.updateTable('emails').set({ completed_at: null }).where('id', '=', id).execute()
     const cancelEmail = (id: string) =>
       client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
-    const toNobody = {
-      from: 'hello@example.com',
-      to: 'ada@example.com',
-      subject: 'Nobody is there',
-      text: 'Hello',
-      audienceId: String(unknownParameters(operationById('getAudience')).id),
-    }
     const forgetEvents = (id: string) =>
       service.database.db
         .updateTable('webhooks')
@@ -280,6 +274,7 @@ describe('on a service that is well', () => {
       updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
       cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
       resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
+      ...campaignCases(() => service.database.db),
       listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
       streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
     }
@@ -320,6 +315,8 @@ describe('on a service with a fault', () => {
       'domains',
       'templates',
       'emails',
+      'campaigns',
+      'campaign_recipients',
       'suppressions',
       'captured_messages',
       'inbound_messages',

@@ -1,4 +1,5 @@
 import type { SchemaObject } from 'openapi3-ts/oas31'
+import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import { contract } from '../../contract/index.ts'
 import type { TestClient } from './client.ts'
 import type { TestDatabase } from './database.ts'
@@ -83,6 +84,23 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return id
   }
 
+  /** In the status that the operation needs. */
+  async function campaign(template: string): Promise<string> {
+    const audienceId = await audience()
+    const { id } = await client.as(keys.test).succeed(contract.campaigns.create, {
+      body: {
+        name: `Campaign ${++counter}`,
+        audienceId,
+        from: 'hello@example.com',
+        subject: 'Hello',
+        content: { text: 'Hello' },
+      },
+    })
+    const status = statusBefore[template.split('/')[4] ?? '']
+    if (status !== undefined) await database.db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
+    return id
+  }
+
   /** An email that has ended, with a file: a test key sends nothing. */
   async function endedEmail(): Promise<PathParameters> {
     const { id } = await client.as(keys.test).succeed(contract.emails.send, {
@@ -164,7 +182,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 
   return {
     newEmail,
-    keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
+    keyFor: ({ template }) => (/^\/v1\/(emails|campaigns)/.test(template) ? keys.test : undefined),
     async parametersFor({ id, template }) {
       if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail()
       if (template.includes('{deliveryId}')) return delivery()
@@ -186,6 +204,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         emails: email,
         imports: importOf,
         templates: newTemplate,
+        campaigns: () => campaign(template),
         domains: domain,
         'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
@@ -214,7 +233,13 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 }
 
 /** Operations whose body names an audience that must be there. */
-const takesAudience = ['createSegment', 'previewSegment']
+const takesAudience = ['createCampaign', 'createSegment', 'previewSegment']
+/** The status that a campaign has before an operation, if it is not that of a draft. */
+export const statusBefore: Readonly<Record<string, CampaignStatus>> = {
+  pause: 'sending',
+  resume: 'paused',
+  cancel: 'scheduled',
+}
 
 /** A time an email may be scheduled for. */
 export function tomorrow(): string {

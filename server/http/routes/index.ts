@@ -5,6 +5,7 @@ import type { AccountKeyService } from '../../api-keys/account-keys.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
 import type { AuditLogService } from '../../audit-log/service.ts'
+import type { CampaignService } from '../../campaigns/service.ts'
 import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
@@ -30,6 +31,7 @@ import { accountRoutes } from './account.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
+import { campaignRoutes } from './campaigns.ts'
 import { contactPropertyRoutes } from './contact-properties.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
@@ -66,6 +68,7 @@ export type Services = {
   domains: DomainService
   emails: EmailService
   templates: TemplateService
+  campaigns: CampaignService
   suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
@@ -113,6 +116,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
     templates: templateRoutes(services.templates, endpoint),
+    campaigns: campaignRoutes(services.campaigns, endpoint),
     suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
