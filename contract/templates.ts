@@ -313,6 +313,7 @@ export const templates = c.router({
         permission: 'templates:read',
         hasBody: true,
         takesAttachments: true,
+        idempotency: 'after-work',
         errors: ['not_found', 'template_not_found'],
       },
       { 200: preview },
