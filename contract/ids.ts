@@ -29,7 +29,6 @@ export const idPrefixes = {
   session: 'ses',
   subscriber: 'sub',
   suppression: 'sup',
-  template: 'tpl',
   user: 'usr',
   webhook: 'wh',
 } as const

@@ -180,14 +180,6 @@ export function transition(
         suppress: null,
       }
     }
-    case 'canceled': {
-      if (!isWaiting(state.status)) return null
-      return {
-        ...none,
-        state: { ...state, ...ended, status: 'canceled', reason: fact.reason },
-        timeline: [{ type: 'canceled', detail: fact.reason, reply: null, host: null }],
-      }
-    }
     case 'complained': {
       if (state.complainedAt !== null) return null
       return {
