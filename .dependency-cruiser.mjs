@@ -24,7 +24,7 @@ const rooms = {
   message: `${base} secrets`,
   smtp: 'lib network',
   'smtp-listener': `${base}`,
-  'stored-messages': `${base} database smtp-listener`,
+  'stored-messages': `${base} database message smtp-listener`,
   'email-delivery': `${base} secrets network database queue outbox statistics message smtp stored-messages`,
   tracking: `${base} database outbox message email-delivery`,
   bounces: `${base} database outbox message smtp smtp-listener email-delivery stored-messages`,

@@ -31,18 +31,36 @@ const header = z
     example: { name: 'MIME-Version', value: '1.0' },
   })
 
-const attachment = z
+const attachmentFields = {
+  filename: z.string().nullable(),
+  contentType: z.string(),
+  contentId: z.string().nullable().meta({ description: 'What HTML names it by.' }),
+  size: z.int().min(0).meta({ description: 'Bytes, decoded.' }),
+}
+const attachmentExample = { filename: 'terms.pdf', contentType: 'application/pdf', contentId: null, size: 48_213 }
+
+const attachment = z.object(attachmentFields).meta({
+  id: 'MessageAttachment',
+  description: 'A file in a message. Its content is in the source.',
+  example: attachmentExample,
+})
+
+export const messageAttachmentWithContent = z
   .object({
-    filename: z.string().nullable(),
-    contentType: z.string(),
-    contentId: z.string().nullable().meta({ description: 'What HTML names it by.' }),
-    size: z.int().min(0).meta({ description: 'Bytes, decoded.' }),
+    ...attachmentFields,
+    content: z.string().meta({
+      description: 'What is in it, in base64 (RFC 4648 §4), padded and in one line.',
+      contentEncoding: 'base64',
+    }),
   })
   .meta({
-    id: 'MessageAttachment',
-    description: 'A file in a message. Its content is in the source.',
-    example: { filename: 'terms.pdf', contentType: 'application/pdf', contentId: null, size: 48_213 },
+    id: 'MessageAttachmentWithContent',
+    description: 'A file of a message with what is in it.',
+    example: { ...attachmentExample, content: 'JVBERi0xLjcK' },
   })
+
+/** Most files of a message that can be read one by one. */
+export const maxMessageAttachments = 1_000
 
 /** What is shown of one, beyond its list. */
 export const storedMessageContent = {
@@ -58,6 +76,7 @@ export const storedMessageListQuery = z.strictObject({
   emailId: idSchema('email', 'Only those of this email.').optional(),
 })
 
+export type MessageAttachmentWithContent = z.infer<typeof messageAttachmentWithContent>
 export type StoredMessageListQuery = z.infer<typeof storedMessageListQuery>
 
 export const storedMessageExample = {

@@ -63,7 +63,12 @@ const sources: readonly Source[] = [
   { from: 'createPortalSession', parameters: { id: own }, to: portalOperations },
   { from: 'listEvents', parameters: { id: first }, to: ['getEvent'] },
   { from: 'createSubscriber', parameters: { id: own }, to: subscriberOperations },
-  { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage'] },
+  { from: 'listCapturedMessages', parameters: { id: first }, to: ['getCapturedMessage', 'deleteCapturedMessage'] },
+  {
+    from: 'getCapturedMessage',
+    parameters: { id: '$request.path.id', index: '0' },
+    to: ['getCapturedMessageAttachment'],
+  },
   { from: 'listRequestLogs', parameters: { id: first }, to: ['getRequestLog'] },
   { from: 'listInboundMessages', parameters: { id: first }, to: ['getInboundMessage'] },
   { from: 'sendEmail', parameters: { id: own }, to: emailOperations },

@@ -1,6 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { readContent } from './parse.ts'
+import { readAttachment, readContent } from './parse.ts'
 
-/* A worker thread that parses the message in `workerData` and posts its content: see `readInThread`. */
+/* A worker thread that parses the message in `workerData` and posts what is asked for: see `read-in-thread.ts`. */
 
-parentPort?.postMessage(await readContent(Buffer.from(workerData.buffer)))
+const { message, attachment } = workerData as { message: Uint8Array; attachment: number | null }
+const content = Buffer.from(message.buffer)
+parentPort?.postMessage(await (attachment === null ? readContent(content) : readAttachment(content, attachment)))

@@ -10,8 +10,9 @@ import {
 import type { CapturedMessageWithContent } from '../../contract/captured-messages.ts'
 
 type Content = Omit<Pick<CapturedMessageWithContent, 'headers' | 'text' | 'html' | 'attachments'>, 'source'>
-type Heading = Pick<CapturedMessageWithContent, 'from' | 'subject'>
+export type Heading = Pick<CapturedMessageWithContent, 'from' | 'subject'>
 export type ReadMessage = Content & Heading
+export type ReadAttachment = ReadMessage['attachments'][number] & { content: Buffer }
 
 /** Options that turn all conversions off: a message is shown as it was written. */
 const options = {
@@ -47,7 +48,7 @@ export async function readContent(message: Buffer): Promise<ReadMessage> {
   })
   const read: ReadMessage = { ...unparsableMessage, headers: [], attachments: [] }
   try {
-    for await (const part of Readable.from(slicesOf(message)).pipe(parser)) await take(part, read)
+    for await (const part of partsOf(message, parser)) await take(part, read)
   } catch {
     return unparsableMessage
   }
@@ -59,6 +60,33 @@ export async function readContent(message: Buffer): Promise<ReadMessage> {
     subject: typeof subject === 'string' ? subject : null,
     headers: lines.map(({ line }) => headerOf(line)),
   }
+}
+
+/**
+ * Reads the attachment at an index of `attachments` of `readContent`, with what is in it. Returns null when there is
+ * none, or the message cannot be parsed.
+ */
+export async function readAttachment(message: Buffer, index: number): Promise<ReadAttachment | null> {
+  let found: ReadAttachment | null = null
+  let position = 0
+  try {
+    for await (const part of partsOf(message, new MailParser(options))) {
+      if (part.type === 'text') continue
+      const chunks: Buffer[] = []
+      // Read to its end in any case: only then the next part comes.
+      for await (const chunk of part.content as Readable) if (position === index) chunks.push(chunk)
+      if (position === index) found = { ...describe(part), content: Buffer.concat(chunks) }
+      position += 1
+      part.release()
+    }
+  } catch {
+    return null
+  }
+  return found
+}
+
+function partsOf(message: Buffer, parser: MailParser): AsyncIterable<AttachmentStream | MessageText> {
+  return Readable.from(slicesOf(message)).pipe(parser)
 }
 
 /** The result for a message that cannot be parsed. */
@@ -79,9 +107,12 @@ async function take(part: AttachmentStream | MessageText, read: ReadMessage): Pr
   }
   // The size is known only after reading all of it.
   for await (const _ of part.content as Readable);
-  const { filename = null, contentType, cid: contentId = null, size } = part
-  read.attachments.push({ filename, contentType, contentId, size })
+  read.attachments.push(describe(part))
   part.release()
+}
+
+function describe({ filename, contentType, cid, size }: AttachmentStream): ReadMessage['attachments'][number] {
+  return { filename: filename ?? null, contentType, contentId: cid ?? null, size }
 }
 
 /** Bytes per write to the parser. It would copy a message that is written at once. */

@@ -93,6 +93,24 @@ async function readSlice(
   return slice === undefined || slice.length === 0 ? undefined : slice
 }
 
+/** Deletes a message. Returns false when there is none. */
+export async function deleteMessage(
+  handle: Handle,
+  table: MessageTable,
+  { accountId, mode }: Scope,
+  id: string,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM ${sql.table(table)} WHERE account_id = ${accountId} AND mode = ${mode} AND id = ${id}
+  `.execute(handle)
+  return numAffectedRows === 1n
+}
+
+/** Deletes all messages of one mode of an account. */
+export async function deleteMessages(handle: Handle, table: MessageTable, { accountId, mode }: Scope): Promise<void> {
+  await sql`DELETE FROM ${sql.table(table)} WHERE account_id = ${accountId} AND mode = ${mode}`.execute(handle)
+}
+
 /** Deletes all but the newest `keep` messages of an account; null: those without an account. Returns the number. */
 export async function deleteOlderMessages(
   handle: Handle,

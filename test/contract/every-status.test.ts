@@ -287,6 +287,7 @@ describe('on a service that is well', () => {
       updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },
       cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
       resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
+      listCapturedMessages: { query: '?search=%20' },
       listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
       streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
     }

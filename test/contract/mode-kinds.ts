@@ -1,8 +1,8 @@
 /**
- * `own`: an object of one mode. `list`: a list of such. `makes`: makes one. `live`: needs a live key. `figures`: what
- * happened in one mode, which test/statistics shows.
+ * `own`: an object of one mode. `list`: a list of such. `makes`: makes one. `clears`: deletes all of
+ * one mode. `live`: needs a live key. `figures`: what happened in one mode, which test/statistics shows.
  */
-export type Kind = 'own' | 'list' | 'makes' | 'shared' | 'live' | 'figures'
+export type Kind = 'own' | 'list' | 'makes' | 'clears' | 'shared' | 'live' | 'figures'
 
 /** Every operation. A new one has to be judged here. */
 export const kinds: Record<string, Kind> = {
@@ -84,6 +84,9 @@ export const kinds: Record<string, Kind> = {
   deleteSuppression: 'live',
   listCapturedMessages: 'list',
   getCapturedMessage: 'own',
+  getCapturedMessageAttachment: 'own',
+  deleteCapturedMessage: 'own',
+  deleteCapturedMessages: 'clears',
   listInboundMessages: 'list',
   getInboundMessage: 'own',
   getStatistics: 'figures',

@@ -9,7 +9,7 @@ import { type Operation, operationById, keyOperations as operations } from '../s
 import { startReceiver } from '../support/receiver.ts'
 import { insertRequestLog } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { insertCapturedMessage, insertInboundMessage } from '../support/stored-messages.ts'
+import { insertCapturedMessage, insertInboundMessage, messageWithFile } from '../support/stored-messages.ts'
 import { type Kind, kinds } from './mode-kinds.ts'
 
 /*
@@ -151,6 +151,10 @@ describe('with a key of each mode', () => {
   async function make(mode: Mode, { id, template }: Operation): Promise<PathParameters> {
     if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail(mode)
     const [, , resource = ''] = template.split('/')
+    if (id === 'getCapturedMessageAttachment') {
+      const row = { accountId: service.accountId, mode, content: messageWithFile }
+      return { id: await insertCapturedMessage(service.database, row), index: '0' }
+    }
     if (template.includes('{deliveryId}')) {
       const params = { id: (await webhook(mode)).id as string }
       await clientOf(mode).succeed(contract.webhooks.test, { params, body: {} })
@@ -228,6 +232,19 @@ describe('with a key of each mode', () => {
       },
     )
   })
+
+  test.each(ofKind('clears').map((operation) => [operation.id, operation] as const))(
+    '%s deletes what is of its own mode alone',
+    async (_, operation) => {
+      const ids = await Promise.all(modes.map((mode) => message(mode, 'captured')))
+      expect((await clientOf('test').send(operation.method, operation.template)).status).toBe(204)
+      const statuses = modes.map(async (mode, index) => {
+        const path = `${operation.template}/${ids[index]?.id}`
+        return [mode, (await clientOf(mode).send('GET', path)).status]
+      })
+      expect(Object.fromEntries(await Promise.all(statuses))).toEqual({ test: 404, live: 200 })
+    },
+  )
 
   test.each(sharedEventTypes.map((type) => [type]))(
     'an event of what both share, %s, is shown to both, with its mode',

@@ -156,9 +156,140 @@ describe('a list', () => {
   })
 })
 
+describe('a search', () => {
+  const idsOf = async (search: string, page: { limit?: number; cursor?: string } = {}) => {
+    const { data, nextCursor } = await captured.list(database.db, live(ours), { limit: 20, ...page, search })
+    return { ids: data.map(({ id }) => id), nextCursor }
+  }
+
+  test.each([
+    ['the middle of a subject', 'aus kö'],
+    ['the name of the sender', 'KÄTHE'],
+    ['the address of the sender', '@example.com'],
+    ['a recipient', 'ada@'],
+    ['two spaces and a character that shows nothing', ' aus\u200b   Köln'],
+  ])('finds a message by %s', async (_, search) => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: await compose() })
+    await insertCapturedMessage(database, { accountId: ours, recipients: ['bob@example.org'], content: 'Subject: a' })
+    await insertCapturedMessage(database, { accountId: theirs, content: await compose() })
+    expect(await idsOf(search)).toEqual({ ids: [id], nextCursor: null })
+  })
+
+  test('finds a message by its id and by that of its email', async () => {
+    const emailId = newId('email', new Date())
+    const id = await insertCapturedMessage(database, { accountId: ours, emailId })
+    await insertCapturedMessage(database, { accountId: ours })
+    expect((await idsOf(id)).ids).toEqual([id])
+    expect((await idsOf(emailId)).ids).toEqual([id])
+  })
+
+  test('takes what a pattern would be made of as it is', async () => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: 'Subject: 100% (a_b)\r\n\r\n' })
+    await insertCapturedMessage(database, { accountId: ours, content: 'Subject: 100 axb\r\n\r\n' })
+    expect((await idsOf('100% (a_b)')).ids).toEqual([id])
+    expect((await idsOf('%')).ids).toEqual([id])
+    expect((await idsOf('.*')).ids).toEqual([])
+  })
+
+  test('looks at 100 messages for a page, and goes on behind them', async () => {
+    const found = await insertCapturedMessage(database, { accountId: ours, content: 'Subject: Needle\r\n\r\n' })
+    for (let number = 1; number <= 100; number++) await insertCapturedMessage(database, { accountId: ours })
+    const first = await idsOf('needle')
+    expect(first).toEqual({ ids: [], nextCursor: expect.any(String) })
+    expect(await idsOf('needle', { cursor: first.nextCursor ?? '' })).toEqual({ ids: [found], nextCursor: null })
+  })
+
+  test('has pages that miss none and show none twice', async () => {
+    const ids: string[] = []
+    for (let number = 1; number <= 5; number++) {
+      ids.unshift(await insertCapturedMessage(database, { accountId: ours, content: 'Subject: Needle\r\n\r\n' }))
+      await insertCapturedMessage(database, { accountId: ours })
+    }
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await idsOf('needle', { limit: 2, ...(cursor !== undefined && { cursor }) })
+      seen.push(...page.ids)
+      cursor = page.nextCursor ?? undefined
+    } while (cursor !== undefined)
+    expect(seen).toEqual(ids)
+  })
+
+  test('without a character that can be seen is refused', async () => {
+    await expect(idsOf(' \u200b')).rejects.toMatchObject({ code: 'rule_violation' })
+  })
+})
+
+describe('a file', () => {
+  test('is read as it is, by its place', async () => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: await compose() })
+    const file = await captured.getAttachment(database.db, live(ours), { id, index: 1 })
+    expect(file).toMatchObject({ filename: 'Preise.pdf', contentType: 'application/pdf', contentId: null, size: 1234 })
+    expect((await read(file.content)).equals(Buffer.alloc(1234))).toBe(true)
+  })
+
+  test('of a large message is read in a thread, whole', async () => {
+    const bytes = randomBytes(5_000_000)
+    const { message } = await createTransport({ streamTransport: true, buffer: true }).sendMail({
+      text: 'Hello',
+      attachments: [
+        { filename: 'a.bin', content: randomBytes(300_000) },
+        { filename: 'b.bin', content: bytes },
+      ],
+    })
+    const id = await insertCapturedMessage(database, { accountId: ours, content: message as Buffer })
+    const file = await captured.getAttachment(database.db, live(ours), { id, index: 1 })
+    expect(file).toMatchObject({ filename: 'b.bin', size: bytes.length })
+    expect((await read(file.content)).equals(bytes)).toBe(true)
+  })
+
+  test.each([
+    ['there is none', 0, 'Subject: Hello\r\n\r\nHello'],
+    ['there are fewer', 2, undefined],
+    [
+      'the message cannot be read',
+      0,
+      `Content-Type: multipart/mixed; boundary=x\r\n\r\n${'--x\r\n\r\na\r\n'.repeat(2_000)}`,
+    ],
+  ])('does not exist where %s', async (_, index, content) => {
+    const id = await insertCapturedMessage(database, { accountId: ours, content: content ?? (await compose()) })
+    const reading = captured.getAttachment(database.db, live(ours), { id, index })
+    await expect(reading).rejects.toMatchObject({ code: 'not_found' })
+  })
+})
+
+describe('deleting', () => {
+  test('takes one message, and no other', async () => {
+    const [kept, id] = [
+      await insertCapturedMessage(database, { accountId: ours }),
+      await insertCapturedMessage(database, { accountId: ours }),
+    ]
+    await captured.delete(database.db, live(ours), id)
+    expect((await captured.list(database.db, live(ours), { limit: 20 })).data).toMatchObject([{ id: kept }])
+    await expect(captured.delete(database.db, live(ours), id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('takes all of one mode of one account', async () => {
+    await insertCapturedMessage(database, { accountId: ours })
+    await insertCapturedMessage(database, { accountId: ours })
+    const test = await insertCapturedMessage(database, { accountId: ours, mode: 'test' })
+    const other = await insertCapturedMessage(database, { accountId: theirs })
+    await captured.deleteAll(database.db, live(ours))
+    const left = await database.db.selectFrom('captured_messages').select('id').orderBy('id').execute()
+    expect(left).toEqual([{ id: test }, { id: other }])
+  })
+})
+
 test('another account does not see it', async () => {
   const id = await insertCapturedMessage(database, { accountId: theirs })
-  await expect(captured.get(database.db, live(ours), id)).rejects.toMatchObject({ code: 'not_found' })
+  for (const reach of [
+    captured.get(database.db, live(ours), id),
+    captured.getAttachment(database.db, live(ours), { id, index: 0 }),
+    captured.delete(database.db, live(ours), id),
+  ]) {
+    await expect(reach).rejects.toMatchObject({ code: 'not_found' })
+  }
+  expect(await captured.get(database.db, live(theirs), id)).toMatchObject({ id })
 })
 
 test('an inbound message tells why it was kept', async () => {

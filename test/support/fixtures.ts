@@ -4,7 +4,7 @@ import type { TestClient } from './client.ts'
 import type { TestDatabase } from './database.ts'
 import { dereference, type Operation, operationById } from './published-spec.ts'
 import { insertRequestLog } from './request-logs.ts'
-import { insertCapturedMessage, insertInboundMessage } from './stored-messages.ts'
+import { insertCapturedMessage, insertInboundMessage, messageWithFile } from './stored-messages.ts'
 
 export type PathParameters = Record<string, string>
 
@@ -162,6 +162,9 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
     async parametersFor({ id, template }) {
       if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail()
+      if (id === 'getCapturedMessageAttachment') {
+        return { id: await insertCapturedMessage(database, { accountId, content: messageWithFile }), index: '0' }
+      }
       if (template.includes('{deliveryId}')) return delivery()
       if (template.includes('{recoveryId}')) return recovery()
       if (template.includes('{subscriberId}')) return contact()

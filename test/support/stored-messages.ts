@@ -12,6 +12,21 @@ export type StoredMessage = {
   content?: string | Buffer
 }
 
+/** A message with one file. */
+export const messageWithFile = [
+  'Subject: Terms',
+  'Content-Type: multipart/mixed; boundary=b',
+  '',
+  '--b',
+  'Content-Type: application/pdf; name=terms.pdf',
+  'Content-Disposition: attachment; filename=terms.pdf',
+  'Content-Transfer-Encoding: base64',
+  '',
+  'JVBERi0xLjcK',
+  '--b--',
+  '',
+].join('\r\n')
+
 /** Puts a message where the capture transport keeps them. Answers its id. */
 export async function insertCapturedMessage({ db }: Pick<TestDatabase, 'db'>, message: StoredMessage): Promise<string> {
   const row = { ...rowOf(message), id: newId('capturedMessage', new Date()) }

@@ -14,6 +14,18 @@ export function capturedMessageRoutes(messages: CapturedMessageService, endpoint
       status: 200,
       body: written(await messages.get(handle, scope, params.id, enterLarge)),
     })),
+    getAttachment: endpoint(async ({ params }, { handle, scope, enterLarge }) => ({
+      status: 200,
+      body: written(await messages.getAttachment(handle, scope, params, enterLarge)),
+    })),
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await messages.delete(handle, scope, params.id)
+      return { status: 204, body: undefined }
+    }),
+    deleteAll: endpoint(async (_input, { handle, scope }) => {
+      await messages.deleteAll(handle, scope)
+      return { status: 204, body: undefined }
+    }),
   })
 }
 
