@@ -54,6 +54,21 @@ const provider = createRoute({
   component: lazyRouteComponent(() => import('./screens/sign-in/provider-answer.tsx'), 'ProviderAnswer'),
 })
 
+/** The address of captured email that the service tells people of. */
+const captured = createRoute({
+  getParentRoute: () => root,
+  path: '/captured',
+  beforeLoad: async () => {
+    const { accounts } = await sessionOrSignIn('/captured')
+    const [first] = accounts
+    throw redirect(
+      first === undefined
+        ? { to: '/', replace: true }
+        : { to: '/$account/$mode/captured', params: { account: first.id, mode: 'live' }, replace: true },
+    )
+  },
+})
+
 const account = createRoute({
   getParentRoute: () => root,
   path: '/$account/$mode',
@@ -87,6 +102,14 @@ const screens = [
   screen(
     'emails/$id',
     lazyRouteComponent(() => import('./screens/emails/email-detail.tsx'), 'EmailDetail'),
+  ),
+  screen(
+    'captured',
+    lazyRouteComponent(() => import('./screens/emails/captured-list.tsx'), 'CapturedList'),
+  ),
+  screen(
+    'captured/$id',
+    lazyRouteComponent(() => import('./screens/emails/captured-detail.tsx'), 'CapturedDetail'),
   ),
   screen(
     'webhooks',
@@ -228,6 +251,7 @@ export const router = createRouter({
     accept,
     provider,
     operator.addChildren([operatorStart, ...operatorScreens]),
+    captured,
     account.addChildren([start, ...screens]),
   ]),
   basepath: '/app',

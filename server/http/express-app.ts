@@ -10,7 +10,6 @@ import { DomainError } from '../shared/errors.ts'
 import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
 import { type LargeBodies, readJsonBody } from './body.ts'
-import { serveCaptured } from './captured/serve.ts'
 import { serveDashboard } from './dashboard/serve.ts'
 import { serveDocs } from './docs.ts'
 import { answerErrors, badEscape } from './errors.ts'
@@ -39,7 +38,7 @@ export type ApiOptions = {
   requestLogs: Pick<RequestLogRecorder, 'add'> | null
   /** The OpenAPI document to publish. */
   document: object
-  /** True when email is captured instead of sent. Selects the notice on the page of captured messages. */
+  /** True when email is captured instead of sent. The dashboard then shows what was. */
   capturing: boolean
   /** Largest request body. */
   maxBodyBytes: number
@@ -113,8 +112,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) if (endsWithParameter(path)) refuseOtherMethods(app, path, methods)
-  serveDashboard(app, { portalOrigins: options.portalOrigins })
-  return [...serveDocs(app, document), ...serveCaptured(app, { capturing })]
+  return [...serveDocs(app, document), ...serveDashboard(app, { portalOrigins: options.portalOrigins, capturing })]
 }
 
 function endsWithParameter(path: string): boolean {

@@ -12,6 +12,7 @@ import { goodPassword, invite, type Person, pageHeaders, signUp } from '../suppo
 import { untilLogged } from '../support/request-logs.ts'
 import { type Made, screensOf } from '../support/screens.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { insertCapturedMessage } from '../support/stored-messages.ts'
 
 /** The browser that the tests bring along is built for this machine alone. */
 const runsHere = platform() === 'linux' && arch() === 'x64'
@@ -72,6 +73,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     if (delivery === undefined || event === undefined) throw new Error('there is no delivery or no event')
     return {
       email: email.id,
+      captured: await insertCapturedMessage(service.database, { accountId: service.accountId }),
       domain: domain.id,
       webhook: webhook.id,
       delivery: delivery.id,

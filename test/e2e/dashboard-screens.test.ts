@@ -9,6 +9,7 @@ import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { insertCapturedMessage } from '../support/stored-messages.ts'
 
 /** The browser that the tests bring along is built for this machine alone. */
 const runsHere = platform() === 'linux' && arch() === 'x64'
@@ -19,6 +20,8 @@ const title = runsHere
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
+const mildHtml = '<p style="color: red">Hello</p>'
+
 /** What must neither run nor load anything in the preview of an email. */
 const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.title='owned'">${script}
   <style>@import 'https://tracker.example/a.css'; p { background: url(https://tracker.example/b.png) } h2 { color: rgb(7, 8, 9) }</style><h2>Shop</h2>
@@ -28,6 +31,27 @@ const hostileHtml = `<body style="color: rgb(1, 2, 3)" onload="top.document.titl
   <iframe src="https://tracker.example/g"></iframe><form action="https://tracker.example/h"><button>Send</button></form>
   <h1 style="color: rgb(4, 5, 6); x: }</style><script>document.title='owned'</script>">Hello</h1><a href="https://tracker.example/i" target="_top">Away</a></body>`
 
+/** A captured message with script in each field that is shown. */
+const hostileMessage = (html: string) =>
+  [
+    `From: "${script.replaceAll('"', "'")}" <shop@example.com>`,
+    `Subject: ${script}`,
+    `X-Header: ${script}`,
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: text/html',
+    '',
+    html,
+    '--b',
+    'Content-Type: text/html; name="<img src=x onerror=alert()>.html"',
+    'Content-Disposition: attachment; filename="<img src=x onerror=alert()>.html"',
+    '',
+    script,
+    '--b--',
+    '',
+  ].join('\r\n')
+
 describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
@@ -36,6 +60,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   /** Every screen with something on it, by its path below the account and the mode. */
   let screens: string[]
   let hostileEmail: string
+  let hostileCaptured: string
 
   beforeAll(async () => {
     ;[service, chromium, receiver] = await Promise.all([
@@ -52,6 +77,14 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     await service?.stop()
     await receiver?.stop()
   })
+
+  const capture = (html: string) =>
+    insertCapturedMessage(service.database, {
+      accountId: service.accountId,
+      recipients: [script],
+      mailFrom: script,
+      content: hostileMessage(html),
+    })
 
   /** Puts script into every field that takes it. */
   async function fill(): Promise<string[]> {
@@ -73,7 +106,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       }
       return (await client.succeed(contract.emails.send, { body })).id
     }
-    const emailId = await send('<p style="color: red">Hello</p>')
+    const emailId = await send(mildHtml)
     hostileEmail = await send(hostileHtml)
     const subscriber = await client.succeed(contract.subscribers.create, {
       body: { email: 'ada@example.com', firstName: script, lastName: script },
@@ -96,12 +129,16 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       query: {},
     })
     const { data: events } = await client.succeed(contract.events.list, { query: {} })
+    const captured = await capture(mildHtml)
+    hostileCaptured = await capture(hostileHtml)
     await client.send('POST', '/v1/domains', { json: { name: script, [script]: script } })
     const failed = await untilLogged(service, { status: '4xx' })
     return [
       'overview',
       'emails',
       `emails/${emailId}`,
+      'captured',
+      `captured/${captured}`,
       'domains',
       `domains/${domain.id}`,
       `domains/${pending.id}`,
@@ -173,6 +210,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     const lists = [
       'overview',
       'emails',
+      'captured',
       'webhooks',
       'suppressions',
       'logs',
@@ -198,24 +236,35 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     return (await service.client.succeed(contract.emails.send, { body })).id
   }
 
-  test('the preview of an email shows its styles, runs nothing, loads nothing and leads nowhere', async () => {
-    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
-    await page.goto(`/app/${service.accountId}/live/emails/${hostileEmail}`)
-    const frame = page.frameLocator('iframe')
-    await frame.getByRole('heading', { name: 'Hello' }).waitFor()
-    const colours = await frame
-      .locator('body')
-      .evaluate("['body', 'h1', 'h2'].map((name) => getComputedStyle(document.querySelector(name)).color)")
-    expect(colours).toEqual(['rgb(1, 2, 3)', 'rgb(4, 5, 6)', 'rgb(7, 8, 9)'])
-    await frame.getByRole('link', { name: 'Away' }).click()
-    await frame.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('HTML source', { exact: true }).click()
-    expect(await page.locator('pre.block').first().innerText()).toContain('tracker.example/e.gif')
-    expect(new URL(page.url()).pathname).toContain(hostileEmail)
-    expect(await page.title()).toMatch(/ · Ours · Postern$/)
-    expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])
-    await context.close()
-  })
+  test.each([
+    ['an email', () => `emails/${hostileEmail}`],
+    ['a captured message', () => `captured/${hostileCaptured}`],
+  ])(
+    'the preview of %s shows its styles, runs nothing, loads nothing and leads out of it in a window of its own alone',
+    async (_, screenOf) => {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+      await page.goto(`/app/${service.accountId}/live/${screenOf()}`)
+      const frame = page.frameLocator('iframe')
+      await frame.getByRole('heading', { name: 'Hello' }).waitFor()
+      const colours = await frame
+        .locator('body')
+        .evaluate("['body', 'h1', 'h2'].map((name) => getComputedStyle(document.querySelector(name)).color)")
+      expect(colours).toEqual(['rgb(1, 2, 3)', 'rgb(4, 5, 6)', 'rgb(7, 8, 9)'])
+      const [away] = await Promise.all([
+        context.waitForEvent('page'),
+        frame.getByRole('link', { name: 'Away' }).click(),
+      ])
+      expect(await away.evaluate('window.opener')).toBeNull()
+      await away.close()
+      await frame.getByRole('button', { name: 'Send' }).click()
+      await page.getByText('HTML source', { exact: true }).click()
+      expect(await page.locator('pre.block').first().innerText()).toContain('tracker.example/e.gif')
+      expect(new URL(page.url()).pathname).toContain(screenOf())
+      expect(await page.title()).toMatch(/ · Ours · Postern$/)
+      expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])
+      await context.close()
+    },
+  )
 
   test.each([
     ['tags without an end', '<a'],

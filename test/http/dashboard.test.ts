@@ -94,7 +94,7 @@ describe('the built dashboard', () => {
       /frame-ancestors ([^;]*)/.exec((await fetch(url)).headers.get('content-security-policy') ?? '')?.[1]
     expect(await ancestors(`${open.url}/portal/psn_x`)).toBe(origins.join(' '))
     expect(await ancestors(`${service.url}/portal/psn_x/webhooks`)).toBe("'none'")
-    for (const path of ['/app', '/app/portal.html', '/app/acc_x/live/webhooks', '/docs', '/captured']) {
+    for (const path of ['/app', '/app/portal.html', '/app/acc_x/live/webhooks', '/docs']) {
       expect([path, await ancestors(open.url + path)]).toEqual([path, "'none'"])
     }
   })
@@ -132,6 +132,12 @@ describe('the built dashboard', () => {
     },
   )
 
+  test('has what was captured: /captured leads there, with GET alone', async () => {
+    const answer = await fetch(`${service.url}/captured?next=https://evil.example`, { redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/app/captured'])
+    expect((await fetch(`${service.url}/captured`, { method: 'POST' })).status).toBe(405)
+  })
+
   test('has a page without a body for HEAD', async () => {
     const answer = await fetch(`${service.url}/app`, { method: 'HEAD' })
 
@@ -150,7 +156,7 @@ describe('a folder of the dashboard', () => {
 
   async function serve(): Promise<string> {
     const app = express().enable('strict routing')
-    serveDashboard(app, { portalOrigins: [], folder })
+    serveDashboard(app, { portalOrigins: [], capturing: true, folder })
     app.use(answerErrors(pino({ level: 'silent' })))
     const server = createServer(app)
     servers.push(server)

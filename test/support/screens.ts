@@ -23,7 +23,7 @@ const none = 'none'
 
 /** Ids of what the detail screens show. */
 export type Made = Record<
-  'email' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience' | 'request',
+  'email' | 'captured' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience' | 'request',
   string
 >
 
@@ -62,6 +62,28 @@ export function screensOf(made: Made): Screen[] {
         [`GET /v1/emails/${none}/attachments/0`, 'emails:read'],
         [`POST /v1/emails/${none}/resend`, 'emails:send'],
         [`POST /v1/emails/${none}/cancel`, 'emails:send'],
+      ],
+    },
+    {
+      path: 'captured',
+      heading: 'Captured',
+      permission: 'emails:read',
+      buttons: [['Delete all', 'emails:send']],
+      calls: [
+        ['GET /v1/captured-messages', 'emails:read'],
+        ['DELETE /v1/captured-messages', 'emails:send'],
+      ],
+    },
+    {
+      path: `captured/${made.captured}`,
+      heading: 'Hello',
+      area: 'Captured',
+      permission: 'emails:read',
+      buttons: [['Delete', 'emails:send']],
+      calls: [
+        [`GET /v1/captured-messages/${none}`, 'emails:read'],
+        [`GET /v1/captured-messages/${none}/attachments/0`, 'emails:read'],
+        [`DELETE /v1/captured-messages/${none}`, 'emails:send'],
       ],
     },
     {

@@ -1,8 +1,14 @@
-/** Text as it is, in a monospaced face. A long one scrolls, also by keyboard. */
-export function CodeBlock({ children }: { children: string }) {
+import type { ReactNode } from 'react'
+
+/**
+ * Text as it is, in a monospaced face. A long one scrolls, also by keyboard.
+ *
+ * @param props.isWide Whether it takes all of the width, also where its lines are short.
+ */
+export function CodeBlock({ children, isWide = false }: { children: ReactNode; isWide?: boolean }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard (WCAG 2.1.1)
-    <pre className="block" tabIndex={0}>
+    <pre className={isWide ? 'block wide' : 'block'} tabIndex={0}>
       {children}
     </pre>
   )

@@ -10,7 +10,9 @@ export function NavigationLinks({ groups: all, onFollow }: Props) {
   const groups = all
     .map(({ heading, items }) => ({
       heading,
-      items: items.filter(({ permission }) => permission === null || can(permission)),
+      items: items.filter(
+        ({ permission, isThere }) => (permission === null || can(permission)) && isThere?.() !== false,
+      ),
     }))
     .filter(({ items }) => items.length > 0)
   return (

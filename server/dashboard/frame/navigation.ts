@@ -8,6 +8,7 @@ import {
   IconDatabase,
   IconDevices,
   IconGauge,
+  IconInbox,
   IconKey,
   IconListDetails,
   IconMail,
@@ -19,6 +20,7 @@ import {
   IconWorld,
 } from '@tabler/icons-react'
 import type { Permission } from '../../../contract/permissions.ts'
+import { capturesEmail } from '../captures-email.ts'
 
 export type NavigationItem = {
   label: string
@@ -27,6 +29,8 @@ export type NavigationItem = {
   icon: typeof IconMail
   /** Shown to people whose role has it. Null: to everybody. */
   permission: Permission | null
+  /** Whether the service has something to show there. Default: always. */
+  isThere?: () => boolean
 }
 
 export type NavigationGroup = { heading: string | null; items: readonly NavigationItem[] }
@@ -38,6 +42,7 @@ export const navigation: readonly NavigationGroup[] = [
     items: [
       { label: 'Overview', path: '/overview', icon: IconChartBar, permission: 'statistics:read' },
       { label: 'Emails', path: '/emails', icon: IconMail, permission: 'emails:read' },
+      { label: 'Captured', path: '/captured', icon: IconInbox, permission: 'emails:read', isThere: capturesEmail },
       { label: 'Domains', path: '/domains', icon: IconWorld, permission: 'domains:read' },
       { label: 'Webhooks', path: '/webhooks', icon: IconWebhook, permission: 'webhooks:read' },
       { label: 'Events', path: '/events', icon: IconBell, permission: 'events:read' },

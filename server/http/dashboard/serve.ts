@@ -48,6 +48,8 @@ const notBuilt = `<!doctype html>
 export type DashboardOptions = {
   /** Origins of the pages that may show the portal in a frame. Empty: none may. */
   portalOrigins: readonly string[]
+  /** Whether email is captured. Its page says so to the dashboard. */
+  capturing: boolean
   /** Where the dashboard was built. Default: where `npm run dashboard` builds it. */
   folder?: string
 }
@@ -57,11 +59,14 @@ const yearSeconds = 365 * 24 * 3600
 /**
  * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads; and
  * the page of the portal under `/portal`, which alone may be shown in frames. If it is not built, all paths answer a
- * page that says what to do. All have GET and HEAD only.
+ * page that says what to do. All have GET and HEAD only. `/captured` leads to the captured messages in the dashboard.
+ * Returns the paths outside of these that have GET only.
  */
-export function serveDashboard(app: Express, { portalOrigins, folder = builtFolder }: DashboardOptions): void {
+export function serveDashboard(app: Express, options: DashboardOptions): string[] {
+  const { portalOrigins, capturing, folder = builtFolder } = options
   const built = readBuiltDashboard(folder)
-  const sendPage = built === null ? sendNotBuilt : sendPageOf(built.page, "'none'")
+  const page = built?.page.replaceAll('__EMAIL__', capturing ? 'captured' : 'sent')
+  const sendPage = page === undefined ? sendNotBuilt : sendPageOf(page, "'none'")
   const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ')
   const sendPortal = built === null ? sendNotBuilt : sendPageOf(built.portalPage, ancestors)
   app.get('/portal/*path', sendPortal)
@@ -76,6 +81,8 @@ export function serveDashboard(app: Express, { portalOrigins, folder = builtFold
   })
   app.get('/app/', sendPage)
   for (const path of ['/app', '/app/', '/app/*path', '/portal/*path']) refuseOtherMethods(app, path, ['GET'])
+  app.get('/captured', (_req, res) => res.redirect('/app/captured'))
+  return ['/captured']
 }
 
 const sendNotBuilt: RequestHandler = (req, res, next) => {

@@ -6,25 +6,26 @@ import { useScope } from '../../api/scope.tsx'
 import { PlainTable } from '../../components/data-table.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { bytesOf } from './base64.ts'
-import type { EmailDetails } from './email.ts'
+import type { Message, MessageFile } from './message.ts'
+import { saveFile } from './save-file.ts'
 
-type File = EmailDetails['attachments'][number] & { index: number }
+type File = MessageFile & { name: string; index: number }
 
 const units = ['bytes', 'kB', 'MB']
 
-/** The files of an email. A file is saved and never opened here: what is in it may come from anybody. */
-export function Attachments({ email }: { email: EmailDetails }) {
+/** The files of a message. A file is saved and never opened here: what is in it may come from anybody. */
+export function Attachments({ message }: { message: Message }) {
   const { call } = useScope()
   const [loading, setLoading] = useState<number | null>(null)
   const [error, setError] = useState<ApiError | null>(null)
 
-  async function download({ index }: File): Promise<void> {
+  async function download({ name, index }: File): Promise<void> {
     setLoading(index)
     setError(null)
     try {
-      const params = { id: email.id, index: String(index) }
-      const { filename, content } = await call('GET /v1/emails/:id/attachments/:index', { params })
-      save(filename, bytesOf(content))
+      const params = { id: message.id, index: String(index) }
+      const { content } = await call(message.fileOperation, { params })
+      saveFile(name, bytesOf(content))
     } catch (refusal) {
       setError(refusal as ApiError)
     } finally {
@@ -37,12 +38,16 @@ export function Attachments({ email }: { email: EmailDetails }) {
       {error !== null && <ErrorNotice error={error} />}
       <PlainTable
         label="Files"
-        rows={email.attachments.map((attachment, index) => ({ ...attachment, index }))}
+        rows={message.attachments.map((file, index) => ({
+          ...file,
+          index,
+          name: file.filename ?? `attachment-${index + 1}`,
+        }))}
         keyOf={({ index }) => String(index)}
         columns={[
           {
             header: 'File',
-            cell: ({ filename }: File) => <span title={filename}>{filename}</span>,
+            cell: ({ name }: File) => <span title={name}>{name}</span>,
             phoneLine: sizeOf,
           },
           { header: 'Type', isMinor: true, cell: ({ contentType }) => contentType },
@@ -57,7 +62,7 @@ export function Attachments({ email }: { email: EmailDetails }) {
                 size="xs"
                 variant="default"
                 leftSection={<IconDownload size={14} aria-hidden />}
-                aria-label={`Download ${file.filename}`}
+                aria-label={`Download ${file.name}`}
                 loading={loading === file.index}
                 disabled={loading !== null}
                 onClick={() => void download(file)}
@@ -72,17 +77,8 @@ export function Attachments({ email }: { email: EmailDetails }) {
   )
 }
 
-/** Has the browser save bytes as a file, of a type that it does not show. */
-function save(filename: string, bytes: Uint8Array<ArrayBuffer>): void {
-  const url = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = filename
-  link.click()
-  URL.revokeObjectURL(url)
-}
-
-function sizeOf({ size }: Pick<File, 'size'>): string {
+/** Returns a size for people. */
+export function sizeOf({ size }: { size: number }): string {
   const step = Math.min(Math.floor(Math.log10(Math.max(size, 1)) / 3), units.length - 1)
   return `${step === 0 ? size : (size / 1000 ** step).toFixed(1)} ${units[step]}`
 }

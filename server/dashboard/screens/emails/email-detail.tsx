@@ -3,16 +3,19 @@ import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
+import { capturesEmail } from '../../captures-email.ts'
 import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime, Time } from '../../components/time.tsx'
 import { Attachments } from './attachments.tsx'
 import type { EmailDetails } from './email.ts'
 import { EmailContent } from './email-content.tsx'
+import type { Message } from './message.ts'
 import { Recipients } from './recipients.tsx'
 import { ResendEmail } from './resend-email.tsx'
 import { Timeline } from './timeline.tsx'
@@ -51,7 +54,9 @@ function EmailAction({ email }: { email: EmailDetails }) {
 }
 
 function Details({ email }: { email: EmailDetails }) {
+  const { mode } = useScope()
   const metadata = Object.entries(email.metadata)
+  const message: Message = { ...email, fileOperation: 'GET /v1/emails/:id/attachments/:index' }
   return (
     <>
       <Facts
@@ -69,6 +74,9 @@ function Details({ email }: { email: EmailDetails }) {
           ...(metadata.length > 0
             ? ([['Metadata', metadata.map(([name, value]) => `${name}: ${value}`).join(', ')]] as const)
             : []),
+          ...(capturesEmail() && mode === 'live'
+            ? ([['Captured', <CapturedLink key="captured" id={email.id} />]] as const)
+            : []),
           ['ID', <Copyable key="id" label="Copy the ID" value={email.id} />],
           ['Message-ID', <Copyable key="id" label="Copy the Message-ID" value={email.messageId} />],
         ]}
@@ -80,14 +88,22 @@ function Details({ email }: { email: EmailDetails }) {
         <Timeline entries={email.timeline} />
       </Section>
       <Section title="Content">
-        <EmailContent email={email} />
+        <EmailContent email={email} message={message} />
       </Section>
       {email.attachments.length > 0 && (
         <Section title="Files">
-          <Attachments email={email} />
+          <Attachments message={message} />
         </Section>
       )}
     </>
+  )
+}
+
+function CapturedLink({ id }: { id: string }) {
+  return (
+    <ScreenLink to="/captured" search={{ email: id }}>
+      What would have been sent
+    </ScreenLink>
   )
 }
 

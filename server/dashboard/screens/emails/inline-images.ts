@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useScope } from '../../api/scope.tsx'
-import type { EmailDetails } from './email.ts'
+import type { Message, MessageFile } from './message.ts'
 
 /** Types of images that a browser shows without running anything. */
 const types: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
@@ -14,7 +14,7 @@ export type InlineImages = ReadonlyMap<string, string>
 const none: InlineImages = new Map()
 
 /** Returns the numbers of the attachments that a preview shows: the first ones that are images, up to the limits. */
-function shownInline(attachments: EmailDetails['attachments']): number[] {
+function shownInline(attachments: readonly MessageFile[]): number[] {
   let bytes = 0
   const shown: number[] = []
   for (const [index, { contentId, contentType, size }] of attachments.entries()) {
@@ -25,8 +25,8 @@ function shownInline(attachments: EmailDetails['attachments']): number[] {
   return shown
 }
 
-/** Reads the inline images of an email. None until all are read. */
-export function useInlineImages({ id, attachments }: EmailDetails): InlineImages {
+/** Reads the inline images of a message. None until all are read. */
+export function useInlineImages({ id, attachments, fileOperation }: Message): InlineImages {
   const { call, accountId, mode } = useScope()
   const indexes = shownInline(attachments)
   const { data = none } = useQuery({
@@ -37,7 +37,7 @@ export function useInlineImages({ id, attachments }: EmailDetails): InlineImages
     queryFn: async (): Promise<InlineImages> => {
       const read = indexes.map(async (index) => {
         const params = { id, index: String(index) }
-        const { contentId, contentType, content } = await call('GET /v1/emails/:id/attachments/:index', { params })
+        const { contentId, contentType, content } = await call(fileOperation, { params })
         return [String(contentId), `data:${contentType};base64,${content}`] as const
       })
       return new Map(await Promise.all(read))

@@ -1,4 +1,5 @@
 import { useMemo } from 'react'
+import { linkTarget } from './link-target.ts'
 
 /** Most links that are listed. */
 const maxLinks = 200
@@ -9,10 +10,8 @@ type MessageLink = { url: string; text: string }
 function linksIn(html: string): MessageLink[] {
   const links = new Map<string, string>()
   for (const link of new DOMParser().parseFromString(html, 'text/html').querySelectorAll('a[href]')) {
-    const url = link.getAttribute('href')?.trim() ?? ''
-    if (!/^(?:https?|mailto):/i.test(url) || !URL.canParse(url)) continue
-    // As the browser goes to it: a text may show another host than it has.
-    const { href } = new URL(url)
+    const href = linkTarget(link.getAttribute('href'))
+    if (href === null) continue
     if (!links.has(href)) links.set(href, link.textContent.replace(/\s+/g, ' ').trim().slice(0, 200))
     if (links.size === maxLinks) break
   }

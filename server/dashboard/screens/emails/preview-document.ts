@@ -1,4 +1,5 @@
 import type { InlineImages } from './inline-images.ts'
+import { linkTarget } from './link-target.ts'
 import { withStylesRenamed } from './preview-html.ts'
 
 /** The document may have styles and embedded images, and loads nothing. */
@@ -14,7 +15,8 @@ const active = 'script, link, base, iframe, object, embed, meta[http-equiv]'
  * Returns the HTML of a message as a document for a frame of this page, which inherits its Content-Security-Policy. That
  * policy refuses style attributes, and style elements without the nonce. So the elements get the nonce, and each attribute
  * becomes a rule that wins over all others as an attribute does. Inline images stand in their place, and remote ones are
- * left out. `html` has at most `previewLimit` characters.
+ * left out. Links lead to sites and mailboxes alone, in windows that know nothing of this one. `html` has at most
+ * `previewLimit` characters.
  */
 export function previewDocument(html: string, { nonce, images }: { nonce: string; images: InlineImages }): string {
   // Renamed before it is parsed: the policy holds for the parser too.
@@ -30,6 +32,7 @@ export function previewDocument(html: string, { nonce, images }: { nonce: string
       image.setAttribute('src', inline)
     } else if (!source.startsWith('data:')) image.removeAttribute('src')
   }
+  for (const link of parsed.querySelectorAll('a, area')) pointOut(link)
   /** The class of each style, since a browser finds a rule by its class without a look at all others. */
   const classes = new Map<string, string>()
   for (const element of parsed.querySelectorAll('[data-style]')) {
@@ -49,6 +52,18 @@ export function previewDocument(html: string, { nonce, images }: { nonce: string
   parsed.head.prepend(meta)
   parsed.head.append(style)
   return `<!doctype html>${parsed.documentElement.outerHTML}`
+}
+
+/** Has a link open in a window of its own, with the address that it leads to on hover; or takes it away. */
+function pointOut(link: Element): void {
+  const target = linkTarget(link.getAttribute('href'))
+  for (const { name } of [...link.attributes])
+    if (/href$|^(?:target|rel|ping|download)$/i.test(name)) link.removeAttribute(name)
+  if (target === null) return
+  link.setAttribute('href', target)
+  link.setAttribute('title', target)
+  link.setAttribute('target', '_blank')
+  link.setAttribute('rel', 'noopener noreferrer nofollow')
 }
 
 /** Returns declarations as the browser reads them, so that none can end the rule that it comes into. */

@@ -1,5 +1,6 @@
 import { useParams } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -46,7 +47,7 @@ function Details({ event }: { event: Readonly<Record<string, unknown>> }) {
         ]}
       />
       <Section title="Body">
-        <pre className="block">{JSON.stringify(pushed, null, 2)}</pre>
+        <CodeBlock>{JSON.stringify(pushed, null, 2)}</CodeBlock>
       </Section>
     </>
   )

@@ -1,6 +1,7 @@
 import { useParams } from '@tanstack/react-router'
 import type { Result } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -67,7 +68,7 @@ function RequestFacts({ request }: { request: Details }) {
       {requestBody !== null && requestBody !== undefined && (
         <Section title="Body">
           <p className="dimmed">Without secrets and the contents of emails: of these, type and size are kept.</p>
-          <pre className="block">{JSON.stringify(requestBody, null, 2)}</pre>
+          <CodeBlock>{JSON.stringify(requestBody, null, 2)}</CodeBlock>
         </Section>
       )}
     </>
