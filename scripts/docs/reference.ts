@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type AppRoute, type AppRouter, isAppRoute } from '@ts-rest/core'
 import { errorTable } from '../../contract/errors.ts'
 import { eventTypes } from '../../contract/event-types.ts'
@@ -31,7 +33,24 @@ export function referenceParts(): Part[] {
     },
     { page: 'docs/reference/api.md', name: 'routes', source: 'contract/index.ts', content: routes() },
     { page: 'docs/reference/rate-limits.md', name: 'plans', source: 'the table of settings', content: plans() },
+    ...receivers.map(receiverPart),
   ]
+}
+
+/** The receivers of webhooks that the dashboard shows. */
+const receivers = [
+  { language: 'Node', fence: 'javascript', file: 'receiver.mjs' },
+  { language: 'Python', fence: 'python', file: 'receiver.py' },
+  { language: 'Go', fence: 'go', file: 'receiver.go' },
+  { language: 'PHP', fence: 'php', file: 'receiver.php' },
+  { language: 'Ruby', fence: 'ruby', file: 'receiver.rb' },
+] as const
+
+function receiverPart({ language, fence, file }: (typeof receivers)[number]): Part {
+  const source = `server/dashboard/receivers/${file}`
+  const text = readFileSync(join(import.meta.dirname, '../..', source), 'utf8')
+  const content = `\`\`\`${fence}\n${text}\`\`\``
+  return { page: 'docs/guides/receiving-webhooks.md', name: `receiver in ${language}`, source, content }
 }
 
 function settings(): string {

@@ -120,6 +120,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/webhooks/webhook-detail.tsx'), 'WebhookDetail'),
   ),
   screen(
+    'webhooks/$id/receiver',
+    lazyRouteComponent(() => import('./screens/webhooks/webhook-receiver.tsx'), 'WebhookReceiver'),
+  ),
+  screen(
     'webhooks/$id/deliveries/$deliveryId',
     lazyRouteComponent(() => import('./screens/webhooks/delivery-detail.tsx'), 'DeliveryDetail'),
   ),

@@ -209,6 +209,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       for (const screen of [
         'webhooks',
         `webhooks/${id}`,
+        `webhooks/${id}/receiver`,
         `webhooks/${id}/deliveries/${data[0]?.id}`,
         'event-types',
         'event-types/email.clicked',

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
@@ -145,6 +147,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       `domains/${pending.id}/deliverability`,
       'webhooks',
       `webhooks/${webhook.id}`,
+      `webhooks/${webhook.id}/receiver`,
       `webhooks/${webhook.id}/deliveries/${deliveries.at(-1)?.id}`,
       'event-types',
       'event-types/email.clicked',
@@ -187,6 +190,31 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
         expect(await page.getByRole('alert').count(), screen).toBe(0)
       }
       expect(faults).toEqual([])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test.each([
+    ['Python', 'receiver.py', 'python3 receiver.py'],
+    ['PHP', 'receiver.php', 'php -S 127.0.0.1:PORT receiver.php'],
+  ])(
+    'the receiver of a webhook in %s is that of the guide, run with its port and secret',
+    async (language, file, run) => {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+      const { data } = await service.client.succeed(contract.webhooks.list, { query: {} })
+      await page.goto(`/app/${service.accountId}/live/webhooks/${data[0]?.id}`)
+      await page.getByRole('link', { name: 'Code in Node, Python' }).click()
+      await page.getByText(language, { exact: true }).click()
+      const secret = `whsec_${'A'.repeat(43)}=`
+      await page.getByLabel('Signing secret', { exact: true }).fill(secret)
+      const port = new URL(receiver.url).port
+      const [code, command] = await page.locator('pre.block').allTextContents()
+      expect(code).toBe(await readFile(join(import.meta.dirname, '../../server/dashboard/receivers', file), 'utf8'))
+      expect(command).toBe(`WEBHOOK_SECRET='${secret}' PORT=${port} ${run.replace('PORT', port)}`)
+      await page.getByLabel('Signing secret', { exact: true }).fill("'; rm -rf ~")
+      await page.getByText('A signing secret begins with').waitFor()
+      expect(await page.locator('pre.block').last().textContent()).toContain("WEBHOOK_SECRET='whsec_…'")
       expect(complaints).toEqual([])
       await context.close()
     },

@@ -149,6 +149,14 @@ export function screensOf(made: Made): Screen[] {
       ],
     },
     {
+      path: `webhooks/${made.webhook}/receiver`,
+      heading: 'Receiver',
+      area: 'Webhooks',
+      permission: 'webhooks:read',
+      buttons: [],
+      calls: [],
+    },
+    {
       path: `webhooks/${made.webhook}/deliveries/${made.delivery}`,
       heading: 'subscriber.added',
       area: 'Webhooks',

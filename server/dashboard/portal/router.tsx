@@ -26,6 +26,10 @@ export function createPortalRouter(basepath: string) {
       lazyRouteComponent(() => import('../screens/webhooks/webhook-detail.tsx'), 'WebhookDetail'),
     ),
     screen(
+      'webhooks/$id/receiver',
+      lazyRouteComponent(() => import('../screens/webhooks/webhook-receiver.tsx'), 'WebhookReceiver'),
+    ),
+    screen(
       'webhooks/$id/deliveries/$deliveryId',
       lazyRouteComponent(() => import('../screens/webhooks/delivery-detail.tsx'), 'DeliveryDetail'),
     ),

@@ -79,6 +79,12 @@ function Details({ webhook }: { webhook: Webhook }) {
               ))}
             </span>,
           ],
+          [
+            'Receiver',
+            <ScreenLink key="receiver" to={`/webhooks/${webhook.id}/receiver`}>
+              Code in Node, Python, Go, PHP and Ruby
+            </ScreenLink>,
+          ],
           ...(webhook.description === null ? [] : ([['Description', webhook.description]] as const)),
           ['Created', <ExactTime key="at" at={webhook.createdAt} />],
           ['ID', <Copyable key="id" label="Copy the ID" value={webhook.id} />],
