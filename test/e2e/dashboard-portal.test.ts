@@ -12,6 +12,7 @@ import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
 import { makePortalLink, openLink } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
 /** The browser that the tests bring along is built for this machine alone. */
@@ -217,6 +218,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
         await page.goto(`${base}/${screen}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
+        await keepScreenshots(page, `portal-${screen}`)
         faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
         expect(await page.getByRole('alert').count(), screen).toBe(0)

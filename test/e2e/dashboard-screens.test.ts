@@ -10,6 +10,7 @@ import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { untilLogged } from '../support/request-logs.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
 
@@ -181,13 +182,43 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
         viewport,
       })
       const faults: string[] = []
-      for (const screen of screens) {
+      for (const [index, screen] of screens.entries()) {
         await page.goto(`/app/${service.accountId}/live/${screen}`)
         await shown(page)
+        await keepScreenshots(page, `${String(index + 1).padStart(2, '0')}-${screen}`)
         faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
         expect(await page.title()).toMatch(/ · Ours · Postern$/)
         expect(await page.getByRole('alert').count(), screen).toBe(0)
+      }
+      expect(faults).toEqual([])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test.each([
+    { colorScheme: 'light', viewport: desktop },
+    { colorScheme: 'dark', viewport: phone },
+  ] as const)(
+    'outside of an account, in $colorScheme, $viewport.width pixels wide: axe finds nothing on a page',
+    async ({ colorScheme, viewport }) => {
+      const { page, context, complaints } = await openDashboard(chromium.browser, service, { colorScheme, viewport })
+      const faults: string[] = []
+      for (const path of [
+        'sign-in',
+        'forgot-password',
+        `accept#token=${'x'.repeat(43)}`,
+        'provider',
+        'nowhere/at/all',
+      ]) {
+        // A change of the fragment alone would not load the page.
+        await page.goto('about:blank')
+        await page.goto(`/app/${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await keepScreenshots(page, `outside-${path.split('#')[0]}`)
+        faults.push(...(await accessibilityFaults(page)).map((fault) => `${path}: ${fault}`))
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(viewport.width)
       }
       expect(faults).toEqual([])
       expect(complaints).toEqual([])
@@ -251,6 +282,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     for (const screen of lists) {
       await page.goto(`/app/${service.accountId}/test/${screen}`)
       await shown(page)
+      await keepScreenshots(page, `empty-${screen}`)
       faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
       expect(await page.getByRole('alert').count(), screen).toBe(0)
     }
