@@ -98,16 +98,19 @@ function follow<T extends object>(spec: OpenAPIObject, value: T | ReferenceObjec
   return keys.reduce<unknown>((at, key) => Object(at)[key], spec) as T
 }
 
-function placesOf(spec: OpenAPIObject, schema: Schema, at: Place['at']): Place[] {
+/** Follows each reference once on a path, so that a schema that holds itself comes to an end. */
+function placesOf(spec: OpenAPIObject, schema: Schema, at: Place['at'], followed: readonly string[] = []): Place[] {
+  if ('$ref' in schema && followed.includes(schema.$ref)) return []
+  const inside = '$ref' in schema ? [...followed, schema.$ref] : followed
   const { anyOf, oneOf, type, items, properties, additionalProperties } = follow(spec, schema)
   const choices = anyOf ?? oneOf
-  if (choices !== undefined) return choices.flatMap((choice) => placesOf(spec, choice, at))
-  if (items !== undefined) return placesOf(spec, items, [...at, 0])
+  if (choices !== undefined) return choices.flatMap((choice) => placesOf(spec, choice, at, inside))
+  if (items !== undefined) return placesOf(spec, items, [...at, 0], inside)
   if (properties !== undefined) {
-    return Object.entries(properties).flatMap(([name, field]) => placesOf(spec, field, [...at, name]))
+    return Object.entries(properties).flatMap(([name, field]) => placesOf(spec, field, [...at, name], inside))
   }
   if (typeof additionalProperties === 'object') {
-    return [...placesOf(spec, additionalProperties, [...at, 'X-Name']), { at, isName: true }]
+    return [...placesOf(spec, additionalProperties, [...at, 'X-Name'], inside), { at, isName: true }]
   }
   return [type ?? []].flat().includes('string') ? [{ at, isName: false }] : []
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { openExercisedLog } from '../support/exercised.ts'
 import { patienceMs } from '../support/patience.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -53,6 +54,7 @@ test('a file that says it is too large is refused before it is sent', async () =
   const [answer] = await once(socket, 'data')
   socket.destroy()
   expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /)
+  openExercisedLog(inject('exercisedDirectory')).add('createImport', 413)
 })
 
 test('of an account five imports may be unfinished', async () => {
