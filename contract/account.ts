@@ -113,7 +113,7 @@ export const usageExample = {
 }
 
 const accountUsage = z.object({ ...accountFields, ...usageFields }).meta({
-  id: 'Account',
+  id: 'AccountUsage',
   description:
     'An account, its plan, and what it uses. `webhooks` are those of both modes, `apiKeys` those of the mode, revoked ones too. `invitations` are those that are neither accepted nor expired.',
   example: { ...accountExample, ...usageExample },

@@ -11,6 +11,7 @@ import { insertRequestLog } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage, insertInboundMessage, messageWithFile } from '../support/stored-messages.ts'
 import { type Kind, kinds } from './mode-kinds.ts'
+import { triesToReach } from './tries-to-reach.ts'
 
 /*
  * What a key of one mode sees and changes of the other: nothing but what both share.
@@ -27,51 +28,6 @@ function ofKind(kind: Kind): Operation[] {
 test('every operation is judged', () => {
   expect(operations.map(({ id }) => id).toSorted()).toEqual(Object.keys(kinds).toSorted())
 })
-
-type Attempt = {
-  operationId: string
-  /** 401: it would have the person be written to again. */
-  status: number
-  body?: (person: { email: string }) => unknown
-}
-
-/** What a test key can do about people and lists, by name: each operation that both modes share. */
-function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [string, Attempt][] {
-  const isEverything = unsubscribedFrom === 'everything'
-  const active = () => ({ status: 'active' })
-  const attempts: Record<string, Attempt> = {
-    'to add the subscriber again': { operationId: 'createSubscriber', status: 409, body: ({ email }) => ({ email }) },
-    'to make the subscriber active': {
-      operationId: 'updateSubscriber',
-      status: isEverything ? 401 : 200,
-      body: active,
-    },
-    'to free the address': {
-      operationId: 'updateSubscriber',
-      status: 401,
-      body: ({ email }) => ({ email: `not-${email}` }),
-    },
-    'to write the address otherwise': {
-      operationId: 'updateSubscriber',
-      status: 200,
-      body: ({ email }) => ({ email: email.toUpperCase(), firstName: 'Ada' }),
-    },
-    'to delete the subscriber': { operationId: 'deleteSubscriber', status: 401 },
-    'to unsubscribe once more': { operationId: 'unsubscribeSubscriber', status: 200 },
-    'to make another audience': { operationId: 'createAudience', status: 201, body: () => ({ name: 'News' }) },
-    'to change the audience': { operationId: 'updateAudience', status: 200, body: () => ({ name: 'Newer' }) },
-    'to delete the audience': { operationId: 'deleteAudience', status: 401 },
-    'to add the contact again': { operationId: 'addContact', status: 409, body: ({ email }) => ({ email }) },
-    'to add the contact in a batch': {
-      operationId: 'addContactBatch',
-      status: 200,
-      body: ({ email }) => ({ contacts: [{ email, firstName: 'Eve' }], conflict: 'update', status: 'active' }),
-    },
-    'to make the contact active': { operationId: 'updateContact', status: isEverything ? 422 : 401, body: active },
-    'to remove the contact': { operationId: 'removeContact', status: 401 },
-  }
-  return Object.entries(attempts)
-}
 
 test('everything both modes share about people is tried with a test key', () => {
   // What domains, properties and segments there are decides nothing about who may be written to.
