@@ -136,7 +136,7 @@ type TreeOptions = {
   maxNodes: number
   /** Most nodes from the first to a last one. */
   maxDepth: number
-  /** What a larger tree is told. */
+  /** The error message for a tree above the limits. */
   fault: string
   /** Returns the nodes directly within a value, which may be anything. It returns none of a list that is too long. */
   childrenOf(value: unknown): readonly unknown[]
@@ -164,7 +164,7 @@ export function tree<T extends z.ZodType>(node: T, { maxNodes, maxDepth, fault, 
   )
 }
 
-/** What a record may be, and how its entries are called in what a client is told. */
+/** The limits of a record, and the word for its entries in error messages. */
 type RecordOptions = {
   maxEntries: number
   /** What more of them are told. */

@@ -91,7 +91,7 @@ const lockAsTheyAre = prepare<{ accountId: string; keys: Buffer }, KnownPerson>(
   WHERE account_id = ${'accountId'} AND email_key = ANY(${'keys'}::text[]) ORDER BY id FOR SHARE
 `
 
-/** Locks the people with these addresses until the transaction ends: for a change, or so that nobody changes them. */
+/** Locks the people with these addresses until the transaction ends: to change them, or to keep them unchanged. */
 export async function lockPeople(
   trx: Trx,
   accountId: string,

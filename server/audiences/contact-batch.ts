@@ -47,8 +47,8 @@ type Means = { clock: Clock; outbox: Outbox }
 
 /**
  * Adds many contacts, or changes the people who are there, with a few statements. Returns the result of each row, in
- * order, or null when there is no such audience. Emits what adding and changing them one by one emits. Nobody who
- * unsubscribed becomes active.
+ * order, or null when there is no such audience. Emits the events of adding and changing them one by one. A person
+ * who unsubscribed stays unsubscribed.
  */
 export async function addContacts(
   trx: Trx,

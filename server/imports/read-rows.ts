@@ -24,7 +24,7 @@ const sliceBytes = 65_536
 export async function* readRows(db: Db, row: ImportRow): AsyncGenerator<FileRow[]> {
   const begin = Number(row.position)
   let rows: FileRow[] = []
-  // The parser as a stream would lose rows that nobody has read yet when a later one is at fault.
+  // As a stream, the parser would drop parsed rows that were not read yet when a later row has an error.
   const parser = parse({
     ...csvOptions(row.delimiter as DelimiterName),
     max_record_size: importLimits.rowCharacters,

@@ -2,7 +2,7 @@ import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { cancelStaleUploads, deleteNextChunks, deleteOldFailures, deleteOldRows, selectLeftFiles } from './queries.ts'
 
-/** A file of which nothing arrives for this long is given up. Milliseconds. */
+/** An upload that receives no bytes for this long is abandoned. Milliseconds. */
 const uploadPatienceMs = 15 * 60_000
 /** How long ended imports and their failed rows are kept. Milliseconds. */
 const keptMs = 30 * 24 * 3_600_000

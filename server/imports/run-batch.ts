@@ -30,7 +30,7 @@ export type BatchEnd = 'done' | 'no audience'
 
 /**
  * Does a batch in one transaction with the position behind it: whatever happens, each row is done once and counted once.
- * Throws `LostImportError`, and then has done nothing.
+ * Throws `LostImportError`; the transaction is then rolled back.
  */
 export async function runBatch(means: BatchMeans, row: ImportRow, batch: RowBatch): Promise<BatchEnd> {
   const { db, clock, outbox, lease, leaseMs } = means
