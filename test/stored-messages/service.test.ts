@@ -283,11 +283,11 @@ describe('deleting', () => {
 test('another account does not see it', async () => {
   const id = await insertCapturedMessage(database, { accountId: theirs })
   for (const reach of [
-    captured.get(database.db, live(ours), id),
-    captured.getAttachment(database.db, live(ours), { id, index: 0 }),
-    captured.delete(database.db, live(ours), id),
+    () => captured.get(database.db, live(ours), id),
+    () => captured.getAttachment(database.db, live(ours), { id, index: 0 }),
+    () => captured.delete(database.db, live(ours), id),
   ]) {
-    await expect(reach).rejects.toMatchObject({ code: 'not_found' })
+    await expect(reach()).rejects.toMatchObject({ code: 'not_found' })
   }
   expect(await captured.get(database.db, live(theirs), id)).toMatchObject({ id })
 })
