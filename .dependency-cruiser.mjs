@@ -22,6 +22,7 @@ const rooms = {
   'fan-out': `${base} observability database queue outbox webhook-delivery`,
 
   message: `${base} secrets`,
+  rendering: 'lib',
   smtp: 'lib network',
   'smtp-listener': `${base}`,
   'stored-messages': `${base} database message smtp-listener`,
@@ -44,14 +45,16 @@ const rooms = {
   segments: `${features} subscribers audiences`,
   imports: `${features} suppressions subscribers audiences`,
   domains: `${features} audit-log secrets network`,
-  emails: `${features} queue audiences email-delivery statistics`,
+  templates: `${base} database rendering`,
+  emails: `${features} queue audiences email-delivery statistics rendering`,
+  campaigns: `${features} queue statistics rendering emails`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
-    portal-sessions suppressions subscribers audiences segments imports domains emails events deliveries webhooks audit-log
-    statistics request-logs`,
+    portal-sessions suppressions subscribers audiences segments imports domains emails templates campaigns events
+    deliveries webhooks audit-log statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,
   config: `${base} network observability database secrets message smtp`,

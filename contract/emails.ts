@@ -19,6 +19,7 @@ import { mode } from './mode.ts'
 import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
 import { simulatorDomain, simulatorStories } from './simulator.ts'
+import { emailTemplate } from './template-variables.ts'
 
 const c = initContract()
 
@@ -42,9 +43,12 @@ export const sendEmail = z
     cc: anyNumber('Who gets a copy.', emailLimits.recipients).optional(),
     bcc: anyNumber('Who gets a copy without the others seeing it.', emailLimits.recipients).optional(),
     replyTo: anyNumber('Where answers go.', emailLimits.replyTo).optional(),
-    subject: emailLine('What it is about.'),
-    html: emailContent('The message as HTML. At least one of `html` and `text` is needed.'),
+    subject: emailLine('What it is about. Needed, unless there is a `template`.').optional(),
+    html: emailContent(
+      'The message as HTML. At least one of `html` and `text` is needed, unless there is a `template`.',
+    ),
     text: emailContent('The message as plain text.'),
+    template: emailTemplate.optional(),
     headers: headerMap.optional(),
     attachments: list(newAttachment, { max: emailLimits.attachments })
       .optional()
@@ -135,6 +139,15 @@ const simulator = [
 
 const sending = { tag: 'Emails', permission: 'emails:send', hasBody: true, idempotency: 'with-work' } as const
 
+const sendingErrors = [
+  'rule_violation',
+  'domain_not_verified',
+  'public_url_needed',
+  'audience_not_found',
+  'template_not_found',
+  'template_fault',
+] as const
+
 export const emails = c.router({
   send: {
     method: 'POST',
@@ -148,7 +161,7 @@ export const emails = c.router({
         operationId: 'sendEmail',
         takesAttachments: true,
         longFields: longEmailFields,
-        errors: ['rule_violation', 'domain_not_verified', 'public_url_needed', 'audience_not_found'],
+        errors: sendingErrors,
       },
       { 202: accepted },
     ),
@@ -171,7 +184,7 @@ export const emails = c.router({
         operationId: 'sendEmailBatch',
         takesAttachments: true,
         longFields: longEmailFields,
-        errors: ['rule_violation', 'domain_not_verified', 'public_url_needed', 'audience_not_found'],
+        errors: sendingErrors,
       },
       { 202: batchAnswer },
     ),

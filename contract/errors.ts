@@ -63,6 +63,14 @@ export const errorTable = {
     meaning:
       'A segment cannot be used: it is not there, or its conditions name a contact property that is not there any more or has another type now; `details` names each. Change its conditions.',
   },
+  template_not_found: {
+    status: 422,
+    meaning: 'The account has no template with this id, or it was never published; publish it first.',
+  },
+  template_fault: {
+    status: 422,
+    meaning: 'The template cannot be rendered, or not with these variables; the message names the part and the line.',
+  },
   event_not_found: {
     status: 422,
     meaning:
@@ -78,6 +86,15 @@ export const errorTable = {
       'The service sends no email to its users; its operator sets `ACCOUNT_EMAIL_FROM`, or makes a link on the command line.',
   },
   email_not_scheduled: { status: 422, meaning: 'The email does not wait for a time any more, or never did.' },
+  campaign_state: {
+    status: 422,
+    meaning: 'The state of the campaign does not allow it; the message names the state and what is possible.',
+  },
+  too_many_campaigns: {
+    status: 422,
+    meaning:
+      'The account has as many campaigns that are scheduled, sending or paused as it may have; wait for one to end, or cancel one.',
+  },
   email_not_ended: { status: 422, meaning: 'The email still waits, or is still being sent.' },
   rate_limit_exceeded: { status: 429, meaning: 'Too many requests; `Retry-After` says when to try again.' },
   headers_too_large: { status: 431, meaning: 'The headers of the request are larger than the limit.' },

@@ -29,6 +29,7 @@ export const idPrefixes = {
   session: 'ses',
   subscriber: 'sub',
   suppression: 'sup',
+  template: 'tpl',
   user: 'usr',
   webhook: 'wh',
 } as const

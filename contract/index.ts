@@ -3,6 +3,7 @@ import { account } from './account.ts'
 import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
 import { auditLog } from './audit-log.ts'
+import { campaigns } from './campaigns.ts'
 import { capturedMessages } from './captured-messages.ts'
 import { contactProperties } from './contact-properties.ts'
 import { contacts } from './contacts.ts'
@@ -25,6 +26,7 @@ import { signInMethodRoutes } from './sign-in-methods.ts'
 import { statistics } from './statistics.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
+import { templates } from './templates.ts'
 import { ownUser } from './user.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -43,6 +45,8 @@ export const contract = initContract().router(
     imports,
     domains,
     emails,
+    templates,
+    campaigns,
     suppressions,
     capturedMessages,
     inboundMessages,

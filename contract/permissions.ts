@@ -5,6 +5,9 @@ export const keyPermissions = [
   'audiences:read',
   'audiences:write',
   'audit_log:read',
+  'campaigns:read',
+  'campaigns:send',
+  'campaigns:write',
   'contacts:read',
   'contacts:write',
   'domains:read',
@@ -20,6 +23,8 @@ export const keyPermissions = [
   'subscribers:write',
   'suppressions:read',
   'suppressions:write',
+  'templates:read',
+  'templates:write',
   'webhooks:read',
   'webhooks:write',
 ] as const

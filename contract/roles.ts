@@ -10,6 +10,9 @@ export const rolePermissions = {
   marketer: [
     'audiences:read',
     'audiences:write',
+    'campaigns:read',
+    'campaigns:send',
+    'campaigns:write',
     'contacts:read',
     'contacts:write',
     'domains:read',
@@ -23,6 +26,8 @@ export const rolePermissions = {
     'subscribers:write',
     'suppressions:read',
     'suppressions:write',
+    'templates:read',
+    'templates:write',
   ],
   viewer: readPermissions,
 } as const satisfies Record<string, readonly Permission[]>
@@ -34,6 +39,6 @@ export const roles = Object.keys(rolePermissions) as [Role, ...Role[]]
 export const role = z.enum(roles).meta({
   id: 'Role',
   description:
-    'What a person may do in an account. `owner`: everything. `admin`: everything, but not to make, change or remove owners. `developer`: everything but members. `marketer`: email, people and lists. `viewer`: reads all of these and domains, webhooks and events.',
+    'What a person may do in an account. `owner`: everything. `admin`: everything, but not to make, change or remove owners. `developer`: everything but members. `marketer`: email, templates, people and lists. `viewer`: reads all of these and domains, webhooks and events.',
   example: 'developer',
 })

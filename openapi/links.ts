@@ -38,6 +38,20 @@ const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
 const segmentOperations = ['getSegment', 'countSegment', 'listSegmentContacts', 'updateSegment', 'deleteSegment']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
+const templateOperations = ['getTemplate', 'updateTemplate', 'publishTemplate', 'renderTemplate', 'deleteTemplate']
+const campaignOperations = [
+  'getCampaign',
+  'updateCampaign',
+  'sendCampaign',
+  'pauseCampaign',
+  'resumeCampaign',
+  'cancelCampaign',
+  'duplicateCampaign',
+  'testCampaign',
+  'listCampaignRecipients',
+  'getCampaignStatistics',
+  'deleteCampaign',
+]
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const portalOperations = ['deletePortalSession']
 const contactListOperations = ['addContact', 'addContactBatch', 'listContacts', 'exportContacts']
@@ -94,6 +108,9 @@ const sources: readonly Source[] = [
   },
   { from: 'createSegment', parameters: { id: own }, to: segmentOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },
+  { from: 'createTemplate', parameters: { id: own }, to: templateOperations },
+  { from: 'createCampaign', parameters: { id: own }, to: campaignOperations },
+  { from: 'duplicateCampaign', parameters: { id: own }, to: campaignOperations },
   { from: 'createApiKey', parameters: { id: own }, to: apiKeyOperations },
   { from: 'addContact', parameters: contact, to: contactOperations },
   // Not to `deleteSubscriber`: it takes the contact away, which the links of the contact cannot tell.

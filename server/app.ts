@@ -8,6 +8,7 @@ import { createApiKeyService, type FirstAccount, keysChannel } from './api-keys/
 import { startBackground } from './background/start.ts'
 import { silenceLimitMs } from './background/workers.ts'
 import { startInboundListener } from './bounces/start.ts'
+import { startCampaignWorker } from './campaigns/worker.ts'
 import type { Config } from './config/config.ts'
 import { inTransaction } from './database/connection.ts'
 import { runDueChecks } from './domains/check-domain.ts'
@@ -26,10 +27,12 @@ import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
 import { deleteEndedImports } from './imports/retention.ts'
 import { type ImportWorker, startImportWorker } from './imports/worker.ts'
+import type { Loop } from './lib/polling-loop.ts'
 import { addressKey } from './message/address.ts'
 import { createMailTokens, type UnsubscribeRef } from './message/mail-tokens.ts'
 import { deleteEndedPortalSessions } from './portal-sessions/retention.ts'
 import { selectProcesses, startRegister } from './processes/register.ts'
+import { createRenderer } from './rendering/renderer.ts'
 import { createRequestLogCounter } from './request-logs/metrics.ts'
 import { startRequestLogs } from './request-logs/recorder.ts'
 import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts'
@@ -160,6 +163,9 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const traceparent = () => tracer.current().traceparent
   const accounts = createAccountService({ clock })
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
+  const renderer = starting.use(createRenderer())
+  const tokens = createMailTokens(key)
+  const unsubscribeUrl = (ref: UnsubscribeRef) => `${publicUrl ?? http.url}/u/${tokens.unsubscribe(ref)}`
   const services = createServices({
     clock,
     outbox,
@@ -185,6 +191,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     emails: { queue: queue.emails, wake: background.wakeMail, isCaptured, faultOfLinks, traceparent },
     // Workers of other processes find it at their next poll.
     imports: { wake: () => imports?.wake() },
+    templates: { renderer },
+    campaigns: { renderer, unsubscribeUrl },
     statistics: { statisticsMs: config.statisticsMs },
     portal: { serviceUrl: () => publicUrl ?? http.url, theme: config.portal },
     users: {
@@ -199,7 +207,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
     webhooks: { ...policy, addressPolicy: policy, webhookChanges },
   })
   const mailMetrics = createMailMetrics(registry)
-  const recording = { clock, logger, outbox, tokens: createMailTokens(key), onFact: mailMetrics.onFact }
+  const recording = { clock, logger, outbox, tokens, onFact: mailMetrics.onFact }
 
   // HTTP: the API, and the links in emails.
   const lastUses = startLastUses({ db, clock, logger, addressOf: clientAddressOf })
@@ -235,6 +243,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   // Mail. It starts after the HTTP server, since emails contain the server's address.
   let inbound: SmtpListener | null = null
+  let campaigns: Loop | null = null
   if (roles.worker) {
     mail = await startMail({
       ...recording,
@@ -250,6 +259,17 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       publicUrl: () => publicUrl ?? http.url,
     })
     starting.defer(() => mail?.stop(0))
+    campaigns = startCampaignWorker({
+      db: workerDb,
+      clock,
+      logger,
+      outbox,
+      renderer,
+      emails: services.emails,
+      unsubscribeUrl,
+      intervalMs: Math.ceil(pollIntervalMs / 4),
+    })
+    starting.defer(() => campaigns?.stop())
     if (accountEmailFrom !== null) {
       accountEmails = startAccountEmailWorker({
         db: workerDb,
@@ -280,6 +300,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const running = starting.move()
   const stopMail = async (deadlineMs: number) => {
     // First, since it uses the transport of the other. What it has to abort is sent again later.
+    await campaigns?.stop()
     await accountEmails?.stop(Math.min(deadlineMs, accountEmailGraceMs))
     await mail?.stop(deadlineMs)
   }

@@ -42,6 +42,8 @@ export const sections: readonly Section[] = [
       'docs/guides/polling.md': 'reading the events where no webhook can reach you',
       'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
+      'docs/guides/templates.md': 'content that is written once: Liquid, variables, versions, previews',
+      'docs/guides/campaigns.md': 'one message to an audience: starting, pausing, throttling, what is counted',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/segments.md': 'choosing people of an audience by conditions: operators, counts, what they cost',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
@@ -92,6 +94,7 @@ export const sections: readonly Section[] = [
     pages: {
       'docs/architecture/overview.md': 'the parts, and the folder of each',
       'docs/architecture/delivery-states.md': 'a delivery from its event to its last attempt',
+      'docs/architecture/campaign-states.md': 'a campaign and its recipients: who moves what, in which transaction',
       'docs/architecture/email-recipient-states.md': 'an email and each of its recipients, until an outcome is known',
       'docs/architecture/sending-domain-states.md': 'a sending domain and the checks of its DNS records',
       'docs/architecture/webhook-states.md': 'a webhook: enabled, disabled, by whom and why',

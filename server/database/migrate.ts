@@ -33,6 +33,8 @@ import * as contactProperties from './migrations/0025-contact-properties.ts'
 import * as imports from './migrations/0026-imports.ts'
 import * as segments from './migrations/0027-segments.ts'
 import * as processes from './migrations/0028-processes.ts'
+import * as templates from './migrations/0029-templates.ts'
+import * as campaigns from './migrations/0030-campaigns.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -67,6 +69,8 @@ export const migrations: Migrations = {
   '0026-imports': imports,
   '0027-segments': segments,
   '0028-processes': processes,
+  '0029-templates': templates,
+  '0030-campaigns': campaigns,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

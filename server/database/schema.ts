@@ -1,6 +1,7 @@
 import type { AccountsTable } from './tables/accounts.ts'
 import type { ApiKeysTable } from './tables/api-keys.ts'
 import type { AuditLogTable } from './tables/audit-log.ts'
+import type { CampaignRecipientsTable, CampaignsTable } from './tables/campaigns.ts'
 import type { AttemptsTable, DeliveriesTable, WebhookRecoveriesTable } from './tables/deliveries.ts'
 import type { DomainKeysTable, DomainsTable } from './tables/domains.ts'
 import type {
@@ -30,6 +31,7 @@ import type { RequestLogDaysTable, RequestLogsTable } from './tables/request-log
 import type { SegmentsTable } from './tables/segments.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
+import type { TemplatesTable, TemplateVersionsTable } from './tables/templates.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
 import type {
   AccountEmailsTable,
@@ -83,6 +85,8 @@ export type Database = {
   import_failures: ImportFailuresTable
   domains: DomainsTable
   domain_keys: DomainKeysTable
+  campaigns: CampaignsTable
+  campaign_recipients: CampaignRecipientsTable
   emails: EmailsTable
   email_contents: EmailContentsTable
   email_metadata: EmailMetadataTable
@@ -91,6 +95,8 @@ export type Database = {
   email_recipients: EmailRecipientsTable
   email_timeline: EmailTimelineTable
   suppressions: SuppressionsTable
+  templates: TemplatesTable
+  template_versions: TemplateVersionsTable
   captured_messages: CapturedMessagesTable
   inbound_messages: InboundMessagesTable
   idempotency_keys: IdempotencyKeysTable

@@ -28,6 +28,10 @@ export type Plan = {
   simulated: readonly DueRecipient[]
   /** Recipients that may no longer be sent to: they are suppressed or unsubscribed. */
   withheld: readonly DueRecipient[]
+  /** Recipients that are not sent to because their campaign was canceled. */
+  canceled: readonly DueRecipient[]
+  /** True: the campaign is paused, so that its recipients wait. */
+  isHeld: boolean
   /** Recipients that cannot be sent to because of the sending domain or unusable links. */
   obstructed: readonly Obstructed[]
   /** Destinations without room: their due recipients wait for a later pass. */
@@ -60,7 +64,10 @@ export type Manner = {
  * each recipient has a conversation of their own.
  */
 export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: Routes): Plan {
-  const due = email.recipients.filter((recipient) => recipient.due)
+  const isHeld = email.campaignStatus === 'paused'
+  const waitingNow = isHeld ? [] : email.recipients.filter((recipient) => recipient.due)
+  const canceled = email.campaignStatus === 'canceled' ? waitingNow : []
+  const due = canceled.length > 0 ? [] : waitingNow
   const simulated = due.filter(({ domain }) => domain === simulatorDomain)
   const withheld = due.filter((recipient) => recipient.withheld !== null)
   const real = due.filter((recipient) => recipient.domain !== simulatorDomain && recipient.withheld === null)
@@ -82,7 +89,7 @@ export function planOf(email: DueEmail, { personal, obstacle }: Manner, routes: 
     else waiting.push({ unusable, recipients: group.recipients })
     return []
   })
-  return { email, conversations, simulated, withheld, obstructed, parkedAt: [...parkedAt], waiting }
+  return { email, conversations, simulated, withheld, canceled, isHeld, obstructed, parkedAt: [...parkedAt], waiting }
 }
 
 /**
@@ -126,8 +133,8 @@ function detailOfResent(status: DueRecipient['status']): string {
 }
 
 /** Returns whether an email has work to do now. */
-export function isBegun({ conversations, simulated, withheld, obstructed }: Plan): boolean {
-  return conversations.length + simulated.length + withheld.length + obstructed.length > 0
+export function isBegun({ conversations, simulated, withheld, canceled, obstructed }: Plan): boolean {
+  return conversations.length + simulated.length + withheld.length + canceled.length + obstructed.length > 0
 }
 
 /**
@@ -144,8 +151,8 @@ export function factsOfWaiting({ email, waiting }: Plan, at: Date): RecipientFac
   )
 }
 
-/** Returns the facts that need no mail server: simulated, withheld and obstructed recipients. */
-export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at: Date): RecipientFact[] {
+/** Returns the facts that need no mail server: simulated, withheld, canceled and obstructed recipients. */
+export function factsAtOnce({ email, simulated, withheld, canceled, obstructed }: Plan, at: Date): RecipientFact[] {
   const keyOf = ({ position }: DueRecipient) => ({ emailId: email.id, position, at })
   return [
     ...simulated.flatMap((recipient) => play({ ...recipient, emailId: email.id }, at)),
@@ -153,6 +160,12 @@ export function factsAtOnce({ email, simulated, withheld, obstructed }: Plan, at
       // A recipient that may already have the message has failed: "suppressed" would say that nothing was sent.
       kind: recipient.mayHaveIt ? ('failed' as const) : ('suppressed' as const),
       reason: recipient.withheld ?? '',
+      ...keyOf(recipient),
+    })),
+    ...canceled.map((recipient) => ({
+      // As for a withheld recipient.
+      kind: recipient.mayHaveIt ? ('failed' as const) : ('canceled' as const),
+      reason: `The campaign was canceled${recipient.mayHaveIt ? ' before the email was sent again. Whether the server took it before is not known: the recipient may have it.' : ' before the email was sent.'}`,
       ...keyOf(recipient),
     })),
     ...factsOfObstacles(email, obstructed, at),

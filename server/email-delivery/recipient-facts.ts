@@ -27,6 +27,8 @@ type FactKind =
   | { kind: 'failed'; reason: string }
   /** Not sent to: the address is suppressed, or the person unsubscribed. */
   | { kind: 'suppressed'; reason: string }
+  /** Not sent to: the campaign was canceled. */
+  | { kind: 'canceled'; reason: string }
   /** `isDoubtful`: any recipient of the email could have sent the report, so it does not suppress the address. */
   | { kind: 'complained'; feedbackType: string; isDoubtful?: boolean }
   | ({ kind: 'opened' } & Visitor)

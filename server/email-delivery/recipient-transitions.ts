@@ -180,6 +180,14 @@ export function transition(
         suppress: null,
       }
     }
+    case 'canceled': {
+      if (!isWaiting(state.status)) return null
+      return {
+        ...none,
+        state: { ...state, ...ended, status: 'canceled', reason: fact.reason },
+        timeline: [{ type: 'canceled', detail: fact.reason, reply: null, host: null }],
+      }
+    }
     case 'complained': {
       if (state.complainedAt !== null) return null
       return {

@@ -48,6 +48,7 @@ type Email = {
   scope: Scope
   subject: string
   domainId: string | null
+  campaignId: string | null
   tags: readonly string[]
   status: EmailStatus
   recipients: Recipient[]
@@ -130,9 +131,9 @@ function apply(
     const { emailId, address, domain } = recipient
     const next = transition({ emailId, address, domain, subject: email.subject }, recipient.state, fact, random())
     if (next === null) continue
-    const { scope, domainId, tags } = email
+    const { scope, domainId, campaignId, tags } = email
     const figures = figuresOf(recipient.state, next)
-    consequences.counted.push({ scope, domainId, tags, at: fact.at, figures })
+    consequences.counted.push({ scope, domainId, campaignId, tags, at: fact.at, figures })
     recipient.state = next.state
     recipient.changed = true
     const { position, at } = fact
@@ -159,6 +160,7 @@ function remainderOf({ id, recipients }: Email): Remainder {
 type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
   mode: Mode
   domain_id: string | null
+  campaign_id: string | null
   tags: string[]
   subject: string
   email_status: EmailStatus
@@ -167,7 +169,7 @@ type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
 /** Locks and reads emails with all their recipients, in the order that every locker uses, which avoids deadlocks. */
 async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<string, Email>> {
   const { rows } = await sql<Row>`
-    SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.tags, e.subject, e.status AS email_status,
+    SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.campaign_id, e.tags, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
       r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
@@ -182,6 +184,7 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
       id,
       scope: { accountId, mode },
       domainId: row.domain_id,
+      campaignId: row.campaign_id,
       tags: row.tags,
       subject,
       status,

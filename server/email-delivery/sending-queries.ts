@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
@@ -24,6 +25,8 @@ export type DueEmail = {
   audienceId: string | null
   trackOpens: boolean
   trackClicks: boolean
+  /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
+  campaignStatus: CampaignStatus | null
   /** All recipients, including those without work to do: the message headers name them. */
   recipients: readonly DueRecipient[]
 }
@@ -70,6 +73,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     domain_status: EmailDomain['status']
     return_path: string
     doubts: ('unknown' | 'resent')[]
+    campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
     unsubscribed: boolean
   }
@@ -93,6 +97,9 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         SELECT t.type FROM email_timeline t
         WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
       ) END AS doubts,
+      (
+        SELECT c.status FROM campaigns c WHERE c.account_id = e.account_id AND c.id = e.campaign_id
+      ) AS campaign_status,
       (
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
       ) AS suppressed,
@@ -121,6 +128,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       audienceId: email.audience_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
+      campaignStatus: email.campaign_status,
       recipients: ofEmail.map(recipientOf),
     }
   })

@@ -66,6 +66,8 @@ const batchSize = 200
 const minBatchSize = 50
 const gatheringMs = 20
 const keepAliveMs = 5_000
+/** Wait of an email whose campaign is paused. Milliseconds. */
+const heldMs = 60_000
 /** Time for storing the last results when the service stops. Milliseconds. */
 const settlingMs = 1_000
 
@@ -173,8 +175,11 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
       const beginnings = beginningsOf([...plans.values()])
       await markSending(trx, { ...beginnings, at: clock.now() })
       resent = beginnings.resent.length
-      const parkedUntil = ({ parkedAt }: Plan) =>
-        new Date(clock.now().getTime() + (parkedAt.some(permits.mayLookSoon) ? shortParkMs : parkMs))
+      const parkingMs = ({ parkedAt, isHeld }: Plan) => {
+        if (isHeld) return heldMs
+        return parkedAt.some(permits.mayLookSoon) ? shortParkMs : parkMs
+      }
+      const parkedUntil = (plan: Plan) => new Date(clock.now().getTime() + parkingMs(plan))
       const idle = claimed.flatMap((one) => {
         const plan = plans.get(one.emailId)
         if (plan !== undefined && hasWorkNow(plan)) return []

@@ -35,7 +35,9 @@ export type Eligibility = {
   refusalOf(email: ReadEmail, path: string): DomainError | null
   /** Returns the id of the verified domain of an email, or null for a test key, which sends nothing. */
   domainIdOf(email: ReadEmail): string | null
-  /** Returns the reason why nothing is sent to a recipient, or null. */
+  /** Returns why nothing is sent to a recipient, or null. */
+  withheldFrom(recipient: NewRecipient, email: ReadEmail): 'suppressed' | 'unsubscribed' | null
+  /** The same as a sentence for people. */
   reasonAgainst(recipient: NewRecipient, email: ReadEmail): string | null
 }
 
@@ -63,6 +65,12 @@ export async function createEligibility(
     ),
   ])
 
+  const withheldFrom: Eligibility['withheldFrom'] = ({ key, domain }, { audienceId }) => {
+    const isUnsubscribed = audienceId !== null && unsubscribed.get(audienceId)?.has(key) === true
+    const reason = suppressed.get(key)?.reason ?? null
+    return withheldFor({ domain, audienceId, suppressed: reason, unsubscribed: isUnsubscribed })
+  }
+
   return {
     refusalOf(email, path) {
       const { from, audienceId } = email
@@ -80,13 +88,11 @@ export async function createEligibility(
       return new DomainError('domain_not_verified', message, { details })
     },
     domainIdOf: ({ from }) => domains.get(from.domain)?.id ?? null,
-    reasonAgainst({ key, address, domain }, { audienceId }) {
-      const entry = suppressed.get(key)
-      const isUnsubscribed = audienceId !== null && unsubscribed.get(audienceId)?.has(key) === true
-      const standing = { domain, audienceId, suppressed: entry?.reason ?? null, unsubscribed: isUnsubscribed }
-      switch (withheldFor(standing)) {
+    withheldFrom,
+    reasonAgainst(recipient, email) {
+      switch (withheldFrom(recipient, email)) {
         case 'suppressed':
-          return suppressedReason(address, entry)
+          return suppressedReason(recipient.address, suppressed.get(recipient.key))
         case 'unsubscribed':
           return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
         case null:

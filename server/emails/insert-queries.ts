@@ -16,6 +16,7 @@ type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
   domainIds: readonly (string | null)[]
   pairOwners: readonly string[]
   audienceIds: readonly (string | null)[]
+  campaignIds: readonly (string | null)[]
   trackOpens: readonly boolean[]
   trackClicks: readonly boolean[]
   scheduledAts: readonly (Date | null)[]
@@ -34,16 +35,17 @@ type Columns = Awaited<ReturnType<typeof textColumnsOf>> & {
 const insertRows = prepare<Columns>({ name: 'insert_emails', sendsWithNext: true })`
   WITH email AS (
     INSERT INTO emails (id, account_id, mode, status, domain_id, sender, subject, message_id, tags, metadata, audience_id,
-      track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
+      campaign_id, track_opens, track_clicks, scheduled_at, completed_at, created_at, updated_at)
     SELECT e.id, ${'accountId'}, ${'mode'}, e.status, e.domain_id, e.sender, e.subject, e.message_id,
-      ARRAY(SELECT jsonb_array_elements_text(e.tags::jsonb)), e.metadata::jsonb, e.audience_id, e.track_opens, e.track_clicks, e.scheduled_at,
+      ARRAY(SELECT jsonb_array_elements_text(e.tags::jsonb)), e.metadata::jsonb, e.audience_id,
+      e.campaign_id, e.track_opens, e.track_clicks, e.scheduled_at,
       e.completed_at, ${'at'}, ${'at'}
     FROM unnest(${'ids'}::text[], ${'statuses'}::text[], ${'domainIds'}::text[], ${'senders'}::text[],
       ${'subjects'}::text[], ${'messageIds'}::text[], ${'tags'}::text[], ${'metadata'}::text[], ${'audienceIds'}::text[],
-      ${'trackOpens'}::bool[], ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[],
+      ${'campaignIds'}::text[], ${'trackOpens'}::bool[], ${'trackClicks'}::bool[], ${'scheduledAts'}::timestamptz[],
       ${'completedAts'}::timestamptz[])
-      AS e (id, status, domain_id, sender, subject, message_id, tags, metadata, audience_id, track_opens, track_clicks,
-        scheduled_at, completed_at)
+      AS e (id, status, domain_id, sender, subject, message_id, tags, metadata, audience_id, campaign_id, track_opens,
+        track_clicks, scheduled_at, completed_at)
   ), content AS (
     INSERT INTO email_contents (email_id, reply_to, headers, html, text)
     SELECT c.id, ARRAY(SELECT jsonb_array_elements_text(c.reply_to::jsonb)), c.headers::jsonb, c.html, c.text
@@ -117,6 +119,7 @@ async function columnsOf({ accountId, mode }: SendingScope, emails: readonly New
     domainIds: emails.map(({ domainId }) => domainId),
     pairOwners: pairs.map(({ owner }) => owner),
     audienceIds: contents.map(({ audienceId }) => audienceId),
+    campaignIds: emails.map(({ campaignId }) => campaignId),
     trackOpens: contents.map(({ trackOpens }) => trackOpens),
     trackClicks: contents.map(({ trackClicks }) => trackClicks),
     scheduledAts: contents.map(({ scheduledAt }) => scheduledAt),

@@ -17,6 +17,8 @@ export type NewEmail = {
   id: string
   status: EmailStatus
   domainId: string | null
+  /** Null: it is of no campaign. */
+  campaignId: string | null
   messageId: string
   sender: string
   recipients: readonly BegunRecipient[]
@@ -25,13 +27,24 @@ export type NewEmail = {
   content: ReadEmail
 }
 
-export type Beginning = { sender: SendingScope; judge: Pick<Eligibility, 'domainIdOf' | 'reasonAgainst'>; at: Date }
+export type Beginning = {
+  sender: SendingScope
+  judge: Pick<Eligibility, 'domainIdOf' | 'reasonAgainst'>
+  at: Date
+  /** The id of the email. Default: a new one. */
+  id?: string
+  /** Default: of no campaign. */
+  campaignId?: string | null
+}
 
 /**
  * Returns the first state of an accepted email. A test key sends nothing, and nothing is sent to a suppressed address.
  * Recipients of the simulator are processed in both cases.
  */
-export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning): NewEmail {
+export function beginEmail(
+  content: ReadEmail,
+  { sender, judge, at, id = newId('email', at), campaignId = null }: Beginning,
+): NewEmail {
   const recipients = content.recipients.map((recipient): BegunRecipient => {
     if (recipient.domain === simulatorDomain) return { ...recipient, status: 'queued', reason: null }
     if (sender.mode === 'test') return { ...recipient, status: 'validated', reason: null }
@@ -40,11 +53,11 @@ export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning)
   })
   const statuses = recipients.map(({ status }) => status)
   const waits = statuses.some(isWaiting)
-  const id = newId('email', at)
   return {
     id,
     status: waits && content.scheduledAt !== null ? 'scheduled' : statusOfEmail(statuses),
     domainId: judge.domainIdOf(content),
+    campaignId,
     messageId: `<${id.slice(id.indexOf('_') + 1)}@${content.from.domain}>`,
     sender: writeMailbox(content.from),
     recipients,
@@ -54,10 +67,14 @@ export function beginEmail(content: ReadEmail, { sender, judge, at }: Beginning)
 }
 
 /** Returns a count for each suppressed recipient of a new email. */
-export function countsOf({ domainId, content, recipients }: NewEmail, scope: Scope, at: Date): RecipientCount[] {
+export function countsOf(
+  { domainId, campaignId, content, recipients }: NewEmail,
+  scope: Scope,
+  at: Date,
+): RecipientCount[] {
   const { tags } = content
   return recipients.flatMap(({ status }) =>
-    status === 'suppressed' ? [{ scope, domainId, tags, at, figures: ['suppressed'] }] : [],
+    status === 'suppressed' ? [{ scope, domainId, tags, campaignId, at, figures: ['suppressed'] }] : [],
   )
 }
 

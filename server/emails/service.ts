@@ -12,7 +12,9 @@ import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
+import { cancelEmails, deleteEmails, lockUnbegun } from './campaign-queries.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
+import { fillTemplates, type RenderTemplates } from './fill-templates.ts'
 import { insertEmails } from './insert-queries.ts'
 import { listEmails } from './listing.ts'
 import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
@@ -40,6 +42,18 @@ export type { SendingScope } from './eligibility.ts'
 
 /** An email of a batch, or the error when it does not match the schema. */
 export type BatchItem = SendEmail | DomainError
+
+/** An email of a campaign to one person. */
+export type CampaignEmail = {
+  /** Made before, because the link to unsubscribe holds it. */
+  id: string
+  /** Null: a test of the campaign. */
+  campaignId: string | null
+  email: ReadEmail
+}
+
+/** What became of an email of a campaign: it is stored, its recipient is not written to, or it may not be sent. */
+export type CampaignEmailResult = NewEmail | { withheld: 'suppressed' | 'unsubscribed' } | DomainError
 
 /** Use cases for emails. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type EmailService = {
@@ -84,6 +98,20 @@ export type EmailService = {
    * and what `send` throws for an email that may not be sent now.
    */
   resend(handle: Handle, sender: SendingScope, id: string): Promise<AcceptedEmail>
+  /** Returns why no email like this one may be sent now, or null: the errors that `sendOfCampaign` returns. */
+  judgeCampaign(handle: Handle, sender: SendingScope, email: ReadEmail): Promise<DomainError | null>
+  /**
+   * Stores and queues emails of a campaign, behind what is sent singly. Returns the results in the same order. The
+   * error of an email that may not be sent is `audience_not_found`, `domain_not_verified` or `public_url_needed`.
+   */
+  sendOfCampaign(trx: Trx, sender: SendingScope, emails: readonly CampaignEmail[]): Promise<CampaignEmailResult[]>
+  /**
+   * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A worker
+   * that has claimed one finds nothing to do.
+   */
+  takeBack(trx: Trx, accountId: string, emailIds: readonly string[]): Promise<string[]>
+  /** Cancels those of the emails that no attempt was begun for. Returns their ids. */
+  cancelQueued(trx: Trx, accountId: string, emailIds: readonly string[]): Promise<string[]>
   /** Moves a scheduled email to another time. Throws `email_not_scheduled` once it was started, ended or canceled. */
   reschedule(handle: Handle, scope: Scope, id: string, at: Date): Promise<Email>
   /** Cancels a scheduled email. Throws `email_not_scheduled` once it was started, ended or canceled. */
@@ -99,8 +127,17 @@ export type EmailServiceOptions = EligibilityMeans & {
   queue: Pick<EmailQueue, 'put' | 'remove'>
   /** Called after a commit that added emails to the queue. */
   wake: () => void
+  /** Renders the templates of emails. */
+  renderTemplates: RenderTemplates
   /** Returns the trace of the current request, which is stored with the events of the email, or null. */
   traceparent: () => string | null
+}
+
+type Filling = {
+  handle: Handle
+  sender: SendingScope
+  items: readonly BatchItem[]
+  pathOf: (index: number) => string
 }
 
 /** A request to send one email. */
@@ -152,7 +189,12 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     if (waiting.length === 0) return
     await queue.put(
       trx,
-      waiting.map(({ id, content }) => ({ emailId: id, accountId, dueAt: content.scheduledAt })),
+      waiting.map(({ id, content, campaignId }) => ({
+        emailId: id,
+        accountId,
+        dueAt: content.scheduledAt,
+        isBulk: campaignId !== null,
+      })),
     )
     afterCommit(trx, wake)
   }
@@ -171,6 +213,11 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     isOfOne: isOfContent,
   })
 
+  /** Puts rendered templates in their place. Before the transaction, since rendering takes its time. */
+  function fill({ handle, sender, items, pathOf }: Filling): Promise<BatchItem[]> {
+    return fillTemplates(items, pathOf, (uses) => options.renderTemplates(handle, sender.accountId, uses))
+  }
+
   /** Locks a scheduled email, so that no worker starts it until the transaction ends. */
   async function lockScheduled(trx: Trx, scope: Scope, id: string): Promise<EmailRow> {
     const row = await lockEmail(trx, scope, id)
@@ -188,7 +235,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
 
   return {
     async send(handle, sender, email) {
-      const read = await judgeForm(email, { now: clock.now(), path: 'body' })
+      const [filled = email] =
+        email.template === undefined ? [] : await fill({ handle, sender, items: [email], pathOf: () => 'body' })
+      if (isRefusal(filled)) throw filled
+      const read = await judgeForm(filled, { now: clock.now(), path: 'body' })
       if (isRefusal(read)) throw read
       const asked = { handle, sender, email: read }
       const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
@@ -199,7 +249,9 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
       const pathOf = (index: number) => `body.emails[${index}]`
-      const read = await mapYielding(items, (item, index) =>
+      const hasTemplates = items.some((item) => !isRefusal(item) && item.template !== undefined)
+      const filled = hasTemplates ? await fill({ handle, sender, items, pathOf }) : items
+      const read = await mapYielding(filled, (item, index) =>
         isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) }),
       )
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
@@ -248,6 +300,41 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         await copyContent(trx, { from: id, to: result.id })
         return { id: result.id, status: result.status }
       })
+    },
+    async judgeCampaign(handle, sender, email) {
+      const judge = await createEligibility(handle, options, { sender, emails: [email] })
+      return judge.refusalOf(email, 'campaign')
+    },
+    async sendOfCampaign(trx, sender, emails) {
+      const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
+      const at = clock.now()
+      const results = emails.map(({ id, campaignId, email }): CampaignEmailResult => {
+        const refusal = judge.refusalOf(email, 'campaign')
+        if (refusal !== null) return refusal
+        const withheld = email.recipients.map((recipient) => judge.withheldFrom(recipient, email)).find(Boolean)
+        return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId })
+      })
+      await store(
+        trx,
+        sender,
+        results.filter((result) => 'content' in result),
+        at,
+      )
+      return results
+    },
+    async takeBack(trx, accountId, emailIds) {
+      const locked = await lockUnbegun(trx, { accountId, emailIds })
+      const ids = locked.map(({ id }) => id)
+      await deleteEmails(trx, accountId, locked)
+      await queue.remove(trx, ids)
+      return ids
+    },
+    async cancelQueued(trx, accountId, emailIds) {
+      const ids = (await lockUnbegun(trx, { accountId, emailIds })).map(({ id }) => id)
+      const detail = 'The campaign was canceled before the email was sent.'
+      await cancelEmails(trx, { accountId, emailIds: ids }, { at: clock.now(), detail })
+      await queue.remove(trx, ids)
+      return ids
     },
     async reschedule(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {
@@ -308,6 +395,8 @@ function throwNamed({ code, message, details }: DomainError, path: string): neve
 /** Throws one error with the details of all refused emails of a batch, if there are any. */
 function throwAllDetails(refusals: readonly DomainError[]): void {
   if (refusals.length === 0) return
+  const ofTemplate = refusals.find(({ code }) => code !== 'validation_error' && code !== 'rule_violation')
+  if (ofTemplate !== undefined && ofTemplate === refusals[0]) throw ofTemplate
   const details = refusals.flatMap((refusal) => refusal.details)
   throw refusals.some(({ code }) => code === 'validation_error') ? invalidRequest(details) : brokenRules(details)
 }

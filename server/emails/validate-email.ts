@@ -81,7 +81,9 @@ export async function readEmail(
     fault('to', `must be at most ${emailLimits.recipients} recipients, with those in cc and bcc`)
   }
   const replyTo = mailboxes('replyTo').map(writeMailbox)
-  if (Buffer.byteLength(email.subject) > emailLimits.subjectOctets) {
+  const { subject } = email
+  if (subject === undefined) fault('subject', 'is needed, or template')
+  else if (Buffer.byteLength(subject) > emailLimits.subjectOctets) {
     fault('subject', `must be at most ${emailLimits.subjectOctets} octets in UTF-8`)
   }
   const { html = null, text = null } = email
@@ -104,13 +106,13 @@ export async function readEmail(
   const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
   if (lateness !== null) fault('scheduledAt', lateness)
 
-  if (from === null || faults.length > 0) return { email: null, faults }
+  if (from === null || subject === undefined || faults.length > 0) return { email: null, faults }
   return {
     email: {
       from,
       replyTo,
       recipients,
-      subject: email.subject,
+      subject,
       html,
       text,
       headers,

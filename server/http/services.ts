@@ -6,6 +6,7 @@ import { lastUsesOfAccounts } from '../api-keys/last-uses-of-accounts.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
+import { type CampaignServiceOptions, createCampaignService } from '../campaigns/service.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { countDomainsOf } from '../domains/count.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
@@ -23,6 +24,7 @@ import { createCapturedMessageService, createInboundMessageService } from '../st
 import { createContactPropertyService } from '../subscribers/property-service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
+import { createTemplateService, type TemplateServiceOptions } from '../templates/service.ts'
 import { countMembers, countOpenInvitations } from '../users/counts.ts'
 import { maxInvitations } from '../users/members.ts'
 import { createUserServices, type UserServicesOptions } from '../users/service.ts'
@@ -38,8 +40,13 @@ export type ServicesOptions = Shared & {
   apiKeys: Omit<AccountKeyServiceOptions, keyof Shared>
   deliveries: Omit<DeliveryServiceOptions, keyof Shared>
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
-  emails: Omit<EmailServiceOptions, keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed'>
+  emails: Omit<
+    EmailServiceOptions,
+    keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed' | 'renderTemplates'
+  >
+  templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
+  campaigns: Omit<CampaignServiceOptions, keyof Shared | 'emails'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   portal: Omit<PortalSessionServiceOptions, keyof Shared>
   users: Omit<UserServicesOptions, keyof Shared>
@@ -57,6 +64,8 @@ export function createServices({
   domains,
   emails,
   imports,
+  templates,
+  campaigns,
   statistics,
   portal,
   users,
@@ -91,6 +100,15 @@ export function createServices({
     statistics: statisticsService.get,
   })
   const userServices = createUserServices({ ...shared, ...users })
+  const templateService = createTemplateService({ ...shared, ...templates })
+  const emailService = createEmailService({
+    ...shared,
+    ...emails,
+    findSendingDomain,
+    findSuppressed: suppressions.find,
+    findUnsubscribed: contacts.unsubscribed,
+    renderTemplates: templateService.render,
+  })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -102,13 +120,9 @@ export function createServices({
     contactProperties: createContactPropertyService(shared),
     segments: createSegmentService(shared),
     imports: createImportService({ ...shared, ...imports, audiences }),
-    emails: createEmailService({
-      ...shared,
-      ...emails,
-      findSendingDomain,
-      findSuppressed: suppressions.find,
-      findUnsubscribed: contacts.unsubscribed,
-    }),
+    emails: emailService,
+    campaigns: createCampaignService({ ...shared, ...campaigns, emails: emailService }),
+    templates: templateService,
     suppressions,
     capturedMessages: createCapturedMessageService(),
     inboundMessages: createInboundMessageService(),

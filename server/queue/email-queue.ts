@@ -26,6 +26,8 @@ export type QueuedEmail = {
   accountId: string
   /** Earliest time of the first attempt. Null: at once. */
   dueAt: Date | null
+  /** True: it goes after all that is sent singly, such as an email of a campaign. Default: false. */
+  isBulk?: boolean
 }
 
 /**
@@ -61,8 +63,9 @@ export async function openEmailQueue(boss: PgBoss): Promise<EmailQueue> {
   const { table: jobs } = jobsOfEmails
   const turns = createTurns()
 
-  function priority({ accountId, dueAt }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
-    return dueAt === null ? turns.next(accountId, now) : priorityOfRetry(dueAt)
+  function priority({ accountId, dueAt, isBulk = false }: Omit<QueuedEmail, 'emailId'>, now: Date): number {
+    if (dueAt !== null) return priorityOfRetry(dueAt)
+    return isBulk ? turns.nextOfBulk(accountId, now) : turns.next(accountId, now)
   }
 
   return {

@@ -9,6 +9,11 @@ import { priorityOfTurn, secondOf } from './priority-ranges.ts'
 export type Turns = {
   /** Returns the priority of the next fresh job of an account. */
   next(accountId: string, now: Date): number
+  /**
+   * The same for jobs in bulk, which have turns of their own, an hour later: behind every other job that is put at the
+   * same time, and before what is put more than an hour later.
+   */
+  nextOfBulk(accountId: string, now: Date): number
   /** Forgets which accounts are ahead. Call it when nothing waits any more, so that no account owes turns to others. */
   forget(): void
 }
@@ -34,19 +39,24 @@ export function createTurns(): Turns {
     entered = second
   }
 
+  /** Takes a turn of `key` and returns its second. */
+  function take(key: string, now: Date): number {
+    const second = secondOf(now)
+    if (second !== entered) enter(second)
+    const own = accounts.get(key) ?? { second, turns: 0 }
+    accounts.set(key, own)
+    if (own.turns >= turnsPerSecond && own.second < second + maxAhead) {
+      own.second += 1
+      own.turns = 0
+    }
+    own.turns += 1
+    return own.second
+  }
+
   return {
-    next(accountId, now) {
-      const second = secondOf(now)
-      if (second !== entered) enter(second)
-      const own = accounts.get(accountId) ?? { second, turns: 0 }
-      accounts.set(accountId, own)
-      if (own.turns >= turnsPerSecond && own.second < second + maxAhead) {
-        own.second += 1
-        own.turns = 0
-      }
-      own.turns += 1
-      return priorityOfTurn(own.second)
-    },
+    next: (accountId, now) => priorityOfTurn(take(accountId, now)),
+    // No other job gets further ahead of the clock.
+    nextOfBulk: (accountId, now) => priorityOfTurn(take(`${accountId} in bulk`, now) + maxAhead + 1),
     forget: () => accounts.clear(),
   }
 }

@@ -11,16 +11,24 @@ export type RecipientCount = {
   /** Null: the email has no domain, or it is deleted. */
   domainId: string | null
   tags: readonly string[]
+  /** Null: the email is of no campaign. */
+  campaignId: string | null
   at: Date
   figures: readonly EmailFigure[]
 }
 
 const hourMs = 3_600_000
 
-type Delta = { scope: Scope; kind: 'domain' | 'tag'; key: string; hour: number; counts: Map<EmailFigure, number> }
+type Delta = {
+  scope: Scope
+  kind: 'domain' | 'tag' | 'campaign'
+  key: string
+  hour: number
+  counts: Map<EmailFigure, number>
+}
 
 /**
- * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag and hour. The
+ * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag, campaign and hour. The
  * statement is sent with the next one.
  */
 export async function countRecipients(trx: Trx, counted: readonly RecipientCount[]): Promise<void> {
@@ -43,11 +51,12 @@ export async function countRecipients(trx: Trx, counted: readonly RecipientCount
 
 function sumUp(counted: readonly RecipientCount[]): Delta[] {
   const deltas = new Map<string, Delta>()
-  for (const { scope, domainId, tags, at, figures } of counted) {
+  for (const { scope, domainId, tags, campaignId, at, figures } of counted) {
     if (figures.length === 0) continue
     const hour = Math.floor(at.getTime() / hourMs) * hourMs
     add({ scope, kind: 'domain', key: domainId ?? '', hour }, figures)
     for (const tag of tags) add({ scope, kind: 'tag', key: tag, hour }, figures)
+    if (campaignId !== null) add({ scope, kind: 'campaign', key: campaignId, hour }, figures)
   }
   return [...deltas.values()]
 

@@ -59,6 +59,6 @@ export const figures: readonly Figure[] = [...emailFigures, ...webhookFigures]
 
 /**
  * What figures are about. `domain` and `tag`: the emails of a sending domain, or with a tag. `webhook`: the deliveries
- * to a webhook. `emails` and `webhooks`: all of the account; their key is empty.
+ * to a webhook. `campaign`: the emails of a campaign. `emails` and `webhooks`: all of the account; their key is empty.
  */
-export type StatisticKind = 'domain' | 'tag' | 'webhook' | 'emails' | 'webhooks'
+export type StatisticKind = 'domain' | 'tag' | 'webhook' | 'campaign' | 'emails' | 'webhooks'

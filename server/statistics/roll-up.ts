@@ -10,7 +10,7 @@ import { figures } from './figures.ts'
  * The roll-up adds the deltas to the hours and days, and deletes them in the same transaction. So a figure is the sum of
  * the rolled-up rows and the deltas, in one snapshot, whenever it is read.
  *
- * The totals of an account have every delta. Of its domains, tags and webhooks, the first `maxKeysPerDay` of each kind
+ * The totals of an account have every delta, and so have its campaigns: each is a row of its own anyway. Of its domains, tags and webhooks, the first `maxKeysPerDay` of each kind
  * get rows of their own in a day: an account cannot fill the disk with made-up tags.
  */
 
@@ -84,7 +84,7 @@ export async function rollUp(db: Db, after: DeltaPosition): Promise<DeltaPositio
           SELECT account_id, mode, kind, key, hour, ${names} FROM taken WHERE key <> ''
           UNION ALL
           SELECT account_id, mode, CASE kind WHEN 'domain' THEN 'emails' ELSE 'webhooks' END, '', hour, ${names}
-          FROM taken WHERE kind <> 'tag'
+          FROM taken WHERE kind NOT IN ('tag', 'campaign')
         ), summed AS MATERIALIZED (
           SELECT account_id, mode, kind, key, hour, date_bin('1 day', hour, '2000-01-01 00:00Z') AS day, ${sums}
           FROM expanded

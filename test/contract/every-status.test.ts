@@ -16,8 +16,10 @@ import {
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { campaignCases, toNobody } from './campaign-cases.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
+import { listsOfAnAccount, makersOfListed } from './lists-of-an-account.ts'
 
 /*
  * Every operation of the published spec is driven into every status it declares. The client judges
@@ -128,22 +130,9 @@ describe('on a service that is well', () => {
     expect([answer.status, codeOf(answer)]).toEqual([404, 'not_found'])
   })
 
-  test.each([
-    'listWebhooks',
-    'listPortalSessions',
-    'listEvents',
-    'listSubscribers',
-    'listAudiences',
-    'listSegments',
-    'listDomains',
-    'listEmails',
-    'listSuppressions',
-    'listCapturedMessages',
-    'listInboundMessages',
-  ])('%s shows nothing of another account', async (id) => {
+  test.each(listsOfAnAccount)('%s shows nothing of another account', async (id) => {
     await fixtures.parametersFor(operationById('addContact'))
-    const makers = ['getSegment', 'getWebhook', 'deletePortalSession', 'getDomain', 'getEmail', 'deleteSuppression']
-    for (const get of [...makers, 'getCapturedMessage', 'getInboundMessage']) {
+    for (const get of makersOfListed) {
       await fixtures.parametersFor(operationById(get))
     }
     const answer = await call(client, operationById(id), { fixtures, key: service.keys.other })
@@ -256,13 +245,6 @@ describe('on a service that is well', () => {
       service.database.db.updateTable('emails').set({ completed_at: null }).where('id', '=', id).execute()
     const cancelEmail = (id: string) =>
       client.as(service.keys.test).succeed(contract.emails.cancel, { params: { id }, body: {} })
-    const toNobody = {
-      from: 'hello@example.com',
-      to: 'ada@example.com',
-      subject: 'Nobody is there',
-      text: 'Hello',
-      audienceId: String(unknownParameters(operationById('getAudience')).id),
-    }
     const forgetEvents = (id: string) =>
       service.database.db
         .updateTable('webhooks')
@@ -275,6 +257,11 @@ describe('on a service that is well', () => {
       testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
       countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
       listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
+      publishTemplate: {
+        forbid: ({ id = '' }) =>
+          client.succeed(contract.templates.update, { params: { id }, body: { text: '{{ a | nothing }}' } }),
+        json: {},
+      },
       resendDelivery: { forbid: ({ id = '' }) => disableWebhook(id), json: {} },
       recoverDeliveries: { forbid: ({ id = '' }) => disableWebhook(id), json: { since: '2026-03-01T00:00:00Z' } },
       updateContact: {
@@ -288,6 +275,7 @@ describe('on a service that is well', () => {
       cancelEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: {} },
       resendEmail: { forbid: ({ id = '' }) => beginAgain(id), json: {} },
       listCapturedMessages: { query: '?search=%20' },
+      ...campaignCases(() => service.database.db),
       listEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
       streamEvents: { query: `?after=${unknownParameters(operationById('getEvent')).id}` },
     }
@@ -326,7 +314,10 @@ describe('on a service with a fault', () => {
       'segments',
       'imports',
       'domains',
+      'templates',
       'emails',
+      'campaigns',
+      'campaign_recipients',
       'suppressions',
       'captured_messages',
       'inbound_messages',

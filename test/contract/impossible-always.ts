@@ -4,6 +4,7 @@ const noUrl = 'https://example.com:99999/'
 const noMailbox = 'ada@example.127'
 const undeclared = { properties: { undeclared: 1 } }
 const byUndeclared = { conditions: { type: 'property', property: 'undeclared', operator: 'is', value: 1 } }
+const greeting = { name: 'Greeting', subject: 'Hello', text: 'Hello' }
 const audienceId = exampleId('audience')
 
 /** Requests that break a rule which no schema states, whatever is there, by operation. */
@@ -22,6 +23,9 @@ export const impossibleAlways: Readonly<Record<string, { json?: object; query?: 
   createSegment: { json: { audienceId, name: 'Nobody', ...byUndeclared } },
   previewSegment: { json: { audienceId, ...byUndeclared } },
   updateSegment: { json: byUndeclared },
+  createTemplate: { json: { ...greeting, variables: [{ name: 'a', type: 'number', fallback: 'one' }] } },
+  updateTemplate: { json: { variables: [{ name: 'a', type: 'list', fallback: 'one' }] } },
+  renderTemplate: { json: { version: 'published' } },
   createSuppression: { json: { address: noMailbox } },
   listSuppressions: { query: `?address=${noMailbox}` },
   listWebhooks: { query: '?metadata[__proto__]=42' },

@@ -4,7 +4,15 @@ import { contract } from '../../contract/index.ts'
 import { type Mode, modes } from '../../contract/mode.ts'
 import { newId } from '../../server/shared/ids.ts'
 import type { TestClient } from '../support/client.ts'
-import { createFixtures, deadUrl, type Fixtures, type PathParameters, pathOf, tomorrow } from '../support/fixtures.ts'
+import {
+  createFixtures,
+  deadUrl,
+  type Fixtures,
+  type PathParameters,
+  pathOf,
+  statusBefore,
+  tomorrow,
+} from '../support/fixtures.ts'
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { insertRequestLog } from '../support/request-logs.ts'
@@ -30,8 +38,9 @@ test('every operation is judged', () => {
 })
 
 test('everything both modes share about people is tried with a test key', () => {
-  // What domains, properties and segments there are decides nothing about who may be written to.
+  // What domains, properties, templates and segments there are decides nothing about who may be written to.
   const others = ['createDomain', 'createContactProperty', 'updateContactProperty', 'deleteContactProperty']
+  others.push('createTemplate', 'updateTemplate', 'renderTemplate')
   others.push('createSegment', 'previewSegment', 'updateSegment', 'deleteSegment')
   const writing = ofKind('shared').filter(({ method, id }) => method !== 'GET' && !others.includes(id))
   const tried = triesToReach('everything').map(([, { operationId }]) => operationId)
@@ -76,6 +85,16 @@ describe('with a key of each mode', () => {
     const body = { from, to: 'ada@example.org', subject: 'Hello', text: 'Hello', scheduledAt: tomorrow() }
     const to = mode === 'test' ? 'delivered@simulator.test' : body.to
     return { id: (await clientOf(mode).succeed(contract.emails.send, { body: { ...body, to } })).id }
+  }
+
+  async function campaign(mode: Mode, template: string): Promise<PathParameters> {
+    const { id: audienceId } = await service.client.succeed(contract.audiences.create, { body: { name: 'News' } })
+    const body = { name: 'News', audienceId, from, subject: 'Hello', content: { text: 'Hello' } }
+    const { id } = await clientOf(mode).succeed(contract.campaigns.create, { body })
+    const status = statusBefore[template.split('/')[4] ?? '']
+    const { db } = service.database
+    if (status !== undefined) await db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
+    return { id }
   }
 
   /** An email with a file, of which nothing is left to be done. */
@@ -128,6 +147,7 @@ describe('with a key of each mode', () => {
     if (resource === 'portal-sessions') return portalSession(mode)
     if (resource === 'api-keys') return apiKey(mode)
     if (resource === 'emails') return email(mode)
+    if (resource === 'campaigns') return campaign(mode, template)
     if (resource === 'events') return event(mode)
     if (resource === 'request-logs') {
       return { id: await insertRequestLog(service.database, { accountId: service.accountId, mode }) }
@@ -139,6 +159,8 @@ describe('with a key of each mode', () => {
     updateWebhook: { url: 'http://127.0.0.1:9/taken-over' },
     recoverDeliveries: { since: '2026-01-01T00:00:00Z' },
     updateEmail: { scheduledAt: tomorrow() },
+    updateCampaign: { name: 'Taken over' },
+    testCampaign: { to: ['delivered@simulator.test'] },
   }
 
   /** Everything there is of what has a mode, as the database has it. */
@@ -149,6 +171,7 @@ describe('with a key of each mode', () => {
       'portal_sessions',
       'imports',
       'emails',
+      'campaigns',
       'events',
       'deliveries',
       'webhook_recoveries',

@@ -17,6 +17,7 @@ import {
 } from '../../contract/portal-sessions.ts'
 import { requestLogBytesPerDay, requestLogDays } from '../../contract/request-logs.ts'
 import { hourlyDays, maxKeysPerDay, maxRangeDays } from '../../contract/statistics.ts'
+import { templateLimits } from '../../contract/template-variables.ts'
 import { totpConfirmMinutes } from '../../contract/user.ts'
 import { maxConcurrentTests } from '../../contract/webhooks.ts'
 import { keptBytes, keptForOperator, keptPerAccount as keptInbound } from '../../server/bounces/receive.ts'
@@ -35,6 +36,8 @@ import { maxStreams, maxStreamsPerAccount } from '../../server/events/streams.ts
 import { heartbeatMs } from '../../server/http/event-stream.ts'
 import { maxLinkLength, maxLinks } from '../../server/message/links.ts'
 import { subjectKeyLength } from '../../server/message/subject-key.ts'
+import { renderingLimits } from '../../server/rendering/limits.ts'
+import { personLimitMs } from '../../server/rendering/renderer.ts'
 import { conversationTimeoutMs, finalTimeoutMs } from '../../server/smtp/time-limits.ts'
 import { maxCapturedBytes } from '../../server/stored-messages/capture-listener.ts'
 import { keptPerAccount as keptCaptured } from '../../server/stored-messages/capture-store.ts'
@@ -183,6 +186,11 @@ test('the page of limits has the limits of the code', () => {
     'recipients of an email': `${emailLimits.recipients}, in \`to\`, \`cc\` and \`bcc\` together`,
     'subject of an email': `${emailLimits.subjectOctets} octets`,
     'HTML and text of an email': `${emailLimits.contentBytes / 2 ** 20} MiB each`,
+    'a template': `${templateLimits.sourceLength / 2 ** 10} KiB of HTML and of text, each; ${templateLimits.variables} variables; ${written(templateLimits.subjectCharacters)} characters of subject and ${templateLimits.preheaderCharacters} of preheader`,
+    'tags of Liquid in a part of a template': written(renderingLimits.tags),
+    'values for a template': `${templateLimits.valuesBytes / 2 ** 10} KiB as JSON`,
+    'rendering one email': `${renderingLimits.renderMs} ms for each part, as Liquid counts it, and ${personLimitMs / 1_000} seconds in all; ${written(renderingLimits.renderUnits)} characters and entries in what a part makes; ${renderingLimits.outputLength / 2 ** 10} KiB of HTML and of text`,
+    'HTML that text is made from': `${renderingLimits.depth} nested elements`,
     'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,
     'headers added to an email': `${emailLimits.headers}, ${emailLimits.headerOctets} octets each, ${emailLimits.headersOctets / 2 ** 10} KiB in all`,
     'tags of an email': `${emailLimits.tags}, of ${emailLimits.tagCharacters} characters`,

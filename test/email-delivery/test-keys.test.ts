@@ -3,7 +3,9 @@ import { createContactService } from '../../server/audiences/contact-service.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEmailService } from '../../server/emails/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
+import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createTemplateService } from '../../server/templates/service.ts'
 import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 async function start() {
@@ -21,6 +23,7 @@ async function start() {
     findSendingDomain,
     findSuppressed: createSuppressionService({ clock }).find,
     findUnsubscribed: createContactService({ clock, outbox }).unsubscribed,
+    renderTemplates: createTemplateService({ clock, renderer: createRenderer() }).render,
   })
   return { server, engine, emails }
 }

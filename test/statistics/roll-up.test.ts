@@ -34,6 +34,7 @@ async function count(...counted: Given[]): Promise<void> {
         scope: live(accountId),
         domainId: 'dom_a',
         tags: [],
+        campaignId: null,
         at: now,
         figures: ['sent' as const],
         ...one,

@@ -1,4 +1,5 @@
 import type { SchemaObject } from 'openapi3-ts/oas31'
+import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import { contract } from '../../contract/index.ts'
 import type { TestClient } from './client.ts'
 import type { TestDatabase } from './database.ts'
@@ -59,6 +60,11 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return (await client.succeed(contract.segments.create, { body })).id
   }
 
+  async function newTemplate(): Promise<string> {
+    const body = { name: `Template ${++counter}`, subject: 'Hello {{ name }}', text: 'Hello {{ name }}' }
+    return (await client.succeed(contract.templates.create, { body })).id
+  }
+
   async function domain(): Promise<string> {
     const { id } = await client.succeed(contract.domains.create, { body: { name: newDomain() } })
     return id
@@ -75,6 +81,23 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         scheduledAt: tomorrow(),
       },
     })
+    return id
+  }
+
+  /** In the status that the operation needs. */
+  async function campaign(template: string): Promise<string> {
+    const audienceId = await audience()
+    const { id } = await client.as(keys.test).succeed(contract.campaigns.create, {
+      body: {
+        name: `Campaign ${++counter}`,
+        audienceId,
+        from: 'hello@example.com',
+        subject: 'Hello',
+        content: { text: 'Hello' },
+      },
+    })
+    const status = statusBefore[template.split('/')[4] ?? '']
+    if (status !== undefined) await database.db.updateTable('campaigns').set({ status }).where('id', '=', id).execute()
     return id
   }
 
@@ -159,7 +182,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 
   return {
     newEmail,
-    keyFor: ({ template }) => (template.startsWith('/v1/emails') ? keys.test : undefined),
+    keyFor: ({ template }) => (/^\/v1\/(emails|campaigns)/.test(template) ? keys.test : undefined),
     async parametersFor({ id, template }) {
       if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail()
       if (id === 'getCapturedMessageAttachment') {
@@ -183,6 +206,8 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         segments: segment,
         emails: email,
         imports: importOf,
+        templates: newTemplate,
+        campaigns: () => campaign(template),
         domains: domain,
         'api-keys': apiKey,
         'captured-messages': () => insertCapturedMessage(database, { accountId }),
@@ -211,7 +236,13 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 }
 
 /** Operations whose body names an audience that must be there. */
-const takesAudience = ['createSegment', 'previewSegment']
+const takesAudience = ['createCampaign', 'createSegment', 'previewSegment']
+/** The status that a campaign has before an operation, if it is not that of a draft. */
+export const statusBefore: Readonly<Record<string, CampaignStatus>> = {
+  pause: 'sending',
+  resume: 'paused',
+  cancel: 'scheduled',
+}
 
 /** A time an email may be scheduled for. */
 export function tomorrow(): string {

@@ -38,7 +38,7 @@ type Figures<Count> = Record<
   answer_ms: string | null
 }
 
-/** What is counted and not rolled up yet. Only of the kinds `domain`, `tag` and `webhook`. */
+/** What is counted and not rolled up yet. Only of the kinds `domain`, `tag`, `webhook` and `campaign`. */
 export type StatisticsDeltasTable = Key & Figures<number> & { id: Generated<string>; hour: Date }
 
 /** Figures by hour, in UTC. */

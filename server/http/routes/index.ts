@@ -5,6 +5,7 @@ import type { AccountKeyService } from '../../api-keys/account-keys.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
 import type { AudienceService } from '../../audiences/service.ts'
 import type { AuditLogService } from '../../audit-log/service.ts'
+import type { CampaignService } from '../../campaigns/service.ts'
 import type { DeliveryService } from '../../deliveries/service.ts'
 import type { DomainService } from '../../domains/service.ts'
 import type { EmailService } from '../../emails/service.ts'
@@ -20,6 +21,7 @@ import type { CapturedMessageService, InboundMessageService } from '../../stored
 import type { ContactPropertyService } from '../../subscribers/property-service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
+import type { TemplateService } from '../../templates/service.ts'
 import type { UserServices } from '../../users/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { FollowEvents } from '../event-stream.ts'
@@ -29,6 +31,7 @@ import { accountRoutes } from './account.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
+import { campaignRoutes } from './campaigns.ts'
 import { contactPropertyRoutes } from './contact-properties.ts'
 import { contactRoutes } from './contacts.ts'
 import { deliveryRoutes } from './deliveries.ts'
@@ -48,6 +51,7 @@ import { statisticsRoutes } from './statistics.ts'
 import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.ts'
 import { subscriberRoutes } from './subscribers.ts'
 import { suppressionRoutes } from './suppressions.ts'
+import { templateRoutes } from './templates.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 export type Services = {
@@ -63,6 +67,8 @@ export type Services = {
   imports: ImportService
   domains: DomainService
   emails: EmailService
+  templates: TemplateService
+  campaigns: CampaignService
   suppressions: SuppressionService
   capturedMessages: CapturedMessageService
   inboundMessages: InboundMessageService
@@ -109,6 +115,8 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     segments: segmentRoutes(services.segments, endpoint),
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
+    templates: templateRoutes(services.templates, endpoint),
+    campaigns: campaignRoutes(services.campaigns, endpoint),
     suppressions: suppressionRoutes(services.suppressions, endpoint),
     capturedMessages: capturedMessageRoutes(services.capturedMessages, endpoint),
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),

@@ -6,10 +6,12 @@ import { countBounces } from '../../../server/emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../../../server/emails/service.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
+import { createRenderer } from '../../../server/rendering/renderer.ts'
 import { secretBox } from '../../../server/secrets/secret-box.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
+import { createTemplateService } from '../../../server/templates/service.ts'
 import { createTestTime } from '../clock.ts'
 import { createTestDatabase } from '../database.ts'
 import { live, testing } from '../scope.ts'
@@ -59,6 +61,7 @@ export async function createEmailWorld({
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
+    renderTemplates: createTemplateService({ clock, renderer: createRenderer() }).render,
     traceparent,
   })
 

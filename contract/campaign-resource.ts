@@ -1,0 +1,273 @@
+import { z } from 'zod'
+import { emailContent, emailLimits, emailLine } from './email-content.ts'
+import { recipientStatus } from './email-status.ts'
+import { line, list, mailbox, recipientAddress, text, timestamp } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { metadata, shownMetadata } from './metadata.ts'
+import { mode } from './mode.ts'
+
+/** How much a campaign may be. */
+export const campaignLimits = {
+  nameCharacters: 200,
+  preheaderCharacters: 500,
+  /** Bytes of HTML and of text, each: they are stored for every recipient. */
+  contentBytes: 1_000_000,
+  testAddresses: 10,
+  /** Messages an hour that a throttle may allow. */
+  throttlePerHour: 10_000_000,
+  scheduleDays: 365,
+  /** Campaigns of an account that are scheduled, sending or paused at once. */
+  active: 100,
+} as const
+
+/** The states of a campaign: docs/architecture/campaign-states.md. */
+export const campaignStatuses = ['draft', 'scheduled', 'sending', 'paused', 'completed', 'canceled'] as const
+
+export const campaignStatus = z.enum(campaignStatuses).meta({
+  id: 'CampaignStatus',
+  description:
+    '`draft`: may be changed. `scheduled`: waits for its time, or its recipients are being listed. `sending` and `paused`: on the way. `completed`: every recipient was handed over for the first time. `canceled`: ended early.',
+})
+
+export const campaignRecipientStatus = z
+  .enum(['waiting', 'queued', 'handed_over', 'failed', 'skipped', 'canceled'])
+  .meta({
+    id: 'CampaignRecipientStatus',
+    description:
+      '`waiting`: has no email yet. `queued`: the email waits for its first attempt. `handed_over`: the first attempt was made. `failed`: the content could not be rendered for this person. `skipped`: not written to, see `reason`. `canceled`: the campaign ended before.',
+  })
+
+const name = text(campaignLimits.nameCharacters)
+  .min(1)
+  .meta({ description: 'What people call it.', example: 'Spring news' })
+const contentOf = (description: string) => emailContent(description)
+
+const content = z
+  .strictObject({
+    preheader: line(campaignLimits.preheaderCharacters)
+      .nullable()
+      .optional()
+      .meta({ description: 'What mail programs show behind the subject in a list.' }),
+    html: contentOf('The message as HTML. At least one of `html` and `text` is needed. Liquid.'),
+    text: contentOf('The message as plain text. Liquid. Null: it is made from the HTML.'),
+  })
+  .meta({
+    id: 'CampaignContent',
+    description: `The message. \`html\` and \`text\` are at most ${campaignLimits.contentBytes} bytes in UTF-8, each.`,
+    example: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
+  })
+
+const tag = line(emailLimits.tagCharacters).min(1)
+const throttle = z.int().min(1).max(campaignLimits.throttlePerHour).nullable().meta({
+  description: 'Messages that are queued in any 60 minutes at most. Null, the default: as fast as they leave.',
+})
+const lateStart = z.enum(['send', 'skip']).meta({
+  description:
+    'What happens when the service was not running at `scheduledAt` and is more than 10 minutes late: `send`, the default, or `skip`, which cancels the campaign.',
+})
+
+const inputFields = {
+  name,
+  audienceId: idSchema('audience', 'The audience that it goes to.'),
+  from: mailbox.meta({ description: 'Who it is from. To send with a live key, at a verified domain of the account.' }),
+  replyTo: list(mailbox, { max: emailLimits.replyTo }).meta({
+    description: 'Where answers go. Default: nowhere else.',
+  }),
+  subject: emailLine('What it is about. Liquid.'),
+  content,
+  trackOpens: z.boolean().meta({ description: 'Whether to tell of opens. Default: no.' }),
+  trackClicks: z.boolean().meta({ description: 'Whether to tell of clicks on links. Default: no.' }),
+  tags: list(tag, { max: emailLimits.tags }).meta({ description: 'Tags of each email.' }),
+  metadata,
+  throttle,
+  lateStart,
+}
+
+const partial = z.strictObject(inputFields).partial()
+export const createCampaign = z
+  .strictObject({
+    ...inputFields,
+    replyTo: inputFields.replyTo.optional(),
+    trackOpens: inputFields.trackOpens.optional(),
+    trackClicks: inputFields.trackClicks.optional(),
+    tags: inputFields.tags.optional(),
+    metadata: inputFields.metadata.optional(),
+    throttle: throttle.optional(),
+    lateStart: lateStart.optional(),
+  })
+  .meta({
+    id: 'CreateCampaign',
+    description: 'The campaign to add.',
+    example: {
+      name: 'Spring news',
+      audienceId: exampleId('audience'),
+      from: 'Postern <hello@example.com>',
+      subject: 'Spring is here',
+      content: { html: '<p>Spring is here.</p>', text: 'Spring is here.' },
+    },
+  })
+
+export const updateCampaign = partial.meta({
+  id: 'UpdateCampaign',
+  description: 'The fields to change.',
+  example: { name: 'Summer news' },
+})
+
+const count = (description: string) => z.int().min(0).meta({ description })
+
+const campaignFields = {
+  id: idSchema('campaign', 'Identifies the campaign.'),
+  mode,
+  status: campaignStatus,
+  statusReason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Why the service paused or canceled it, for people. Null: it did not.' }),
+  name: z.string(),
+  audienceId: idSchema('audience', 'The audience. It may be deleted.'),
+  from: mailbox,
+  replyTo: z.array(mailbox),
+  subject: z.string(),
+  trackOpens: z.boolean(),
+  trackClicks: z.boolean(),
+  tags: z.array(z.string()),
+  metadata: shownMetadata,
+  throttle: z.int().nullable(),
+  lateStart: z.enum(['send', 'skip']),
+  recipients: count('People it goes to; 0 until they are listed.'),
+  scheduledAt: timestamp.nullable().meta({ description: 'When it is to start. Null: it was not sent yet.' }),
+  startedAt: timestamp.nullable().meta({ description: 'When it started sending.' }),
+  endedAt: timestamp.nullable().meta({ description: 'When it was completed or canceled.' }),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+}
+
+const campaignExample = {
+  id: exampleId('campaign'),
+  mode: 'live' as const,
+  status: 'draft' as const,
+  statusReason: null,
+  name: 'Spring news',
+  audienceId: exampleId('audience'),
+  from: 'Postern <hello@example.com>',
+  replyTo: [],
+  subject: 'Spring is here',
+  trackOpens: false,
+  trackClicks: false,
+  tags: [],
+  metadata: {},
+  throttle: null,
+  lateStart: 'send' as const,
+  recipients: 0,
+  scheduledAt: null,
+  startedAt: null,
+  endedAt: null,
+  createdAt: '2026-03-01T09:30:00.000Z',
+  updatedAt: '2026-03-01T09:30:00.000Z',
+}
+
+export const campaign = z
+  .object(campaignFields)
+  .meta({ id: 'Campaign', description: 'One message to a whole audience.', example: campaignExample })
+
+export const campaignDetails = z
+  .object({
+    ...campaignFields,
+    content: z.object({ preheader: z.string().nullable(), html: z.string().nullable(), text: z.string().nullable() }),
+  })
+  .meta({
+    id: 'CampaignDetails',
+    description: 'A campaign with its content.',
+    example: {
+      ...campaignExample,
+      content: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
+    },
+  })
+
+export const campaignRecipient = z
+  .object({
+    subscriberId: idSchema('subscriber', 'The person. They may be deleted.'),
+    email: recipientAddress.nullable().meta({ description: 'The address now. Null: the person is deleted.' }),
+    status: campaignRecipientStatus,
+    reason: z.string().nullable().meta({
+      description:
+        'Of `skipped`: `left` (the person is not in the audience any more), `unsubscribed` or `suppressed`. Of `failed`: the fault, for people. Else null.',
+    }),
+    emailId: idSchema('email', 'The email to this person.').nullable(),
+    emailStatus: recipientStatus.nullable().meta({ description: 'How far the email is. Null: there is none.' }),
+  })
+  .meta({
+    id: 'CampaignRecipient',
+    description: 'One person whom a campaign goes to.',
+    example: {
+      subscriberId: exampleId('subscriber'),
+      email: 'ada@example.org',
+      status: 'handed_over',
+      reason: null,
+      emailId: exampleId('email'),
+      emailStatus: 'delivered',
+    },
+  })
+
+const emailCounts = {
+  sent: count('Recipients whose message a mail server has accepted.'),
+  delivered: count('Recipients whose message has reached their own mail server.'),
+  bounced: count('Recipients whose message bounced.'),
+  complained: count('Recipients who reported the message as spam.'),
+  opened: count('Recipients who opened the message.'),
+  clicked: count('Recipients who clicked a link.'),
+  undeliverable: count('Recipients whom the service gave up on after it had tried: `email.failed`.'),
+}
+const countsExample = {
+  sent: 1190,
+  delivered: 1180,
+  bounced: 10,
+  complained: 1,
+  opened: 400,
+  clicked: 80,
+  undeliverable: 2,
+}
+
+export const campaignStatistics = z
+  .object({
+    recipients: count('People it goes to.'),
+    waiting: count('Those without an email yet.'),
+    queued: count('Those whose email waits for its first attempt.'),
+    handedOver: count('Those to whom the first attempt was made.'),
+    failed: count('Those for whom the content could not be rendered.'),
+    skipped: z.object({
+      left: count('Not in the audience any more when it was their turn.'),
+      unsubscribed: count('Unsubscribed when it was their turn.'),
+      suppressed: count('On the suppression list when it was their turn.'),
+    }),
+    canceled: count('Those who got nothing because the campaign was canceled before.'),
+    emails: z.object(emailCounts).meta({ description: 'What became of the emails, counted as in statistics.' }),
+    hours: z
+      .array(z.object({ start: timestamp, ...emailCounts }))
+      .meta({ description: 'The same by hour, of the last 31 days: hours in which something happened.' }),
+  })
+  .meta({
+    id: 'CampaignStatistics',
+    description:
+      'How far a campaign is. `recipients` is the sum of `waiting`, `queued`, `handedOver`, `failed`, `skipped` and `canceled`.',
+    example: {
+      recipients: 1200,
+      waiting: 0,
+      queued: 0,
+      handedOver: 1197,
+      failed: 0,
+      skipped: { left: 1, unsubscribed: 2, suppressed: 0 },
+      canceled: 0,
+      emails: countsExample,
+      hours: [{ start: '2026-03-01T09:00:00.000Z', ...countsExample }],
+    },
+  })
+
+export type Campaign = z.infer<typeof campaign>
+export type CampaignDetails = z.infer<typeof campaignDetails>
+export type CampaignRecipient = z.infer<typeof campaignRecipient>
+export type CampaignRecipientStatus = z.infer<typeof campaignRecipientStatus>
+export type CampaignStatistics = z.infer<typeof campaignStatistics>
+export type CampaignStatus = z.infer<typeof campaignStatus>
+export type CreateCampaign = z.infer<typeof createCampaign>
+export type UpdateCampaign = z.infer<typeof updateCampaign>

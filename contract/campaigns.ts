@@ -1,0 +1,243 @@
+import { initContract } from '@ts-rest/core'
+import { z } from 'zod'
+import {
+  campaign,
+  campaignDetails,
+  campaignLimits,
+  campaignRecipient,
+  campaignRecipientStatus,
+  campaignStatistics,
+  campaignStatus,
+  createCampaign,
+  updateCampaign,
+} from './campaign-resource.ts'
+import { longEmailFields } from './email-content.ts'
+import { list, mailbox, timeInput } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+import { pageOf, pageQuery } from './pagination.ts'
+import { outcome } from './route.ts'
+
+const c = initContract()
+
+const idParam = z.object({ id: idSchema('campaign', 'The campaign.') })
+const noBody = z.strictObject({}).optional()
+
+const reading = { tag: 'Campaigns', permission: 'campaigns:read' } as const
+const writing = { tag: 'Campaigns', permission: 'campaigns:write', hasBody: true } as const
+const sending = {
+  tag: 'Campaigns',
+  permission: 'campaigns:send',
+  hasBody: true,
+  idempotency: 'with-work',
+} as const
+
+export const campaigns = c.router({
+  create: {
+    method: 'POST',
+    path: '/v1/campaigns',
+    summary: 'Create a campaign',
+    description: 'Adds a draft. Nothing is sent before `POST …/send`.',
+    body: createCampaign,
+    ...outcome(
+      {
+        ...writing,
+        operationId: 'createCampaign',
+        idempotency: 'with-work',
+        takesAttachments: true,
+        longFields: longEmailFields,
+        errors: ['rule_violation', 'audience_not_found'],
+      },
+      { 201: campaignDetails },
+    ),
+  },
+  list: {
+    method: 'GET',
+    path: '/v1/campaigns',
+    summary: 'List campaigns',
+    description: 'Newest first, those of the mode of the key.',
+    query: z.strictObject({ ...pageQuery, status: campaignStatus.optional() }),
+    ...outcome({ ...reading, operationId: 'listCampaigns' }, { 200: pageOf(campaign, 'CampaignPage') }),
+  },
+  get: {
+    method: 'GET',
+    path: '/v1/campaigns/:id',
+    summary: 'Get a campaign',
+    description: 'One campaign with its content.',
+    pathParams: idParam,
+    ...outcome({ ...reading, operationId: 'getCampaign', errors: ['not_found'] }, { 200: campaignDetails }),
+  },
+  update: {
+    method: 'PATCH',
+    path: '/v1/campaigns/:id',
+    summary: 'Update a campaign',
+    description: 'Changes the fields given, of a draft.',
+    pathParams: idParam,
+    body: updateCampaign,
+    ...outcome(
+      {
+        ...writing,
+        operationId: 'updateCampaign',
+        takesAttachments: true,
+        longFields: longEmailFields,
+        errors: ['not_found', 'rule_violation', 'audience_not_found', 'campaign_state'],
+      },
+      { 200: campaignDetails },
+    ),
+  },
+  delete: {
+    method: 'DELETE',
+    path: '/v1/campaigns/:id',
+    summary: 'Delete a campaign',
+    description:
+      'Deletes one that is a draft, completed or canceled, with the list of its recipients. Its emails stay, with their statistics.',
+    pathParams: idParam,
+    ...outcome(
+      {
+        operationId: 'deleteCampaign',
+        tag: 'Campaigns',
+        permission: 'campaigns:write',
+        errors: ['not_found', 'campaign_state'],
+      },
+      { 204: c.noBody() },
+    ),
+  },
+  send: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/send',
+    summary: 'Send a campaign',
+    description:
+      'Starts a draft, now or at `scheduledAt`. It goes to those who are in the audience and active when it starts. A test key sends to nobody: each email is checked, and gets the status `validated`; recipients of the simulator are simulated.',
+    pathParams: idParam,
+    body: z
+      .strictObject({
+        scheduledAt: timeInput
+          .optional()
+          .meta({ description: `When to start, up to ${campaignLimits.scheduleDays} days ahead. Default: now.` }),
+      })
+      .meta({ id: 'SendCampaign', description: 'When to send.', example: {} })
+      .optional(),
+    ...outcome(
+      {
+        ...sending,
+        operationId: 'sendCampaign',
+        errors: [
+          'not_found',
+          'rule_violation',
+          'audience_not_found',
+          'domain_not_verified',
+          'public_url_needed',
+          'campaign_state',
+          'too_many_campaigns',
+        ],
+      },
+      { 202: campaign },
+    ),
+  },
+  pause: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/pause',
+    summary: 'Pause a campaign',
+    description:
+      'Nothing more leaves but what is on its way to a mail server. Emails that were queued are taken back, and made again after `resume`.',
+    pathParams: idParam,
+    body: noBody,
+    ...outcome(
+      { ...sending, operationId: 'pauseCampaign', errors: ['not_found', 'campaign_state'] },
+      { 200: campaign },
+    ),
+  },
+  resume: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/resume',
+    summary: 'Resume a campaign',
+    description: 'Goes on with one that is paused.',
+    pathParams: idParam,
+    body: noBody,
+    ...outcome(
+      { ...sending, operationId: 'resumeCampaign', errors: ['not_found', 'campaign_state'] },
+      { 200: campaign },
+    ),
+  },
+  cancel: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/cancel',
+    summary: 'Cancel a campaign',
+    description:
+      'Ends one that is scheduled, sending or paused, for good. Nothing more leaves but what is on its way to a mail server; queued emails become `canceled`.',
+    pathParams: idParam,
+    body: noBody,
+    ...outcome(
+      { ...sending, operationId: 'cancelCampaign', errors: ['not_found', 'campaign_state'] },
+      { 200: campaign },
+    ),
+  },
+  duplicate: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/duplicate',
+    summary: 'Duplicate a campaign',
+    description: 'Adds a draft with the same fields, whatever the state of the campaign.',
+    pathParams: idParam,
+    body: noBody,
+    ...outcome(
+      { ...writing, operationId: 'duplicateCampaign', idempotency: 'with-work', errors: ['not_found'] },
+      { 201: campaignDetails },
+    ),
+  },
+  test: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/test',
+    summary: 'Send a test of a campaign',
+    description:
+      'Sends the message to some addresses, an email to each, as it is now. It is not counted for the campaign. A link to unsubscribe is in it, and works.',
+    pathParams: idParam,
+    body: z
+      .strictObject({
+        to: list(mailbox, {
+          min: 1,
+          max: campaignLimits.testAddresses,
+          fault: `must be at most ${campaignLimits.testAddresses} addresses`,
+        }).meta({ description: 'Who gets it.' }),
+      })
+      .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } }),
+    ...outcome(
+      {
+        ...sending,
+        operationId: 'testCampaign',
+        errors: ['not_found', 'rule_violation', 'audience_not_found', 'domain_not_verified', 'public_url_needed'],
+      },
+      {
+        202: z
+          .object({ emailIds: z.array(idSchema('email', 'The email.')).meta({ description: 'In the order of `to`.' }) })
+          .meta({
+            id: 'CampaignTest',
+            description: 'The emails of the test.',
+            example: { emailIds: [exampleId('email')] },
+          }),
+      },
+    ),
+  },
+  recipients: {
+    method: 'GET',
+    path: '/v1/campaigns/:id/recipients',
+    summary: 'List the recipients of a campaign',
+    description:
+      'Newest subscribers first. With `status` a page can have fewer than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
+    pathParams: idParam,
+    query: z.strictObject({ ...pageQuery, status: campaignRecipientStatus.optional() }),
+    ...outcome(
+      { ...reading, operationId: 'listCampaignRecipients', errors: ['not_found'] },
+      { 200: pageOf(campaignRecipient, 'CampaignRecipientPage') },
+    ),
+  },
+  statistics: {
+    method: 'GET',
+    path: '/v1/campaigns/:id/statistics',
+    summary: 'Get the statistics of a campaign',
+    description: 'How many are how far, and what became of the emails, in all and by hour.',
+    pathParams: idParam,
+    ...outcome(
+      { ...reading, operationId: 'getCampaignStatistics', errors: ['not_found'] },
+      { 200: campaignStatistics },
+    ),
+  },
+})

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { record } from './fields.ts'
+import { exampleId, idSchema } from './ids.ts'
+
+/** How much a template may be. */
+export const templateLimits = {
+  subjectCharacters: 1_000,
+  preheaderCharacters: 500,
+  /** Of HTML and of text, each. */
+  sourceLength: 524_288,
+  variables: 50,
+  /** Of the values of one email, as JSON. */
+  valuesBytes: 65_536,
+} as const
+
+const nameFault = 'must have a name of at most 50 characters'
+
+/** The values of the variables of a template, for one message. */
+export const templateVariables = record(z.unknown(), {
+  maxEntries: templateLimits.variables,
+  fault: `must be at most ${templateLimits.variables} variables`,
+  maxNameCharacters: 50,
+  nameFault,
+}).meta({
+  description: `Values by the name of their variable: text, numbers, true and false, lists and objects. At most ${templateLimits.valuesBytes / 2 ** 10} KiB as JSON.`,
+  example: { firstName: 'Ada' },
+})
+
+/** What an email is made of, in place of its content. */
+export const emailTemplate = z
+  .strictObject({
+    id: idSchema('template', 'The template. Its published version is used.'),
+    variables: templateVariables.optional(),
+  })
+  .meta({
+    id: 'EmailTemplate',
+    description: 'A template, in place of `subject`, `html` and `text`.',
+    example: { id: exampleId('template'), variables: { firstName: 'Ada' } },
+  })

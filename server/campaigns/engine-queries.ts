@@ -1,0 +1,242 @@
+import { sql } from 'kysely'
+import type { CampaignRecipientStatus } from '../../contract/campaign-resource.ts'
+import type { Db, Handle, Trx } from '../database/connection.ts'
+import { queueNow } from '../queue/queue.ts'
+import type { CampaignKey, CampaignRow } from './queries.ts'
+
+/** A campaign that this process has in hand, with what its messages need. */
+export type ClaimedCampaign = CampaignRow & { account_name: string }
+
+/**
+ * Claims up to `limit` campaigns that are due, each for `leaseMs`: one of each account, and of an account the one that
+ * waits longest. So accounts take turns, however many campaigns each has. Campaigns of a process that died are due again
+ * when their lease is over.
+ *
+ * The lease only saves work: two processes that have the same campaign in hand lock it for each change.
+ */
+export async function claimCampaigns(db: Db, limit: number, leaseMs: number): Promise<ClaimedCampaign[]> {
+  const { rows } = await sql<ClaimedCampaign>`
+    WITH next AS MATERIALIZED (
+      SELECT account_id, id FROM (
+        SELECT DISTINCT ON (account_id) account_id, id, due_at FROM campaigns
+        WHERE due_at IS NOT NULL AND due_at <= (SELECT ${queueNow})
+        ORDER BY account_id, due_at
+      ) AS first
+      ORDER BY due_at LIMIT ${limit}
+    )
+    UPDATE campaigns c SET due_at = ${queueNow} + make_interval(secs => ${leaseMs / 1000})
+    FROM next n JOIN accounts a ON a.id = n.account_id
+    WHERE c.account_id = n.account_id AND c.id = n.id AND c.due_at <= ${queueNow}
+    RETURNING c.*, a.name AS account_name
+  `.execute(db)
+  return rows
+}
+
+/** Returns how late a scheduled campaign is. Milliseconds. */
+export async function latenessOf(trx: Trx, { accountId, id }: CampaignKey): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`
+    SELECT extract(epoch FROM ${queueNow} - scheduled_at)::float8 * 1000 AS ms FROM campaigns
+    WHERE account_id = ${accountId} AND id = ${id}
+  `.execute(trx)
+  return rows[0]?.ms ?? 0
+}
+
+/** Returns the time of the database in Unix time, the same for all processes. Milliseconds. */
+export async function databaseMs(handle: Handle): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`
+    SELECT extract(epoch FROM ${queueNow})::float8 * 1000 AS ms
+  `.execute(handle)
+  return rows[0]?.ms ?? 0
+}
+
+/** Returns whether the audience is there. */
+export async function hasAudience(handle: Handle, accountId: string, audienceId: string): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT FROM audiences WHERE account_id = ${accountId} AND id = ${audienceId}
+  `.execute(handle)
+  return rows.length > 0
+}
+
+/**
+ * Adds the next people of the audience to the recipients of a locked campaign: those who are active, and were in the
+ * audience at `listed_at`. Looks at `limit` contacts.
+ *
+ * @returns The last contact that was looked at; null: there are no more. `count`: how many recipients were added.
+ */
+export async function listRecipients(
+  trx: Trx,
+  campaign: Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to'>,
+  limit: number,
+): Promise<{ last: string | null; count: number; looked: number }> {
+  const { rows } = await sql<{ last: string | null; looked: number; count: number }>`
+    WITH page AS MATERIALIZED (
+      SELECT subscriber_id, status, created_at FROM contacts
+      WHERE (audience_id, subscriber_id) > (${campaign.audience_id}, ${campaign.listed_to})
+        AND audience_id <= ${campaign.audience_id}
+      ORDER BY audience_id, subscriber_id LIMIT ${limit}
+    ), added AS (
+      INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status)
+      SELECT ${campaign.account_id}, ${campaign.id}, p.subscriber_id, 'waiting' FROM page p
+      CROSS JOIN LATERAL (
+        SELECT status FROM subscribers WHERE id = p.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
+      ) AS s
+      WHERE p.status = 'active' AND s.status = 'active' AND p.created_at <= ${campaign.listed_at}
+      ON CONFLICT DO NOTHING
+      RETURNING 1
+    )
+    SELECT (SELECT max(subscriber_id) FROM page) AS last, (SELECT count(*)::int FROM page) AS looked,
+      (SELECT count(*)::int FROM added) AS count
+  `.execute(trx)
+  return rows[0] ?? { last: null, looked: 0, count: 0 }
+}
+
+export type Tally = { status: CampaignRecipientStatus; reason: string | null; count: number }
+
+/**
+ * Ends the queuing of recipients of a locked campaign whose first attempt is over, and of those who are not written to
+ * any more. Returns how many became what.
+ */
+export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Promise<Tally[]> {
+  const { rows } = await sql<Tally>`
+    WITH queued AS MATERIALIZED (
+      SELECT subscriber_id, email_id FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued'
+    ), over AS MATERIALIZED (
+      SELECT q.subscriber_id, e.status, e.reason FROM queued q
+      -- Without a row, the email was deleted when it had ended.
+      LEFT JOIN LATERAL (
+        SELECT status, attempt_count, reason FROM email_recipients WHERE email_id = q.email_id AND position = 0 OFFSET 0
+      ) AS e ON true
+      WHERE e.status IS NULL OR e.status NOT IN ('queued', 'sending') OR e.attempt_count > 1
+    ), changed AS (
+      UPDATE campaign_recipients r SET
+        status = CASE o.status WHEN 'suppressed' THEN 'skipped' WHEN 'canceled' THEN 'canceled' ELSE 'handed_over' END,
+        reason = CASE WHEN o.status = 'suppressed'
+          THEN CASE WHEN o.reason LIKE 'The person unsubscribed%' THEN 'unsubscribed' ELSE 'suppressed' END END
+      FROM over o
+      WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = o.subscriber_id
+      RETURNING r.status, r.reason
+    )
+    SELECT status, reason, count(*)::int AS count FROM changed GROUP BY status, reason
+  `.execute(trx)
+  return rows
+}
+
+/** Returns how many emails of campaigns of an account wait for their first attempt. */
+export async function countQueued(handle: Handle, accountId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT coalesce(sum(queued_count), 0)::int AS count FROM campaigns
+    WHERE account_id = ${accountId} AND due_at IS NOT NULL
+  `.execute(handle)
+  return rows[0]?.count ?? 0
+}
+
+/** A recipient whose turn it is, with the person as they are now. */
+export type WaitingRecipient = {
+  subscriber_id: string
+  /** Null: the person is deleted. */
+  email: string | null
+  first_name: string | null
+  last_name: string | null
+  /** Null: the person is not in the audience any more. */
+  contact_status: 'active' | 'unsubscribed' | null
+  person_status: 'active' | 'unsubscribed' | null
+}
+
+/** Returns the next recipients that wait, in the order of their turns. */
+export async function selectWaiting(
+  handle: Handle,
+  campaign: Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'handled_to'>,
+  limit: number,
+): Promise<WaitingRecipient[]> {
+  const { rows } = await sql<WaitingRecipient>`
+    SELECT r.subscriber_id, s.email, s.first_name, s.last_name, s.status AS person_status, c.status AS contact_status
+    FROM (
+      SELECT subscriber_id FROM campaign_recipients
+      WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id}
+        AND subscriber_id >= ${campaign.handled_to} AND status = 'waiting'
+      ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
+    ) AS r
+    LEFT JOIN LATERAL (
+      SELECT email, first_name, last_name, status FROM subscribers
+      WHERE id = r.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
+    ) AS s ON true
+    LEFT JOIN LATERAL (
+      SELECT status FROM contacts
+      WHERE audience_id = ${campaign.audience_id} AND subscriber_id = r.subscriber_id OFFSET 0
+    ) AS c ON true
+    ORDER BY r.subscriber_id
+  `.execute(handle)
+  return rows
+}
+
+/** Locks those of the recipients that still wait, and returns them. */
+export async function lockWaiting(
+  trx: Trx,
+  { accountId, id }: CampaignKey,
+  subscriberIds: readonly string[],
+): Promise<Set<string>> {
+  const { rows } = await sql<{ subscriber_id: string }>`
+    SELECT subscriber_id FROM campaign_recipients
+    WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id = ANY(${subscriberIds}::text[])
+      AND status = 'waiting'
+    ORDER BY subscriber_id FOR NO KEY UPDATE
+  `.execute(trx)
+  return new Set(rows.map((row) => row.subscriber_id))
+}
+
+/** What became of a recipient at their turn. */
+export type Turn = {
+  subscriberId: string
+  status: 'queued' | 'failed' | 'skipped'
+  emailId: string | null
+  reason: string | null
+}
+
+/** Writes what became of recipients of a locked campaign. */
+export async function writeTurns(trx: Trx, { accountId, id }: CampaignKey, turns: readonly Turn[]): Promise<void> {
+  if (turns.length === 0) return
+  await sql`
+    UPDATE campaign_recipients r SET status = i.status, email_id = i.email_id, reason = i.reason
+    FROM unnest(
+      ${turns.map(({ subscriberId }) => subscriberId)}::text[],
+      ${turns.map(({ status }) => status)}::text[],
+      ${turns.map(({ emailId }) => emailId)}::text[],
+      ${turns.map(({ reason }) => reason)}::text[]
+    ) AS i (subscriber_id, status, email_id, reason)
+    WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = i.subscriber_id
+      AND r.subscriber_id = ANY(${turns.map(({ subscriberId }) => subscriberId)}::text[])
+  `.execute(trx)
+}
+
+/** Returns the emails of a campaign that wait for their first attempt: at most as many as may wait at once. */
+export async function selectQueued(trx: Trx, { accountId, id }: CampaignKey): Promise<string[]> {
+  const { rows } = await sql<{ email_id: string }>`
+    SELECT email_id FROM campaign_recipients
+    WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued' ORDER BY email_id
+  `.execute(trx)
+  return rows.map((row) => row.email_id)
+}
+
+/**
+ * Has recipients wait again (`waiting`), or ends them (`canceled`), whose emails were taken out of the queue. Returns the
+ * first of them and how many they are.
+ */
+export async function unqueue(
+  trx: Trx,
+  { accountId, id }: CampaignKey,
+  { emailIds, status }: { emailIds: readonly string[]; status: 'waiting' | 'canceled' },
+): Promise<{ first: string | null; count: number }> {
+  if (emailIds.length === 0) return { first: null, count: 0 }
+  const { rows } = await sql<{ first: string | null; count: number }>`
+    WITH changed AS (
+      UPDATE campaign_recipients SET
+        status = ${status}, email_id = CASE WHEN ${status} = 'canceled' THEN email_id END
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'queued'
+        AND email_id = ANY(${emailIds}::text[])
+      RETURNING subscriber_id
+    )
+    SELECT min(subscriber_id) AS first, count(*)::int AS count FROM changed
+  `.execute(trx)
+  return rows[0] ?? { first: null, count: 0 }
+}

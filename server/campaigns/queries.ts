@@ -1,0 +1,194 @@
+import { type Selectable, sql } from 'kysely'
+import type { CampaignRecipientStatus, CampaignStatus } from '../../contract/campaign-resource.ts'
+import { type FittingPage, selectFitting } from '../database/bounded-lists.ts'
+import type { Handle, Trx } from '../database/connection.ts'
+import type { CampaignsTable } from '../database/tables/campaigns.ts'
+import type { RecipientStatus } from '../database/tables/emails.ts'
+import { queueNow } from '../queue/queue.ts'
+import type { Scope } from '../shared/scope.ts'
+
+export type CampaignRow = Selectable<CampaignsTable>
+
+/** The fields that people write. */
+export type CampaignFields = Pick<
+  CampaignRow,
+  | 'name'
+  | 'audience_id'
+  | 'sender'
+  | 'reply_to'
+  | 'subject'
+  | 'preheader'
+  | 'html'
+  | 'text'
+  | 'track_opens'
+  | 'track_clicks'
+  | 'tags'
+  | 'metadata'
+  | 'throttle'
+  | 'late_start'
+>
+
+/** Identifies a campaign in its account. */
+export type CampaignKey = { accountId: string; id: string }
+
+export async function insertCampaign(
+  handle: Handle,
+  { id, scope, fields, at }: { id: string; scope: Scope; fields: CampaignFields; at: Date },
+): Promise<CampaignRow> {
+  const { metadata, ...columns } = fields
+  return handle
+    .insertInto('campaigns')
+    .values({
+      ...columns,
+      metadata: JSON.stringify(metadata),
+      id,
+      account_id: scope.accountId,
+      mode: scope.mode,
+      status: 'draft',
+      created_at: at,
+      updated_at: at,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function oneOf(handle: Handle, { accountId, mode }: Scope, id: string) {
+  return handle
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('mode', '=', mode)
+}
+
+export function findCampaign(handle: Handle, scope: Scope, id: string): Promise<CampaignRow | undefined> {
+  return oneOf(handle, scope, id).executeTakeFirst()
+}
+
+/** Locks a campaign: every move and every batch does so first, and locks emails after it. */
+export function lockCampaign(trx: Trx, scope: Scope, id: string): Promise<CampaignRow | undefined> {
+  return oneOf(trx, scope, id).forNoKeyUpdate().executeTakeFirst()
+}
+
+/** Changes columns of a locked campaign. */
+export async function updateCampaign(
+  trx: Trx,
+  { accountId, id }: CampaignKey,
+  change: Partial<Omit<CampaignRow, 'metadata'>> & { metadata?: Record<string, string> },
+): Promise<CampaignRow> {
+  const { metadata, ...columns } = change
+  return trx
+    .updateTable('campaigns')
+    .set({ ...columns, ...(metadata && { metadata: JSON.stringify(metadata) }) })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** Has a worker look at a locked campaign after `ms`. Null: there is nothing to do. */
+export async function setDue(trx: Trx, { accountId, id }: CampaignKey, ms: number | null): Promise<void> {
+  const dueAt = ms === null ? sql<null>`NULL` : sql<Date>`${queueNow} + make_interval(secs => ${ms / 1000})`
+  await trx
+    .updateTable('campaigns')
+    .set({ due_at: dueAt })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function deleteCampaign(trx: Trx, { accountId, id }: CampaignKey): Promise<void> {
+  await trx.deleteFrom('campaigns').where('account_id', '=', accountId).where('id', '=', id).execute()
+}
+
+export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader'>
+
+const summaryColumns = sql.raw(
+  `account_id, id, mode, status, status_reason, name, audience_id, sender, reply_to, subject, track_opens, track_clicks,
+   tags, metadata, throttle, late_start, scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
+   throttled_to, recipient_count, queued_count, handed_over_count, failed_count, left_count, unsubscribed_count,
+   suppressed_count, canceled_count, created_at, updated_at`,
+)
+
+/** Returns campaigns, newest first. With `status` it looks through 10,000 at most. */
+export function selectCampaigns(
+  handle: Handle,
+  { accountId, mode }: Scope,
+  { status, after, limit }: { status: CampaignStatus | undefined; after: string | undefined; limit: number },
+): Promise<FittingPage<CampaignSummary>> {
+  return selectFitting<CampaignSummary>(handle, {
+    rows: sql`
+      SELECT ${summaryColumns} FROM campaigns
+      WHERE account_id = ${accountId} AND mode = ${mode} AND ${after === undefined ? sql`true` : sql`id < ${after}`}
+      ORDER BY id DESC`,
+    fits: status === undefined ? sql`true` : sql`status = ${status}`,
+    as: 'campaign',
+    columns: summaryColumns,
+    limit,
+  })
+}
+
+/** Counts the campaigns of an account that are scheduled, sending or paused. Lock the account before. */
+export async function countActive(trx: Trx, accountId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM campaigns
+    WHERE account_id = ${accountId} AND status IN ('scheduled', 'sending', 'paused')
+  `.execute(trx)
+  return rows[0]?.count ?? 0
+}
+
+/** Returns whether emails of a campaign wait for an attempt. */
+export async function hasWaitingEmails(handle: Handle, { accountId, id }: CampaignKey): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    SELECT EXISTS (
+      SELECT FROM emails
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status IN ('queued', 'sending')
+    ) AS found
+  `.execute(handle)
+  return rows[0]?.found === true
+}
+
+export type RecipientRow = {
+  subscriber_id: string
+  email: string | null
+  status: CampaignRecipientStatus
+  reason: string | null
+  email_id: string | null
+  email_status: RecipientStatus | null
+}
+
+/**
+ * Returns recipients of a campaign, newest subscribers first. With `status` it looks through 10,000 at most.
+ *
+ * @param page.isCanceled True: who waits gets nothing any more.
+ */
+export function selectRecipients(
+  handle: Handle,
+  { accountId, id }: CampaignKey,
+  page: {
+    status: CampaignRecipientStatus | undefined
+    isCanceled: boolean
+    after: string | undefined
+    limit: number
+  },
+): Promise<FittingPage<RecipientRow>> {
+  const { status, isCanceled, after, limit } = page
+  const shown = isCanceled ? sql`CASE status WHEN 'waiting' THEN 'canceled' ELSE status END` : sql`status`
+  return selectFitting<RecipientRow>(handle, {
+    rows: sql`
+      SELECT account_id, subscriber_id, subscriber_id AS id, status, reason, email_id FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id}
+        AND ${after === undefined ? sql`true` : sql`subscriber_id < ${after}`}
+      ORDER BY account_id DESC, campaign_id DESC, subscriber_id DESC`,
+    fits: status === undefined ? sql`true` : sql`${shown} = ${status}`,
+    as: 'recipient',
+    columns: sql`subscriber_id, person.email, ${isCanceled ? sql`CASE recipient.status WHEN 'waiting' THEN 'canceled' ELSE recipient.status END` : sql`recipient.status`} AS status,
+      recipient.reason, recipient.email_id, sent.status AS email_status`,
+    join: sql`LEFT JOIN LATERAL (
+      SELECT email FROM subscribers WHERE id = recipient.subscriber_id AND account_id = recipient.account_id OFFSET 0
+    ) AS person ON true LEFT JOIN LATERAL (
+      SELECT status FROM email_recipients WHERE email_id = recipient.email_id AND position = 0 OFFSET 0
+    ) AS sent ON true`,
+    limit,
+  })
+}

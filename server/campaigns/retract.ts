@@ -1,0 +1,46 @@
+import type { Trx } from '../database/connection.ts'
+import type { EmailService } from '../emails/service.ts'
+import { addCounts, type Outcomes, outcomeOf } from './counts.ts'
+import { selectQueued, settleQueued, unqueue } from './engine-queries.ts'
+import { type CampaignRow, updateCampaign } from './queries.ts'
+
+/** Counts the recipients of a locked campaign whose first attempt is over. Returns the campaign with its new counts. */
+export async function settle(trx: Trx, campaign: CampaignRow): Promise<CampaignRow> {
+  if (campaign.queued_count === 0) return campaign
+  const key = { accountId: campaign.account_id, id: campaign.id }
+  const tallies = await settleQueued(trx, key)
+  if (tallies.length === 0) return campaign
+  const changes: Outcomes = { queued: 0 }
+  for (const tally of tallies) {
+    const outcome = outcomeOf(tally)
+    changes[outcome] = (changes[outcome] ?? 0) + tally.count
+    changes.queued = (changes.queued ?? 0) - tally.count
+  }
+  return updateCampaign(trx, key, addCounts(campaign, changes))
+}
+
+/**
+ * Takes the emails of a locked campaign out of the queue that no attempt was begun for. Of a paused campaign their
+ * recipients wait again; of a canceled one they are canceled. What is in a conversation goes on. Returns the campaign
+ * with its new counts.
+ */
+export async function retract(
+  trx: Trx,
+  emails: Pick<EmailService, 'takeBack' | 'cancelQueued'>,
+  before: CampaignRow,
+): Promise<CampaignRow> {
+  const campaign = await settle(trx, before)
+  if (campaign.queued_count === 0) return campaign
+  const { account_id: accountId, id, status } = campaign
+  const queued = await selectQueued(trx, { accountId, id })
+  if (status === 'canceled') {
+    const emailIds = await emails.cancelQueued(trx, accountId, queued)
+    const { count } = await unqueue(trx, { accountId, id }, { emailIds, status: 'canceled' })
+    return updateCampaign(trx, { accountId, id }, addCounts(campaign, { queued: -count, canceled: count }))
+  }
+  const emailIds = await emails.takeBack(trx, accountId, queued)
+  const { first, count } = await unqueue(trx, { accountId, id }, { emailIds, status: 'waiting' })
+  if (first === null) return campaign
+  const handledTo = first < campaign.handled_to ? first : campaign.handled_to
+  return updateCampaign(trx, { accountId, id }, { ...addCounts(campaign, { queued: -count }), handled_to: handledTo })
+}

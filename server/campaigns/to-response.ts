@@ -1,0 +1,94 @@
+import type {
+  Campaign,
+  CampaignDetails,
+  CampaignRecipient,
+  CampaignStatistics,
+} from '../../contract/campaign-resource.ts'
+import type { CampaignFigures } from '../statistics/campaign-figures.ts'
+import type { CampaignRow, CampaignSummary, RecipientRow } from './queries.ts'
+
+export function toCampaign(row: CampaignSummary): Campaign {
+  return {
+    id: row.id,
+    mode: row.mode,
+    status: row.status,
+    statusReason: row.status_reason,
+    name: row.name,
+    audienceId: row.audience_id,
+    from: row.sender,
+    replyTo: row.reply_to,
+    subject: row.subject,
+    trackOpens: row.track_opens,
+    trackClicks: row.track_clicks,
+    tags: row.tags,
+    metadata: row.metadata,
+    throttle: row.throttle,
+    lateStart: row.late_start,
+    recipients: row.recipient_count,
+    scheduledAt: row.scheduled_at?.toISOString() ?? null,
+    startedAt: row.started_at?.toISOString() ?? null,
+    endedAt: row.ended_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
+
+export function toDetails(row: CampaignRow): CampaignDetails {
+  const { preheader, html, text } = row
+  return { ...toCampaign(row), content: { preheader, html, text } }
+}
+
+export function toRecipient(row: RecipientRow): CampaignRecipient {
+  return {
+    subscriberId: row.subscriber_id,
+    email: row.email,
+    status: row.status,
+    reason: row.reason,
+    emailId: row.email_id,
+    emailStatus: row.email_status,
+  }
+}
+
+/** Returns how many recipients have had no turn yet. */
+export function waitingOf(row: CampaignRow): number {
+  const { queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count } = row
+  const done = queued_count + handed_over_count + failed_count + left_count + unsubscribed_count + suppressed_count
+  return row.recipient_count - done - row.canceled_count
+}
+
+type EmailFigures = Pick<
+  CampaignFigures,
+  'sent' | 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked' | 'failed'
+>
+const shown = ['sent', 'delivered', 'bounced', 'complained', 'opened', 'clicked', 'failed'] as const
+
+function toEmails({ failed, ...figures }: EmailFigures): CampaignStatistics['emails'] {
+  const { sent, delivered, bounced, complained, opened, clicked } = figures
+  return { sent, delivered, bounced, complained, opened, clicked, undeliverable: failed }
+}
+
+/**
+ * @param days The figures of the campaign by day.
+ * @param hours The same by hour, as far back as they are kept.
+ */
+export function toStatistics(
+  row: CampaignRow,
+  { days, hours }: { days: readonly EmailFigures[]; hours: readonly (EmailFigures & { start: Date })[] },
+): CampaignStatistics {
+  const sums = Object.fromEntries(
+    shown.map((figure) => [figure, days.reduce((sum, day) => sum + day[figure], 0)]),
+  ) as EmailFigures
+  const waiting = waitingOf(row)
+  const hasEnded = row.status === 'canceled'
+  return {
+    recipients: row.recipient_count,
+    waiting: hasEnded ? 0 : waiting,
+    queued: row.queued_count,
+    handedOver: row.handed_over_count,
+    failed: row.failed_count,
+    skipped: { left: row.left_count, unsubscribed: row.unsubscribed_count, suppressed: row.suppressed_count },
+    canceled: row.canceled_count + (hasEnded ? waiting : 0),
+    emails: toEmails(sums),
+    hours: hours.map((hour) => ({ start: hour.start.toISOString(), ...toEmails(hour) })),
+  }
+}

@@ -1,0 +1,61 @@
+import type { Generated, JSONColumnType } from 'kysely'
+import type { CampaignRecipientStatus, CampaignStatus } from '../../../contract/campaign-resource.ts'
+import type { Mode } from '../../../contract/mode.ts'
+
+export type CampaignsTable = {
+  account_id: string
+  id: string
+  mode: Mode
+  status: CampaignStatus
+  /** Why the service paused or canceled it. Null: it did not. */
+  status_reason: string | null
+  name: string
+  audience_id: string
+  /** The From header, as given. */
+  sender: string
+  reply_to: string[]
+  subject: string
+  preheader: string | null
+  html: string | null
+  text: string | null
+  track_opens: boolean
+  track_clicks: boolean
+  tags: string[]
+  metadata: JSONColumnType<Record<string, string>>
+  /** Messages in any 60 minutes. Null: no limit. */
+  throttle: number | null
+  late_start: 'send' | 'skip'
+  scheduled_at: Date | null
+  /** When the list of its recipients was begun: who joined later is not in it. */
+  listed_at: Date | null
+  listed_to: Generated<string>
+  started_at: Date | null
+  ended_at: Date | null
+  /** When a worker looks at it next. In the future while a worker has it in hand. Null: nothing is to do. */
+  due_at: Date | null
+  /** No recipient below this one waits. */
+  handled_to: Generated<string>
+  /** The end of the last slot of the throttle that was taken. Milliseconds of Unix time. */
+  throttled_to: Generated<number>
+  recipient_count: Generated<number>
+  queued_count: Generated<number>
+  handed_over_count: Generated<number>
+  failed_count: Generated<number>
+  left_count: Generated<number>
+  unsubscribed_count: Generated<number>
+  suppressed_count: Generated<number>
+  canceled_count: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export type CampaignRecipientsTable = {
+  account_id: string
+  campaign_id: string
+  subscriber_id: string
+  /** `waiting` of a canceled campaign stands for `canceled`. */
+  status: CampaignRecipientStatus
+  email_id: string | null
+  /** Of `skipped`: `left`, `unsubscribed` or `suppressed`. Of `failed`: the fault, for people. */
+  reason: string | null
+}

@@ -1,0 +1,61 @@
+import { initServer } from '@ts-rest/express'
+import { contract } from '../../../contract/index.ts'
+import type { CampaignService } from '../../campaigns/service.ts'
+import type { Endpoint } from '../route-handler.ts'
+
+export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
+  return initServer().router(contract.campaigns, {
+    create: endpoint(async ({ body }, { handle, scope }) => ({
+      status: 201,
+      body: await campaigns.create(handle, scope, body),
+    })),
+    list: endpoint(async ({ query }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.list(handle, scope, query),
+    })),
+    get: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.get(handle, scope, params.id),
+    })),
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.update(handle, scope, params.id, body),
+    })),
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await campaigns.delete(handle, scope, params.id)
+      return { status: 204, body: undefined }
+    }),
+    send: endpoint(async ({ params, body }, { handle, scope }) => {
+      const at = body?.scheduledAt === undefined ? null : new Date(body.scheduledAt)
+      return { status: 202, body: await campaigns.send(handle, scope, params.id, at) }
+    }),
+    pause: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.pause(handle, scope, params.id),
+    })),
+    resume: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.resume(handle, scope, params.id),
+    })),
+    cancel: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.cancel(handle, scope, params.id),
+    })),
+    duplicate: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 201,
+      body: await campaigns.duplicate(handle, scope, params.id),
+    })),
+    test: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 202,
+      body: { emailIds: await campaigns.test(handle, scope, params.id, body.to) },
+    })),
+    recipients: endpoint(async ({ params, query }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.recipients(handle, scope, params.id, query),
+    })),
+    statistics: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await campaigns.statistics(handle, scope, params.id),
+    })),
+  })
+}

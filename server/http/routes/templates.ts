@@ -1,0 +1,37 @@
+import { initServer } from '@ts-rest/express'
+import { contract } from '../../../contract/index.ts'
+import type { TemplateService } from '../../templates/service.ts'
+import type { Endpoint } from '../route-handler.ts'
+
+export function templateRoutes(templates: TemplateService, endpoint: Endpoint) {
+  return initServer().router(contract.templates, {
+    create: endpoint(async ({ body }, { handle, scope }) => ({
+      status: 201,
+      body: await templates.create(handle, scope.accountId, body),
+    })),
+    list: endpoint(async ({ query }, { handle, scope }) => ({
+      status: 200,
+      body: await templates.list(handle, scope.accountId, query),
+    })),
+    get: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await templates.get(handle, scope.accountId, params.id),
+    })),
+    update: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 200,
+      body: await templates.update(handle, scope.accountId, params.id, body),
+    })),
+    delete: endpoint(async ({ params }, { handle, scope }) => {
+      await templates.delete(handle, scope.accountId, params.id)
+      return { status: 204, body: undefined }
+    }),
+    publish: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: await templates.publish(handle, scope.accountId, params.id),
+    })),
+    render: endpoint(async ({ params, body }, { handle, scope }) => ({
+      status: 200,
+      body: await templates.preview(handle, scope.accountId, { ...body, id: params.id }),
+    })),
+  })
+}

@@ -1,0 +1,64 @@
+import { readSync, writeSync } from 'node:fs'
+import { checkMessage } from './check-message.ts'
+import { createFrameReader, type RenderResult, readRequest, type Task, writeResult } from './frames.ts'
+import { renderingLimits } from './limits.ts'
+import { createTemplateEngine } from './template-engine.ts'
+
+/*
+ * The program of a rendering process. Reads requests from standard input and writes one result for each item to
+ * standard output, in order. Both block: what the service has read says exactly which item is at work when it ends
+ * this process. The first frame says that it is ready.
+ */
+
+const stdin = 0
+const stdout = 1
+
+const engine = createTemplateEngine()
+
+type Work = (item: string) => RenderResult | Promise<RenderResult>
+
+/** Prepares the content of a request. What is wrong with it is the result of each item. */
+const prepare: Record<Task, (content: string) => Work> = {
+  render: (content) => {
+    const template = engine.compile(content)
+    return (item) => template.render(JSON.parse(item))
+  },
+  compile: (content) => {
+    const { fault } = engine.compile(content)
+    return () => fault ?? { ok: true, texts: [] }
+  },
+  // Each item is a message.
+  check: () => (item) => ({ ok: true, texts: [JSON.stringify(checkMessage(JSON.parse(item)))] }),
+}
+
+async function handle(body: Buffer): Promise<void> {
+  const { task, content, items } = readRequest(body)
+  const work = prepare[task](content.toString('utf8'))
+  let length = 0
+  for (const item of items) {
+    const result = length < renderingLimits.batchOutputLength ? await work(item.toString('utf8')) : tooMuch
+    if (result.ok) length += result.texts.reduce((sum, text) => sum + (text?.length ?? 0), 0)
+    write(result)
+  }
+}
+
+/** The service keeps all results of a request until it is done. */
+const tooMuch: RenderResult = {
+  ok: false,
+  reason: `Not rendered: the messages before in its batch have ${renderingLimits.batchOutputLength} characters together.`,
+}
+
+function write(result: RenderResult): void {
+  const frame = writeResult(result)
+  for (let at = 0; at < frame.length; ) at += writeSync(stdout, frame, at)
+}
+
+write({ ok: true, texts: [] })
+const read = createFrameReader()
+for (;;) {
+  const chunk = Buffer.allocUnsafe(65_536)
+  const bytes = readSync(stdin, chunk)
+  // The service has ended.
+  if (bytes === 0) break
+  for (const body of read(chunk.subarray(0, bytes))) await handle(body)
+}

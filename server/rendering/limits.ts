@@ -1,0 +1,32 @@
+/*
+ * The limits of rendering. Templates come from outside: each limit is looked at before the work that it bounds.
+ */
+
+export const renderingLimits = {
+  /** Of HTML, of text and of MJML as they are written, each. UTF-16 code units. */
+  sourceLength: 524_288,
+  /** Of a subject as it is written. UTF-16 code units. */
+  subjectSourceLength: 2_000,
+  /** Of a preheader as it is written. UTF-16 code units. */
+  preheaderSourceLength: 1_000,
+  /** Tags of Liquid in one part: `{{ … }}` and `{% … %}`. */
+  tags: 10_000,
+  /** Of rendered HTML and of rendered text, each. UTF-16 code units. */
+  outputLength: 524_288,
+  /** Of all texts that one request to a process renders: for up to 100 people. UTF-16 code units. */
+  batchOutputLength: 33_554_432,
+  /** Of a rendered subject: RFC 5322 §2.1.1. Octets in UTF-8. */
+  subjectOctets: 998,
+  /** Of a rendered preheader. UTF-16 code units. */
+  preheaderLength: 4_000,
+  /** The variables of one person, as JSON. Bytes. */
+  variablesBytes: 65_536,
+  /** Nested elements of HTML that text is made from, and of MJML. */
+  depth: 256,
+  /** What one part may take, as Liquid looks at it: between tags. Milliseconds. */
+  renderMs: 500,
+  /** What the strings and lists that one part makes may have in all. Characters and entries. */
+  renderUnits: 4_000_000,
+  /** Of a message to people who are told of a fault. Characters. */
+  reasonLength: 300,
+} as const

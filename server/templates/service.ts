@@ -1,0 +1,144 @@
+import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type {
+  CreateTemplate,
+  RenderTemplate,
+  Template,
+  TemplatePreview,
+  TemplateSummary,
+  UpdateTemplate,
+} from '../../contract/templates.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Rendered, TemplateRenderer } from '../rendering/renderer.ts'
+import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
+import { newId } from '../shared/ids.ts'
+import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import { previewOf } from './preview.ts'
+import {
+  type Draft,
+  deleteTemplate,
+  findTemplate,
+  insertTemplate,
+  lockTemplate,
+  publishVersion,
+  selectPublished,
+  selectTemplates,
+  type TemplateRow,
+  updateTemplate,
+  type VersionRow,
+} from './queries.ts'
+import { renderUses, type TemplateUse } from './rendered-emails.ts'
+import { toSummary, toTemplate } from './to-response.ts'
+import { readDeclared, sampleValues } from './variables.ts'
+
+/** Use cases for templates, which both modes share. Throws DomainErrors. Every call is limited to one account. */
+export type TemplateService = {
+  create(handle: Handle, accountId: string, template: CreateTemplate): Promise<Template>
+  /** Returns templates, newest first. */
+  list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<TemplateSummary>>
+  get(handle: Handle, accountId: string, id: string): Promise<Template>
+  /** Changes the draft. */
+  update(handle: Handle, accountId: string, id: string, patch: UpdateTemplate): Promise<Template>
+  delete(handle: Handle, accountId: string, id: string): Promise<void>
+  /** Makes the draft the next version, unless it is published already. Throws `template_fault`. */
+  publish(handle: Handle, accountId: string, id: string): Promise<Template>
+  /** Renders the draft or the published version. Throws `template_not_found` for the latter where there is none. */
+  preview(handle: Handle, accountId: string, request: RenderTemplate & { id: string }): Promise<TemplatePreview>
+  /** Renders published templates for emails: see `renderUses`. */
+  render(handle: Handle, accountId: string, uses: readonly TemplateUse[]): Promise<(Rendered | DomainError)[]>
+}
+
+export type TemplateServiceOptions = { clock: Clock; renderer: TemplateRenderer }
+
+export function createTemplateService({ clock, renderer }: TemplateServiceOptions): TemplateService {
+  async function find(handle: Handle, accountId: string, id: string): Promise<TemplateRow> {
+    const row = await findTemplate(handle, accountId, id)
+    if (row === undefined) throw notFound('template', id)
+    return row
+  }
+
+  async function findPublished(handle: Handle, accountId: string, id: string): Promise<VersionRow> {
+    await find(handle, accountId, id)
+    const [version] = await selectPublished(handle, accountId, [id])
+    if (version !== undefined) return version
+    throw new DomainError('template_not_found', `The template "${id}" was never published: publish it first.`)
+  }
+
+  return {
+    async create(handle, accountId, template) {
+      const { name, subject, preheader = null, html = null, text = null, variables = [] } = template
+      const draft = { name, subject, preheader, html, text, variables: declared(variables) }
+      const at = clock.now()
+      return toTemplate(await insertTemplate(handle, { id: newId('template', at), accountId, draft, at }))
+    },
+    async list(handle, accountId, { limit, cursor }) {
+      const rows = await selectTemplates(handle, accountId, {
+        after: decodeCursor('template', cursor),
+        limit: limit + 1,
+      })
+      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toSummary })
+    },
+    async get(handle, accountId, id) {
+      return toTemplate(await find(handle, accountId, id))
+    },
+    async update(handle, accountId, id, { variables, ...patch }) {
+      const changed = variables === undefined ? {} : { variables: declared(variables) }
+      return inTransaction(handle, async (trx) => {
+        const before = await lockTemplate(trx, accountId, id)
+        if (before === undefined) throw notFound('template', id)
+        const draft: Draft = { ...draftOf(before), ...withoutUndefined(patch), ...changed }
+        const isSame = contentOf(draft) === contentOf(before)
+        if (isSame && draft.name === before.name) return toTemplate(before)
+        const revision = isSame ? before.revision : before.revision + 1
+        return toTemplate(await updateTemplate(trx, before, { draft, revision, at: clock.now() }))
+      })
+    },
+    async delete(handle, accountId, id) {
+      if (!(await deleteTemplate(handle, accountId, id))) throw notFound('template', id)
+    },
+    async publish(handle, accountId, id) {
+      const draft = await find(handle, accountId, id)
+      if (draft.html === null && draft.text === null) {
+        throw new DomainError('template_fault', `The template "${id}" has neither HTML nor text: give it one of them.`)
+      }
+      const fault = await renderer.faultOf(draftOf(draft))
+      if (fault !== null) throw new DomainError('template_fault', `The template "${id}" has a fault: ${fault}`)
+      return inTransaction(handle, async (trx) => {
+        const now = await lockTemplate(trx, accountId, id)
+        if (now === undefined) throw notFound('template', id)
+        // It, or a later one, was published meanwhile or before.
+        if ((now.published_revision ?? 0) >= draft.revision) return toTemplate(now)
+        const version = (now.published_version ?? 0) + 1
+        return toTemplate(await publishVersion(trx, draft, { version, at: clock.now() }))
+      })
+    },
+    async preview(handle, accountId, { id, version, variables = {} }) {
+      const row = await (version === 'published' ? findPublished : find)(handle, accountId, id)
+      const { subject, preheader, html, text } = row
+      return previewOf(renderer, { subject, preheader, html, text }, { ...sampleValues(row.variables), ...variables })
+    },
+    render: (handle, accountId, uses) => renderUses(renderer, { handle, accountId }, uses),
+  }
+}
+
+function declared(variables: NonNullable<CreateTemplate['variables']>) {
+  const read = readDeclared(variables)
+  if (read.faults.length > 0) throw brokenRules(read.faults)
+  return read.variables
+}
+
+function draftOf({ name, subject, preheader, html, text, variables }: TemplateRow): Draft {
+  return { name, subject, preheader, html, text, variables }
+}
+
+/** What a version has of a draft, to compare. */
+function contentOf({ subject, preheader, html, text, variables }: Draft): string {
+  const listed = variables.map(({ name, type, required, fallback }) => [name, type, required, fallback])
+  return JSON.stringify([subject, preheader, html, text, listed])
+}
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+
+function withoutUndefined<T extends object>(patch: T): Partial<Defined<T>> {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as Partial<Defined<T>>
+}

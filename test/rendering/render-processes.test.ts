@@ -1,0 +1,155 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { type RenderProcess, startRenderProcess } from '../../server/rendering/render-process.ts'
+import { createRenderer, type Renderer, type RendererOptions } from '../../server/rendering/renderer.ts'
+
+const content = { subject: 'Hello', preheader: null, html: null, text: '{{ n }}' }
+const people = Array.from({ length: 250 }, (_, n) => ({ n }))
+
+/** A renderer, and the processes it has started. `onStart` is called before a process gets work. */
+function observed(options: RendererOptions = {}, onStart: (process: RenderProcess, index: number) => void = () => {}) {
+  const started: RenderProcess[] = []
+  const renderer = createRenderer({
+    ...options,
+    start: async (limits) => {
+      const one = await startRenderProcess(limits)
+      onStart(one, started.push(one) - 1)
+      return one
+    },
+  })
+  return { renderer, started }
+}
+
+async function statuses(renderer: Renderer): Promise<string[]> {
+  const renderings = await renderer.render(content, people)
+  return renderings.map((one) => (one.status === 'rendered' ? (one.rendered.text ?? '') : one.reason))
+}
+
+const all = people.map(({ n }) => String(n))
+
+describe('rendering processes', () => {
+  test('are started when they are needed, and kept', async () => {
+    const { renderer, started } = observed()
+    await using _ = renderer
+    expect(started).toEqual([])
+    expect(await statuses(renderer)).toEqual(all)
+    expect(await statuses(renderer)).toEqual(all)
+    expect(started.length).toBe(1)
+  })
+
+  test('share the people of one call', async () => {
+    const { renderer, started } = observed({ processes: 2 })
+    await using _ = renderer
+    expect(await statuses(renderer)).toEqual(all)
+    expect(started.length).toBe(2)
+  })
+
+  test('that do not come back are ended: the person at work fails, the others are rendered', async () => {
+    const { renderer, started } = observed({ personLimitMs: 400 }, ({ pid }, index) => {
+      if (index === 0) process.kill(pid, 'SIGSTOP')
+    })
+    await using _ = renderer
+    expect(await statuses(renderer)).toEqual(['Rendering takes longer than 0.4 s.', ...all.slice(1)])
+    expect(started.map((one) => one.isAlive())).toEqual([false, true])
+  })
+
+  test('that somebody ends cost nobody their message', async () => {
+    const { renderer, started } = observed({}, ({ pid }, index) => {
+      if (index === 0) process.kill(pid, 'SIGKILL')
+    })
+    await using _ = renderer
+    expect(await statuses(renderer)).toEqual(all)
+    expect(started.length).toBe(2)
+  })
+
+  test('without memory for one person render for the others', async () => {
+    const { renderer, started } = observed({ heapMebibytes: 32 })
+    await using _ = renderer
+    const text = '{% if hostile %}{% assign list = (1..3900000) %}{% endif %}fine'
+    const renderings = await renderer.render({ ...content, text }, [{}, { hostile: true }, {}])
+    expect(renderings.map((one) => (one.status === 'rendered' ? one.rendered.text : one.reason))).toEqual([
+      'fine',
+      'Rendering takes too much memory.',
+      'fine',
+    ])
+    // It is tried twice, since a process can end for other reasons.
+    expect(started.length).toBe(3)
+  })
+
+  test('that ended while they were idle are replaced', async () => {
+    const { renderer, started } = observed()
+    await using _ = renderer
+    expect(await statuses(renderer)).toEqual(all)
+    await started[0]?.stop()
+    expect(await statuses(renderer)).toEqual(all)
+    expect(started.length).toBe(2)
+  })
+
+  test('leave the rest of a batch alone whose time is up', async () => {
+    const stop = ({ pid }: RenderProcess) => void process.kill(pid, 'SIGSTOP')
+    const { renderer } = observed({ personLimitMs: 100, batchLimitMs: 150 }, stop)
+    await using _ = renderer
+    const reasons = new Set(await statuses(renderer))
+    expect([...reasons]).toEqual([
+      'Rendering takes longer than 0.1 s.',
+      'Not rendered: the template took too long for the people before in its batch.',
+    ])
+  })
+
+  test('end with the renderer, which then rejects', async () => {
+    const { renderer, started } = observed()
+    await statuses(renderer)
+    await renderer[Symbol.asyncDispose]()
+    expect(started.map((one) => one.isAlive())).toEqual([false])
+    await expect(statuses(renderer)).rejects.toThrow('The renderer was stopped.')
+  })
+
+  test('end while they work when the renderer ends', async () => {
+    const working = Promise.withResolvers<void>()
+    const { renderer } = observed({}, ({ pid }) => {
+      process.kill(pid, 'SIGSTOP')
+      working.resolve()
+    })
+    const result = statuses(renderer)
+    await Promise.all([
+      expect(result).rejects.toThrow('The renderer was stopped.'),
+      working.promise.then(() => renderer[Symbol.asyncDispose]()),
+    ])
+  })
+
+  test('that cannot start reject with what they say', async () => {
+    await expect(startRenderProcess({ heapMebibytes: 1, startLimitMs: 20_000 })).rejects.toThrow(
+      /^A rendering process did not start \(ended\): /,
+    )
+  })
+})
+
+test('a rendering process may read its program, and nothing else', async () => {
+  const own = await startRenderProcess({ heapMebibytes: 64, startLimitMs: 20_000 })
+  await own.stop()
+  const probe = `
+    import { readFileSync } from 'node:fs'
+    const tries = {
+      read: () => readFileSync(${JSON.stringify(fileURLToPath(new URL('../../tsconfig.json', import.meta.url)))}),
+      write: async () => (await import('node:fs')).writeFileSync('/tmp/x', ''),
+      run: async () => (await import('node:child_process')).execFileSync('true'),
+      thread: async () => new (await import('node:worker_threads')).Worker('', { eval: true }),
+    }
+    const codes = {}
+    for (const [name, attempt] of Object.entries(tries)) {
+      try { await attempt(); codes[name] = 'allowed' } catch (error) { codes[name] = error.code }
+    }
+    console.log(JSON.stringify({ codes, environment: Object.keys(process.env) }))
+  `
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...own.flags, '--input-type=module', '--eval', probe],
+    { env: {} },
+  )
+  expect(JSON.parse(stdout)).toEqual({
+    codes: Object.fromEntries(['read', 'write', 'run', 'thread'].map((name) => [name, 'ERR_ACCESS_DENIED'])),
+    environment: [],
+  })
+})

@@ -1,0 +1,131 @@
+import { sql } from 'kysely'
+import type { CreateCampaign } from '../../../contract/campaign-resource.ts'
+import { createEngine } from '../../../server/campaigns/engine.ts'
+import { claimCampaigns } from '../../../server/campaigns/engine-queries.ts'
+import { createCampaignService } from '../../../server/campaigns/service.ts'
+import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
+import { createMailTokens } from '../../../server/message/mail-tokens.ts'
+import type { Renderer } from '../../../server/rendering/renderer.ts'
+import { newId } from '../../../server/shared/ids.ts'
+import { createEmailWorld } from './emails.ts'
+
+export type CampaignWorld = Awaited<ReturnType<typeof createCampaignWorld>>
+
+const key = Buffer.alloc(32, 2)
+const leaseMs = 30_000
+
+/** Campaigns over emails, people and a queue of their own, with a clock that is moved by hand. Nothing is sent. */
+export async function createCampaignWorld(renderer: Renderer) {
+  const emailWorld = await createEmailWorld()
+  const { db, time, outbox, emails, account, live } = emailWorld
+  const tokens = createMailTokens(key)
+  const means = {
+    db,
+    clock: time.clock,
+    outbox,
+    renderer,
+    emails,
+    unsubscribeUrl: (ref: Parameters<typeof tokens.unsubscribe>[0]) =>
+      `https://mail.example/u/${tokens.unsubscribe(ref)}`,
+  }
+  const campaigns = createCampaignService(means)
+
+  async function addAudience(people: number, { domain = 'example.org' } = {}): Promise<string> {
+    const audience = await emailWorld.audiences.create(db, account, { name: 'News' })
+    await addPeople(audience.id, people, domain)
+    return audience.id
+  }
+
+  /** Adds active people, past the API, because there may be many. */
+  async function addPeople(audienceId: string, count: number, domain = 'example.org'): Promise<string[]> {
+    const at = time.clock.now()
+    const ids = Array.from({ length: count }, () => newId('subscriber', at))
+    await sql`
+      WITH person AS (
+        INSERT INTO subscribers (id, account_id, email, email_key, first_name, created_at, updated_at)
+        SELECT id, ${account}, address, address, 'Ada', ${at}, ${at} FROM unnest(${ids}::text[]) AS i (id),
+          LATERAL (SELECT id || ${`@${domain}`} AS address) AS a
+        RETURNING id
+      )
+      INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+      SELECT ${audienceId}, id, ${account}, 'active', ${at}, ${at} FROM person
+    `.execute(db)
+    return ids
+  }
+
+  async function draft(audienceId: string, fields: Partial<CreateCampaign> = {}): Promise<string> {
+    const campaign = { name: 'Spring news', audienceId, from: 'Shop <hello@shop.test>', subject: 'Spring', ...fields }
+    const { id } = await campaigns.create(db, live, { content: { text: 'Spring is here.' }, ...campaign })
+    return id
+  }
+
+  const engine = createEngine(means)
+
+  /** Gives each campaign that is due one turn, as a worker does. Returns how many there were. */
+  async function turn(take = engine): Promise<number> {
+    const claimed = await claimCampaigns(db, 10, leaseMs)
+    for (const campaign of claimed) await take(campaign)
+    return claimed.length
+  }
+
+  return {
+    ...emailWorld,
+    means,
+    campaigns,
+    addAudience,
+    addPeople,
+    draft,
+    turn,
+    /** Gives turns until no campaign is due at the time that it is. */
+    async run(): Promise<void> {
+      while ((await turn()) > 0);
+    },
+    /** Starts a campaign now. */
+    async start(id: string): Promise<void> {
+      await campaigns.send(db, live, id, null)
+    },
+    /** As mail servers do: takes all emails that wait. Returns how many there were. */
+    async handOver(): Promise<number> {
+      const rows = await db.selectFrom('email_recipients').select('email_id').where('status', '=', 'queued').execute()
+      const at = time.clock.now()
+      const accepted = {
+        kind: 'accepted',
+        final: true,
+        reply: '250 OK',
+        host: 'mx.example.org',
+        position: 0,
+        at,
+      } as const
+      await recordFacts(
+        db,
+        { outbox },
+        rows.map((row) => ({ ...accepted, emailId: row.email_id })),
+      )
+      return rows.length
+    },
+    /** How many recipients have which status. */
+    async statuses(): Promise<Record<string, number>> {
+      const { rows } = await sql<{ status: string; count: number }>`
+        SELECT status, count(*)::int AS count FROM campaign_recipients GROUP BY status ORDER BY status
+      `.execute(db)
+      return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+    },
+    /** To whom emails were made, in order. */
+    async written(): Promise<string[]> {
+      const rows = await db.selectFrom('email_recipients').select('address').orderBy('address').execute()
+      return rows.map(({ address }) => address)
+    },
+    async events(): Promise<{ type: string; recipients: unknown }[]> {
+      const rows = await db
+        .selectFrom('events')
+        .select(['type', 'body'])
+        .where('type', 'like', 'campaign.%')
+        .orderBy('id')
+        .execute()
+      return rows.map(({ type, body }) => ({ type, recipients: JSON.parse(body).data.recipients }))
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await emailWorld.end()
+    },
+  }
+}
