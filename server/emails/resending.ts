@@ -33,6 +33,7 @@ export async function readEnded(trx: Trx, scope: Scope, id: string): Promise<Rea
     subject: row.subject,
     html: null,
     text: null,
+    template: null,
     headers: head.headers,
     attachments: [],
     tags: row.tags,

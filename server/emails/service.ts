@@ -136,7 +136,7 @@ export type EmailServiceOptions = EligibilityMeans & {
 type Filling = {
   handle: Handle
   sender: SendingScope
-  items: readonly BatchItem[]
+  items: readonly (ReadEmail | DomainError)[]
   pathOf: (index: number) => string
 }
 
@@ -214,7 +214,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
   })
 
   /** Puts rendered templates in their place. Before the transaction, since rendering takes its time. */
-  function fill({ handle, sender, items, pathOf }: Filling): Promise<BatchItem[]> {
+  function fill({ handle, sender, items, pathOf }: Filling): Promise<(ReadEmail | DomainError)[]> {
     return fillTemplates(items, pathOf, (uses) => options.renderTemplates(handle, sender.accountId, uses))
   }
 
@@ -235,10 +235,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
 
   return {
     async send(handle, sender, email) {
-      const [filled = email] =
-        email.template === undefined ? [] : await fill({ handle, sender, items: [email], pathOf: () => 'body' })
-      if (isRefusal(filled)) throw filled
-      const read = await judgeForm(filled, { now: clock.now(), path: 'body' })
+      const judged = await judgeForm(email, { now: clock.now(), path: 'body' })
+      const [read = judged] = await fill({ handle, sender, items: [judged], pathOf: () => 'body' })
       if (isRefusal(read)) throw read
       const asked = { handle, sender, email: read }
       const group = `${sender.accountId} ${sender.mode} ${traceparent()}`
@@ -249,11 +247,10 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
     async sendBatch(handle, sender, { items, isPermissive }) {
       const now = clock.now()
       const pathOf = (index: number) => `body.emails[${index}]`
-      const hasTemplates = items.some((item) => !isRefusal(item) && item.template !== undefined)
-      const filled = hasTemplates ? await fill({ handle, sender, items, pathOf }) : items
-      const read = await mapYielding(filled, (item, index) =>
+      const judged = await mapYielding(items, (item, index) =>
         isRefusal(item) ? item : judgeForm(item, { now, path: pathOf(index) }),
       )
+      const read = await fill({ handle, sender, items: judged, pathOf })
       if (!isPermissive) throwAllDetails(read.filter(isRefusal))
       return inTransaction(handle, async (trx) => {
         const results = await accept(trx, sender, read, { pathOf, refuse: isPermissive ? () => undefined : throwNamed })

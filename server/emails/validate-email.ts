@@ -28,9 +28,11 @@ export type ReadEmail = {
   replyTo: readonly string[]
   /** At least one, without duplicates, in the order of to, cc and bcc. */
   recipients: readonly NewRecipient[]
+  /** What the template is rendered to stands here and in `html` and `text` later, where there is one. */
   subject: string
   html: string | null
   text: string | null
+  template: NonNullable<SendEmail['template']> | null
   headers: Readonly<Record<string, string>>
   attachments: readonly DecodedAttachment[]
   tags: readonly string[]
@@ -46,7 +48,7 @@ export type ReadEmail = {
 const anyBytes = 'application/octet-stream'
 const dayMs = 24 * 3_600_000
 
-/** An error of a field. `isOfForm`: the published schema refuses it too. */
+/** An error of a field. `isOfForm`: the request has the wrong form (400); else it breaks a rule (422). */
 export type EmailFault = ErrorDetail & { isOfForm: boolean }
 
 /**
@@ -81,21 +83,7 @@ export async function readEmail(
     fault('to', `must be at most ${emailLimits.recipients} recipients, with those in cc and bcc`)
   }
   const replyTo = mailboxes('replyTo').map(writeMailbox)
-  const { subject } = email
-  if (subject === undefined) fault('subject', 'is needed, or template')
-  else if (Buffer.byteLength(subject) > emailLimits.subjectOctets) {
-    fault('subject', `must be at most ${emailLimits.subjectOctets} octets in UTF-8`)
-  }
-  const { html = null, text = null } = email
-  if (html === null && text === null) fault('html', 'is needed, or text')
-  for (const [field, content] of [
-    ['html', html],
-    ['text', text],
-  ] as const) {
-    if (content !== null && Buffer.byteLength(content) > emailLimits.contentBytes) {
-      fault(field, `must be at most ${emailLimits.contentBytes} bytes in UTF-8`)
-    }
-  }
+  const content = readContent(email, fault)
   const headers = email.headers ?? {}
   const hasAudience = email.audienceId !== undefined
   for (const found of faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience })) {
@@ -106,15 +94,13 @@ export async function readEmail(
   const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
   if (lateness !== null) fault('scheduledAt', lateness)
 
-  if (from === null || subject === undefined || faults.length > 0) return { email: null, faults }
+  if (from === null || faults.length > 0) return { email: null, faults }
   return {
     email: {
       from,
       replyTo,
       recipients,
-      subject,
-      html,
-      text,
+      ...content,
       headers,
       attachments,
       metadata: email.metadata ?? {},
@@ -126,6 +112,28 @@ export async function readEmail(
     },
     faults: null,
   }
+}
+
+/** Returns the content, or what it is to be made of. */
+function readContent(email: SendEmail, fault: ReportFault): Pick<ReadEmail, 'subject' | 'html' | 'text' | 'template'> {
+  const { subject, html = null, text = null, template } = email
+  if (template !== undefined) {
+    for (const [field, own] of Object.entries({ subject, html, text })) {
+      if ((own ?? null) !== null) fault(field, 'must not be given beside template')
+    }
+    return { subject: '', html: null, text: null, template }
+  }
+  if (subject === undefined) fault('subject', 'is required, unless there is a template', true)
+  else if (Buffer.byteLength(subject) > emailLimits.subjectOctets) {
+    fault('subject', `must be at most ${emailLimits.subjectOctets} octets in UTF-8`)
+  }
+  if (html === null && text === null) fault('html', 'is needed, or text')
+  for (const [field, content] of Object.entries({ html, text })) {
+    if (content !== null && Buffer.byteLength(content) > emailLimits.contentBytes) {
+      fault(field, `must be at most ${emailLimits.contentBytes} bytes in UTF-8`)
+    }
+  }
+  return { subject: subject ?? '', html, text, template: null }
 }
 
 /** Returns the error of a scheduled time, or null. */
