@@ -58,9 +58,10 @@ function unbounded(schema: z.core.$ZodType, at: string, above: readonly z.core.$
 const parts: readonly [string, z.core.$ZodType][] = [...partsOf(contract), ['an email of a batch', sendEmail]]
 
 test.each(parts)('%s is bounded', (_, schema) => {
-  // An email of a batch is read by itself, as `sendEmail`, and a contact as `addContact`.
-  const readLater = ['.emails[]: unknown without a bound', '.contacts[]: unknown without a bound']
-  const isReadLater = (fault: string) => readLater.includes(fault)
+  // An email of a batch is read by itself, as `sendEmail`, a contact as `addContact`, and the values of a template are
+  // measured as JSON (server/templates/variables.ts).
+  const readLater = ['.emails[]', '.contacts[]', '.variables{}', '.template.variables{}']
+  const isReadLater = (fault: string) => readLater.some((place) => fault === `${place}: unknown without a bound`)
   expect(unbounded(schema, '').filter((fault) => !isReadLater(fault))).toEqual([])
 })
 
