@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DefaultTheme, UserConfig } from 'vitepress'
+import { keepBraces } from './braces.ts'
 import { repositoryUrl, rewriteLinks } from './links.ts'
 import { addressOf, anchorOf, pages, root, sections, titleOf } from './pages.ts'
 
@@ -28,7 +29,10 @@ const config: UserConfig<DefaultTheme.Config> = {
   markdown: {
     anchor: { slugify: anchorOf },
     languageAlias: { receiver: 'js' },
-    config: (md) => rewriteLinks(md, repositoryUrl(repository)),
+    config: (md) => {
+      rewriteLinks(md, repositoryUrl(repository))
+      keepBraces(md)
+    },
   },
   themeConfig: {
     outline: [2, 3],
