@@ -48,7 +48,7 @@ export type ReadEmail = {
 const anyBytes = 'application/octet-stream'
 const dayMs = 24 * 3_600_000
 
-/** An error of a field. `isOfForm`: the request has the wrong form (400); else it breaks a rule (422). */
+/** An error of a field. `isOfForm`: the published schema refuses it too (400); else it breaks a rule (422). */
 export type EmailFault = ErrorDetail & { isOfForm: boolean }
 
 /**
@@ -123,7 +123,7 @@ function readContent(email: SendEmail, fault: ReportFault): Pick<ReadEmail, 'sub
     }
     return { subject: '', html: null, text: null, template }
   }
-  if (subject === undefined) fault('subject', 'is required, unless there is a template', true)
+  if (subject === undefined) fault('subject', 'is required, unless there is a template')
   else if (Buffer.byteLength(subject) > emailLimits.subjectOctets) {
     fault('subject', `must be at most ${emailLimits.subjectOctets} octets in UTF-8`)
   }

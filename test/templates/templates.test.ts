@@ -253,7 +253,7 @@ describe('an email of a template', () => {
 
   test('is refused without a subject where there is no template', async () => {
     expect(await send({ text: 'Hi' })).toMatchObject({
-      status: 400,
+      status: 422,
       body: { error: { details: [{ path: 'body.subject' }] } },
     })
   })
