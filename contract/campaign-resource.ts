@@ -5,6 +5,7 @@ import { line, list, mailbox, recipientAddress, text, timestamp } from './fields
 import { exampleId, idSchema } from './ids.ts'
 import { metadata, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
+import { templateLimits, templateVariables } from './template-variables.ts'
 
 /** How much a campaign may be. */
 export const campaignLimits = {
@@ -18,6 +19,9 @@ export const campaignLimits = {
   scheduleDays: 365,
   /** Campaigns of an account that are scheduled, sending or paused at once. */
   active: 100,
+  segments: 10,
+  /** Of the values of `variables`, as JSON: they are rendered with for every recipient. */
+  variablesBytes: 16_384,
 } as const
 
 /** The states of a campaign: docs/architecture/campaign-states.md. */
@@ -66,15 +70,38 @@ const lateStart = z.enum(['send', 'skip']).meta({
     'What happens when the service was not running at `scheduledAt` and is more than 10 minutes late: `send`, the default, or `skip`, which cancels the campaign.',
 })
 
+/** The variables that a campaign gives to its content itself. */
+export const campaignVariables = ['contact', 'properties', 'campaign', 'account', 'unsubscribeUrl'] as const
+
+const segmentIds = list(idSchema('segment', 'A segment of the audience.'), {
+  max: campaignLimits.segments,
+  fault: `must be at most ${campaignLimits.segments} segments`,
+}).meta({
+  description: `It goes to the people of at least one of these segments of the audience, to each once. Who is in them is looked up when it starts. Default: none, so to the whole audience. At most ${campaignLimits.segments}.`,
+})
+
+const variables = templateVariables.meta({
+  description: `Values for the content, the same for all people: text, numbers, true and false, lists and objects, by name. Those that a template declares must be of its types. ${campaignVariables.map((one) => `\`${one}\``).join(', ')} are given by the campaign itself, and must not be named here. At most ${templateLimits.variables}, and ${campaignLimits.variablesBytes / 2 ** 10} KiB as JSON.`,
+  example: { season: 'Spring' },
+})
+
 const inputFields = {
   name,
   audienceId: idSchema('audience', 'The audience that it goes to.'),
+  segmentIds,
   from: mailbox.meta({ description: 'Who it is from. To send with a live key, at a verified domain of the account.' }),
   replyTo: list(mailbox, { max: emailLimits.replyTo }).meta({
     description: 'Where answers go. Default: nowhere else.',
   }),
-  subject: emailLine('What it is about. Liquid.'),
+  subject: emailLine(
+    'What it is about. Liquid. Needed with `content`. With `templateId`, null, the default, is the subject of the template.',
+  ).nullable(),
   content,
+  templateId: idSchema(
+    'template',
+    'The template that is the message, in place of `content`. Its published version is copied into the campaign when that is sent. Null: none.',
+  ).nullable(),
+  variables,
   trackOpens: z.boolean().meta({ description: 'Whether to tell of opens. Default: no.' }),
   trackClicks: z.boolean().meta({ description: 'Whether to tell of clicks on links. Default: no.' }),
   tags: list(tag, { max: emailLimits.tags }).meta({ description: 'Tags of each email.' }),
@@ -87,6 +114,11 @@ const partial = z.strictObject(inputFields).partial()
 export const createCampaign = z
   .strictObject({
     ...inputFields,
+    segmentIds: segmentIds.optional(),
+    subject: inputFields.subject.optional(),
+    content: content.optional(),
+    templateId: inputFields.templateId.optional(),
+    variables: variables.optional(),
     replyTo: inputFields.replyTo.optional(),
     trackOpens: inputFields.trackOpens.optional(),
     trackClicks: inputFields.trackClicks.optional(),
@@ -109,7 +141,7 @@ export const createCampaign = z
 
 export const updateCampaign = partial.meta({
   id: 'UpdateCampaign',
-  description: 'The fields to change.',
+  description: 'The fields to change. `content` takes the place of a template, and `templateId` that of content.',
   example: { name: 'Summer news' },
 })
 
@@ -125,9 +157,22 @@ const campaignFields = {
     .meta({ description: 'Why the service paused or canceled it, for people. Null: it did not.' }),
   name: z.string(),
   audienceId: idSchema('audience', 'The audience. It may be deleted.'),
+  segmentIds: z
+    .array(idSchema('segment', 'A segment. It may be deleted.'))
+    .meta({ description: 'Empty: it goes to the whole audience.' }),
   from: mailbox,
   replyTo: z.array(mailbox),
-  subject: z.string(),
+  subject: z.string().meta({
+    description: 'What it is about. Of a draft with a template and no subject of its own: that of the template.',
+  }),
+  templateId: idSchema(
+    'template',
+    'The template. It may be deleted. Null: the campaign has content of its own.',
+  ).nullable(),
+  templateVersion: z
+    .int()
+    .nullable()
+    .meta({ description: 'The version of the template that was copied when the campaign was sent. Null: none.' }),
   trackOpens: z.boolean(),
   trackClicks: z.boolean(),
   tags: z.array(z.string()),
@@ -149,9 +194,12 @@ const campaignExample = {
   statusReason: null,
   name: 'Spring news',
   audienceId: exampleId('audience'),
+  segmentIds: [],
   from: 'Postern <hello@example.com>',
   replyTo: [],
   subject: 'Spring is here',
+  templateId: null,
+  templateVersion: null,
   trackOpens: false,
   trackClicks: false,
   tags: [],
@@ -168,12 +216,15 @@ const campaignExample = {
 
 export const campaign = z
   .object(campaignFields)
-  .meta({ id: 'Campaign', description: 'One message to a whole audience.', example: campaignExample })
+  .meta({ id: 'Campaign', description: 'One message to an audience.', example: campaignExample })
 
 export const campaignDetails = z
   .object({
     ...campaignFields,
-    content: z.object({ preheader: z.string().nullable(), html: z.string().nullable(), text: z.string().nullable() }),
+    content: z
+      .object({ preheader: z.string().nullable(), html: z.string().nullable(), text: z.string().nullable() })
+      .meta({ description: 'The message. Of a draft with a template, all are null.' }),
+    variables: z.record(z.string(), z.unknown()).meta({ description: 'Values for the content, as given.' }),
   })
   .meta({
     id: 'CampaignDetails',
@@ -181,6 +232,7 @@ export const campaignDetails = z
     example: {
       ...campaignExample,
       content: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
+      variables: {},
     },
   })
 

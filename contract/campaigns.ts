@@ -45,7 +45,7 @@ export const campaigns = c.router({
         idempotency: 'with-work',
         takesAttachments: true,
         longFields: longEmailFields,
-        errors: ['rule_violation', 'audience_not_found'],
+        errors: ['rule_violation', 'audience_not_found', 'segment_invalid', 'template_not_found'],
       },
       { 201: campaignDetails },
     ),
@@ -79,7 +79,14 @@ export const campaigns = c.router({
         operationId: 'updateCampaign',
         takesAttachments: true,
         longFields: longEmailFields,
-        errors: ['not_found', 'rule_violation', 'audience_not_found', 'campaign_state'],
+        errors: [
+          'not_found',
+          'rule_violation',
+          'audience_not_found',
+          'segment_invalid',
+          'template_not_found',
+          'campaign_state',
+        ],
       },
       { 200: campaignDetails },
     ),
@@ -106,7 +113,7 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/send',
     summary: 'Send a campaign',
     description:
-      'Starts a draft, now or at `scheduledAt`. It goes to those who are in the audience and active when it starts. A test key sends to nobody: each email is checked, and gets the status `validated`; recipients of the simulator are simulated.',
+      'Starts a draft, now or at `scheduledAt`. It goes to those who are in the audience, in one of its segments if it has some, and active when it starts. The published version of its template is copied now. A test key sends to nobody: each email is checked, and gets the status `validated`; recipients of the simulator are simulated.',
     pathParams: idParam,
     body: z
       .strictObject({
@@ -124,6 +131,8 @@ export const campaigns = c.router({
           'not_found',
           'rule_violation',
           'audience_not_found',
+          'segment_invalid',
+          'template_not_found',
           'domain_not_verified',
           'public_url_needed',
           'campaign_state',
@@ -203,7 +212,15 @@ export const campaigns = c.router({
       {
         ...sending,
         operationId: 'testCampaign',
-        errors: ['not_found', 'rule_violation', 'audience_not_found', 'domain_not_verified', 'public_url_needed'],
+        errors: [
+          'not_found',
+          'rule_violation',
+          'audience_not_found',
+          'segment_invalid',
+          'template_not_found',
+          'domain_not_verified',
+          'public_url_needed',
+        ],
       },
       {
         202: z

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { CampaignRecipientStatus } from '../../contract/campaign-resource.ts'
 import type { Db, Handle, Trx } from '../database/connection.ts'
 import { queueNow } from '../queue/queue.ts'
@@ -61,12 +61,13 @@ export async function hasAudience(handle: Handle, accountId: string, audienceId:
  * Adds the next people of the audience to the recipients of a locked campaign: those who are active, and were in the
  * audience at `listed_at`. Looks at `limit` contacts.
  *
+ * @param options.condition Who of them, over the aliases `c` (`contacts`) and `s` (their row of `subscribers`).
  * @returns The last contact that was looked at; null: there are no more. `count`: how many recipients were added.
  */
 export async function listRecipients(
   trx: Trx,
   campaign: Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to'>,
-  limit: number,
+  { limit, condition }: { limit: number; condition: RawBuilder<boolean> },
 ): Promise<{ last: string | null; count: number; looked: number }> {
   const { rows } = await sql<{ last: string | null; looked: number; count: number }>`
     WITH page AS MATERIALIZED (
@@ -76,11 +77,12 @@ export async function listRecipients(
       ORDER BY audience_id, subscriber_id LIMIT ${limit}
     ), added AS (
       INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status)
-      SELECT ${campaign.account_id}, ${campaign.id}, p.subscriber_id, 'waiting' FROM page p
+      SELECT ${campaign.account_id}, ${campaign.id}, c.subscriber_id, 'waiting' FROM page c
       CROSS JOIN LATERAL (
-        SELECT status FROM subscribers WHERE id = p.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
+        SELECT status, email_key, first_name, last_name, properties FROM subscribers
+        WHERE id = c.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
       ) AS s
-      WHERE p.status = 'active' AND s.status = 'active' AND p.created_at <= ${campaign.listed_at}
+      WHERE c.status = 'active' AND s.status = 'active' AND c.created_at <= ${campaign.listed_at} AND ${condition}
       ON CONFLICT DO NOTHING
       RETURNING 1
     )

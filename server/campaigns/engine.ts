@@ -23,6 +23,7 @@ import {
 import { contentOf, emailTo, variablesOf } from './message.ts'
 import { type CampaignRow, lockCampaign, setDue, updateCampaign } from './queries.ts'
 import { retract, settle } from './retract.ts'
+import { conditionOf } from './segments.ts'
 import { statusAfter } from './states.ts'
 import { takeSlots } from './throttle.ts'
 import { waitingOf } from './to-response.ts'
@@ -109,7 +110,10 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
         return stopFor(trx, row, 'skip', 'The audience was deleted before the campaign started.')
       }
       const listedAt = row.listed_at ?? clock.now()
-      const { last, count, looked } = await listRecipients(trx, { ...row, listed_at: listedAt }, listedAtOnce)
+      const condition = await conditionOf(trx, row, listedAt)
+      if (typeof condition === 'string') return stopFor(trx, row, 'skip', condition)
+      const listing = { limit: listedAtOnce, condition }
+      const { last, count, looked } = await listRecipients(trx, { ...row, listed_at: listedAt }, listing)
       const listed = {
         listed_at: listedAt,
         listed_to: last ?? row.listed_to,

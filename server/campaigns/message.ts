@@ -1,4 +1,5 @@
 import { campaignLimits } from '../../contract/campaign-resource.ts'
+import type { Constants } from '../database/tables/campaigns.ts'
 import { type EmailFault, type ReadEmail, readEmail } from '../emails/validate-email.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { Rendered, TemplateContent, Variables } from '../rendering/renderer.ts'
@@ -14,17 +15,22 @@ export type Person = {
 }
 
 /** What is written once for all. */
-export function contentOf({ subject, preheader, html, text }: CampaignFields): TemplateContent {
+export function contentOf({ subject, preheader, html, text }: TemplateContent): TemplateContent {
   return { subject, preheader, html, text }
 }
 
 /** What stands for a person in the content of a campaign. */
 export function variablesOf(
   person: Person,
-  about: { campaign: { id: string; name: string }; accountName: string; unsubscribeUrl: string },
+  about: {
+    campaign: { id: string; name: string; variables: Constants; constants: Constants | null }
+    accountName: string
+    unsubscribeUrl: string
+  },
 ): Variables {
   const { id, email, firstName, lastName } = person
   return {
+    ...(about.campaign.constants ?? about.campaign.variables),
     contact: { id, email, firstName, lastName },
     properties: {},
     campaign: { id: about.campaign.id, name: about.campaign.name },
@@ -88,6 +94,12 @@ export async function readCampaign(
       : fault,
   )
   return { email: null, faults }
+}
+
+/** Returns the faults that the published schema refuses too, whatever the content is. */
+export async function faultsOfForm(fields: CampaignFields, now: Date): Promise<EmailFault[]> {
+  const { faults } = await readCampaign({ ...fields, subject: 'a', html: null, text: 'a' }, { now, path: 'body' })
+  return (faults ?? []).filter(({ isOfForm }) => isOfForm)
 }
 
 /** Returns the faults of content that is larger than a campaign's may be. */

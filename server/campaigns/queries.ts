@@ -14,8 +14,12 @@ export type CampaignFields = Pick<
   CampaignRow,
   | 'name'
   | 'audience_id'
+  | 'segment_ids'
   | 'sender'
   | 'reply_to'
+  | 'template_id'
+  | 'has_own_subject'
+  | 'variables'
   | 'subject'
   | 'preheader'
   | 'html'
@@ -35,12 +39,13 @@ export async function insertCampaign(
   handle: Handle,
   { id, scope, fields, at }: { id: string; scope: Scope; fields: CampaignFields; at: Date },
 ): Promise<CampaignRow> {
-  const { metadata, ...columns } = fields
+  const { metadata, variables, ...columns } = fields
   return handle
     .insertInto('campaigns')
     .values({
       ...columns,
       metadata: JSON.stringify(metadata),
+      variables: JSON.stringify(variables),
       id,
       account_id: scope.accountId,
       mode: scope.mode,
@@ -74,12 +79,17 @@ export function lockCampaign(trx: Trx, scope: Scope, id: string): Promise<Campai
 export async function updateCampaign(
   trx: Trx,
   { accountId, id }: CampaignKey,
-  change: Partial<Omit<CampaignRow, 'metadata'>> & { metadata?: Record<string, string> },
+  change: Partial<CampaignRow>,
 ): Promise<CampaignRow> {
-  const { metadata, ...columns } = change
+  const { metadata, variables, constants, ...columns } = change
   return trx
     .updateTable('campaigns')
-    .set({ ...columns, ...(metadata && { metadata: JSON.stringify(metadata) }) })
+    .set({
+      ...columns,
+      ...(metadata && { metadata: JSON.stringify(metadata) }),
+      ...(variables && { variables: JSON.stringify(variables) }),
+      ...(constants && { constants: JSON.stringify(constants) }),
+    })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .returningAll()
@@ -101,13 +111,14 @@ export async function deleteCampaign(trx: Trx, { accountId, id }: CampaignKey): 
   await trx.deleteFrom('campaigns').where('account_id', '=', accountId).where('id', '=', id).execute()
 }
 
-export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader'>
+export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader' | 'variables' | 'constants'>
 
 const summaryColumns = sql.raw(
-  `account_id, id, mode, status, status_reason, name, audience_id, sender, reply_to, subject, track_opens, track_clicks,
-   tags, metadata, throttle, late_start, scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
-   throttled_to, recipient_count, queued_count, handed_over_count, failed_count, left_count, unsubscribed_count,
-   suppressed_count, canceled_count, created_at, updated_at`,
+  `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, sender, reply_to, template_id,
+   template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
+   scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to, throttled_to, recipient_count,
+   queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
+   created_at, updated_at`,
 )
 
 /** Returns campaigns, newest first. With `status` it looks through 10,000 at most. */

@@ -13,20 +13,22 @@ import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
-import type { EmailFault } from '../emails/validate-email.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import type { Renderer } from '../rendering/renderer.ts'
-import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
+import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
+import { subjectsOfPublished } from '../templates/published.ts'
+import { type CampaignContent, contentNow } from './content.ts'
 import { hasAudience } from './engine-queries.ts'
-import { contentOf, emailTo, faultsOfSize, readCampaign, variablesOf } from './message.ts'
+import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
+import { faultsOfForm, readCampaign } from './message.ts'
 import {
-  type CampaignFields,
   type CampaignRow,
+  type CampaignSummary,
   countActive,
   deleteCampaign,
   findCampaign,
@@ -39,12 +41,17 @@ import {
   updateCampaign,
 } from './queries.ts'
 import { retract } from './retract.ts'
+import { checkSegments } from './segments.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
+import { makeTests, refusalOf } from './test-messages.ts'
 import { toCampaign, toDetails, toRecipient, toStatistics } from './to-response.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
-  /** Adds a draft. Throws `validation_error` or `rule_violation` with all errors, and `audience_not_found`. */
+  /**
+   * Adds a draft. Throws `validation_error` or `rule_violation` with all errors, `template_not_found`,
+   * `audience_not_found` and `segment_invalid`.
+   */
   create(handle: Handle, scope: Scope, campaign: CreateCampaign): Promise<CampaignDetails>
   /** Returns campaigns, newest first: see `selectCampaigns`. */
   list(
@@ -61,15 +68,15 @@ export type CampaignService = {
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
-   * Starts a draft at a time, or now (null). Throws `rule_violation`, `audience_not_found`, `domain_not_verified`,
-   * `public_url_needed`, `campaign_state` and `too_many_campaigns`.
+   * Starts a draft at a time, or now (null), with the published version of its template. Throws what `create` throws,
+   * `domain_not_verified`, `public_url_needed`, `campaign_state` and `too_many_campaigns`.
    */
   send(handle: Handle, scope: Scope, id: string, at: Date | null): Promise<Campaign>
   /** Takes what is queued out of the queue, to be made again later. */
   pause(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   resume(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   cancel(handle: Handle, scope: Scope, id: string): Promise<Campaign>
-  /** Adds a draft with the same fields. */
+  /** Adds a draft with the same fields. Of a template that is deleted, it gets what was copied. */
   duplicate(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
   /** Sends the message to addresses, an email each. Throws `rule_violation` for those that are not written to. */
   test(handle: Handle, scope: Scope, id: string, to: readonly string[]): Promise<string[]>
@@ -107,12 +114,28 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     return row
   }
 
-  /** Throws when the fields are not those of an email that can be sent. */
-  async function check(handle: Handle, accountId: string, fields: CampaignFields): Promise<void> {
-    const large = faultsOfSize(fields, 'body')
-    const read = large.length > 0 ? { faults: large } : await readCampaign(fields, { now: clock.now(), path: 'body' })
-    if (read.faults !== null) throw refusalOf(read.faults)
+  /** Returns the content. Throws when the fields are not those of a campaign that can be sent. */
+  async function check(handle: Handle, accountId: string, { fields, faults }: WrittenFields): Promise<CampaignContent> {
+    const ofForm = await faultsOfForm(fields, clock.now())
+    if (faults.length + ofForm.length > 0) throw refusalOf([...faults, ...ofForm])
+    const read = await contentNow(handle, accountId, { fields, now: clock.now() })
+    if (read.faults.length > 0) throw refusalOf(read.faults)
     if (!(await hasAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
+    await checkSegments(handle, accountId, fields)
+    return read.content
+  }
+
+  /** Gives drafts the subjects that their templates have now. */
+  async function withSubjects<Row extends CampaignSummary>(
+    handle: Handle,
+    accountId: string,
+    rows: readonly Row[],
+  ): Promise<Row[]> {
+    const ids = rows.flatMap((row) => (isOfTemplate(row) ? [row.template_id] : []))
+    const subjects = await subjectsOfPublished(handle, accountId, ids)
+    return rows.map((row) =>
+      isOfTemplate(row) ? { ...row, subject: subjects.get(row.template_id) ?? row.subject } : row,
+    )
   }
 
   /** Moves a campaign and returns it. `what`: such as `paused`. */
@@ -139,26 +162,31 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
   return {
     async create(handle, scope, campaign) {
       return inTransaction(handle, async (trx) => {
-        const fields = fieldsOf(campaign)
-        await check(trx, scope.accountId, fields)
+        const written = fieldsOf(campaign)
+        const { subject } = await check(trx, scope.accountId, written)
         const at = clock.now()
+        const fields = { ...written.fields, subject }
         return toDetails(await insertCampaign(trx, { id: newId('campaign', at), scope, fields, at }))
       })
     },
     async list(handle, scope, { status, limit, cursor }) {
       const after = decodeCursor('campaign', cursor)
       const { rows, lookedTo } = await selectCampaigns(handle, scope, { status, after, limit: limit + 1 })
-      return pageOfRows(rows, { limit, idOf: (row) => row.id, toItem: toCampaign, lookedTo })
+      const shown = await withSubjects(handle, scope.accountId, rows)
+      return pageOfRows(shown, { limit, idOf: (row) => row.id, toItem: toCampaign, lookedTo })
     },
-    get: async (handle, scope, id) => toDetails(await find(handle, scope, id)),
+    async get(handle, scope, id) {
+      const [row] = await withSubjects(handle, scope.accountId, [await find(handle, scope, id)])
+      if (row === undefined) throw notFound('campaign', id)
+      return toDetails(row)
+    },
     async update(handle, scope, id, patch) {
       return inTransaction(handle, async (trx) => {
         const row = await lock(trx, scope, id)
         if (row.status !== 'draft') throw wrongState(id, row.status, 'changed')
-        const fields = changed(row, patch)
-        await check(trx, scope.accountId, fields)
-        const { metadata, ...columns } = fields
-        const change = { ...columns, metadata, updated_at: clock.now() }
+        const written = changed(row, patch)
+        const { subject } = await check(trx, scope.accountId, written)
+        const change = { ...written.fields, subject, updated_at: clock.now() }
         return toDetails(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
       })
     },
@@ -185,14 +213,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         const now = clock.now()
         const fault = at === null ? null : faultOfTime(at, now)
         if (fault !== null) throw brokenRule('body.scheduledAt', fault)
-        await check(trx, scope.accountId, row)
-        await mustBeSendable(trx, scope, row)
+        const content = await check(trx, scope.accountId, { fields: row, faults: [] })
+        await mustBeSendable(trx, scope, { ...row, ...content })
         if ((await countActive(trx, scope.accountId)) >= campaignLimits.active) {
           const message = `The account has ${campaignLimits.active} campaigns that are scheduled, sending or paused, the most there may be. Wait for one to end, or cancel one.`
           throw new DomainError('too_many_campaigns', message)
         }
         const scheduledAt = at ?? now
-        const change = { status, scheduled_at: scheduledAt, due_at: scheduledAt, updated_at: now }
+        const change = { ...content, status, scheduled_at: scheduledAt, due_at: scheduledAt, updated_at: now }
         return toCampaign(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
       })
     },
@@ -200,15 +228,18 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     resume: (handle, scope, id) => move(handle, scope, { id, how: 'resume', what: 'resumed' }),
     cancel: (handle, scope, id) => move(handle, scope, { id, how: 'cancel', what: 'canceled' }),
     async duplicate(handle, scope, id) {
-      const fields = await find(handle, scope, id)
+      const row = await find(handle, scope, id)
+      const ids = row.template_id === null ? [] : [row.template_id]
+      const subjects = await subjectsOfPublished(handle, scope.accountId, ids)
+      const fields = fieldsOfDuplicate(row, subjects.get(row.template_id ?? '') ?? null)
       const at = clock.now()
-      return toDetails(await insertCampaign(handle, { id: newId('campaign', at), scope, fields: pick(fields), at }))
+      return toDetails(await insertCampaign(handle, { id: newId('campaign', at), scope, fields, at }))
     },
     async test(handle, scope, id, to) {
       return inTransaction(handle, async (trx) => {
         const row = await find(trx, scope, id)
-        await check(trx, scope.accountId, row)
-        const made = await makeTests(row, to)
+        const content = await check(trx, scope.accountId, { fields: row, faults: [] })
+        const made = await makeTests({ renderer, unsubscribeUrl, now: clock.now() }, { ...row, ...content }, to)
         const results = await emails.sendOfCampaign(trx, scope, made)
         for (const [index, result] of results.entries()) {
           if (result instanceof DomainError) throw result
@@ -245,50 +276,11 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     const refusal = await emails.judgeCampaign(trx, scope, { ...read.email, recipients: [] })
     if (refusal !== null) throw refusal
   }
-
-  async function makeTests(row: CampaignRow, to: readonly string[]) {
-    const now = clock.now()
-    const tests = to.map((text) => ({ text, emailId: newId('email', now) }))
-    const reads = await Promise.all(tests.map(({ text }) => readCampaign(row, { now, path: 'body', to: text })))
-    const people = reads.map((read, index) => {
-      const mailbox = read.email?.recipients[0]
-      if (mailbox === undefined) {
-        const faults = (read.faults ?? []).map((fault) => ({ ...fault, path: `body.to[${index}]` }))
-        throw refusalOf(faults)
-      }
-      return { id: null, email: mailbox.address, firstName: mailbox.name, lastName: null }
-    })
-    const renderings = await renderer.render(
-      contentOf(row),
-      people.map((person, index) =>
-        variablesOf(person, {
-          campaign: row,
-          accountName: '',
-          unsubscribeUrl: unsubscribeUrl({
-            emailId: tests[index]?.emailId ?? '',
-            position: 0,
-            accountId: row.account_id,
-            address: person.email,
-          }),
-        }),
-      ),
-    )
-    return Promise.all(
-      people.map(async (person, index) => {
-        const rendering = renderings[index]
-        if (rendering?.status !== 'rendered') {
-          throw brokenRule('campaign.content', rendering?.reason ?? 'It was not rendered.')
-        }
-        const email = await emailTo(person, row, { rendered: rendering.rendered, now })
-        if (typeof email === 'string') throw brokenRule('campaign.content', email)
-        return { id: tests[index]?.emailId ?? '', campaignId: null, email }
-      }),
-    )
-  }
 }
 
-function refusalOf(faults: readonly EmailFault[]): DomainError {
-  return faults.some(({ isOfForm }) => isOfForm) ? invalidRequest(faults) : brokenRules(faults)
+/** Whether the subject is that of the template now. */
+function isOfTemplate(row: CampaignSummary): row is CampaignSummary & { template_id: string } {
+  return row.status === 'draft' && row.template_id !== null && !row.has_own_subject
 }
 
 function noAudience(id: string): DomainError {
@@ -302,48 +294,4 @@ function faultOfTime(at: Date, now: Date): string | null {
   if (aheadMs <= 0) return 'must be in the future'
   const { scheduleDays } = campaignLimits
   return aheadMs > scheduleDays * dayMs ? `must be at most ${scheduleDays} days ahead` : null
-}
-
-function fieldsOf(campaign: CreateCampaign): CampaignFields {
-  return {
-    name: campaign.name,
-    audience_id: campaign.audienceId,
-    sender: campaign.from,
-    reply_to: campaign.replyTo ?? [],
-    subject: campaign.subject,
-    preheader: campaign.content.preheader ?? null,
-    html: campaign.content.html ?? null,
-    text: campaign.content.text ?? null,
-    track_opens: campaign.trackOpens ?? false,
-    track_clicks: campaign.trackClicks ?? false,
-    tags: [...new Set(campaign.tags)],
-    metadata: campaign.metadata ?? {},
-    throttle: campaign.throttle ?? null,
-    late_start: campaign.lateStart ?? 'send',
-  }
-}
-
-/** Returns the fields of a campaign alone. */
-function pick(row: CampaignRow): CampaignFields {
-  return changed(row, {})
-}
-
-function changed(row: CampaignRow, patch: UpdateCampaign): CampaignFields {
-  const { content } = patch
-  return {
-    name: patch.name ?? row.name,
-    audience_id: patch.audienceId ?? row.audience_id,
-    sender: patch.from ?? row.sender,
-    reply_to: patch.replyTo ?? row.reply_to,
-    subject: patch.subject ?? row.subject,
-    preheader: content?.preheader === undefined ? row.preheader : content.preheader,
-    html: content?.html === undefined ? row.html : content.html,
-    text: content?.text === undefined ? row.text : content.text,
-    track_opens: patch.trackOpens ?? row.track_opens,
-    track_clicks: patch.trackClicks ?? row.track_clicks,
-    tags: patch.tags === undefined ? row.tags : [...new Set(patch.tags)],
-    metadata: patch.metadata ?? row.metadata,
-    throttle: patch.throttle === undefined ? row.throttle : patch.throttle,
-    late_start: patch.lateStart ?? row.late_start,
-  }
 }

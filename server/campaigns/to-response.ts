@@ -15,9 +15,12 @@ export function toCampaign(row: CampaignSummary): Campaign {
     statusReason: row.status_reason,
     name: row.name,
     audienceId: row.audience_id,
+    segmentIds: row.segment_ids,
     from: row.sender,
     replyTo: row.reply_to,
     subject: row.subject,
+    templateId: row.template_id,
+    templateVersion: row.template_version,
     trackOpens: row.track_opens,
     trackClicks: row.track_clicks,
     tags: row.tags,
@@ -34,8 +37,8 @@ export function toCampaign(row: CampaignSummary): Campaign {
 }
 
 export function toDetails(row: CampaignRow): CampaignDetails {
-  const { preheader, html, text } = row
-  return { ...toCampaign(row), content: { preheader, html, text } }
+  const { preheader, html, text, variables } = row
+  return { ...toCampaign(row), content: { preheader, html, text }, variables }
 }
 
 export function toRecipient(row: RecipientRow): CampaignRecipient {

@@ -35,6 +35,7 @@ import * as segments from './migrations/0027-segments.ts'
 import * as processes from './migrations/0028-processes.ts'
 import * as templates from './migrations/0029-templates.ts'
 import * as campaigns from './migrations/0030-campaigns.ts'
+import * as campaignContent from './migrations/0031-campaign-content.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -71,6 +72,7 @@ export const migrations: Migrations = {
   '0028-processes': processes,
   '0029-templates': templates,
   '0030-campaigns': campaigns,
+  '0031-campaign-content': campaignContent,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

@@ -19,8 +19,8 @@ export const renderingLimits = {
   subjectOctets: 998,
   /** Of a rendered preheader. UTF-16 code units. */
   preheaderLength: 4_000,
-  /** The variables of one person, as JSON. Bytes. */
-  variablesBytes: 65_536,
+  /** The variables of one person, as JSON: more than values, properties and their fallbacks can be together. Bytes. */
+  variablesBytes: 524_288,
   /** Nested elements of HTML that text is made from, and of MJML. */
   depth: 256,
   /** What one part may take, as Liquid looks at it: between tags. Milliseconds. */

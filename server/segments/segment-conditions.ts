@@ -11,21 +11,31 @@ import { findSegmentsOf, type SegmentRow } from './queries.ts'
  * Conditions made ready for SQL, with the properties that the account has at that moment.
  */
 
+/** Returns those of `ids` that are no segments of an audience, in order. */
+export async function missingSegments(
+  handle: Handle,
+  accountId: string,
+  { audienceId, ids }: { audienceId: string; ids: readonly string[] },
+): Promise<string[]> {
+  const found = new Set((await findSegmentsOf(handle, accountId, { audienceId, ids })).map(({ id }) => id))
+  return ids.filter((id) => !found.has(id))
+}
+
 /**
  * Returns a condition that holds for the people of at least one of some segments of an audience, over the aliases `c`
  * (`contacts`) and `s` (their row of `subscribers`). It is true or false, never null, and does not look at the audience:
- * the statement does. Conditions such as "in the last 30 days" count back from the time of the call. Throws
+ * the statement does. Conditions such as "in the last 30 days" count back from `at`. Throws
  * `segment_invalid` when one is not there or of another audience, or names a property that is not there any more.
  *
- * @param segmentIds At least one.
+ * @param options.ids At least one.
+ * @param options.at Default: now.
  */
 export async function segmentConditions(
   handle: Handle,
   accountId: string,
-  audienceId: string,
-  segmentIds: readonly string[],
+  { audienceId, ids: given, at = new Date() }: { audienceId: string; ids: readonly string[]; at?: Date },
 ): Promise<RawBuilder<boolean>> {
-  const ids = [...new Set(segmentIds)]
+  const ids = [...new Set(given)]
   const found = await findSegmentsOf(handle, accountId, { audienceId, ids })
   const missing = ids.find((id) => !found.some((segment) => segment.id === id))
   if (missing !== undefined) {
@@ -33,7 +43,7 @@ export async function segmentConditions(
     throw new DomainError('segment_invalid', message)
   }
   if (found.length === 0) throw new RangeError('at least one segment is needed')
-  const options = { accountId, at: new Date(), types: await propertyTypes(handle, accountId) }
+  const options = { accountId, at, types: await propertyTypes(handle, accountId) }
   const parts = found.map((segment) => compileStored(segment, options))
   return sql`(${sql.join(parts, sql` OR `)})`
 }

@@ -102,12 +102,7 @@ export async function deleteTemplate(handle: Handle, accountId: string, id: stri
   return numDeletedRows > 0n
 }
 
-/** Returns the published versions of templates. Those that were never published are left out. */
-export async function selectPublished(
-  handle: Handle,
-  accountId: string,
-  ids: readonly string[],
-): Promise<VersionRow[]> {
+function publishedOf(handle: Handle, accountId: string, ids: readonly string[]) {
   return handle
     .selectFrom('templates as t')
     .innerJoin('template_versions as v', (join) =>
@@ -116,8 +111,24 @@ export async function selectPublished(
         .onRef('v.template_id', '=', 't.id')
         .onRef('v.version', '=', 't.published_version'),
     )
-    .selectAll('v')
     .where('t.account_id', '=', accountId)
     .where('t.id', '=', sql<string>`ANY(${ids}::text[])`)
-    .execute()
+}
+
+/** Returns the published versions of templates. Those that were never published are left out. */
+export async function selectPublished(
+  handle: Handle,
+  accountId: string,
+  ids: readonly string[],
+): Promise<VersionRow[]> {
+  return publishedOf(handle, accountId, ids).selectAll('v').execute()
+}
+
+/** Returns the subjects of what `selectPublished` returns. */
+export async function selectPublishedSubjects(
+  handle: Handle,
+  accountId: string,
+  ids: readonly string[],
+): Promise<Pick<VersionRow, 'template_id' | 'subject'>[]> {
+  return publishedOf(handle, accountId, ids).select(['v.template_id', 'v.subject']).execute()
 }

@@ -2,6 +2,7 @@ import type { AppRoute } from '@ts-rest/core'
 import { describe, expect, test } from 'vitest'
 import { maxAllowedAddresses, maxKeys } from '../../contract/api-keys.ts'
 import { auditLogDays } from '../../contract/audit-log.ts'
+import { campaignLimits } from '../../contract/campaign-resource.ts'
 import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } from '../../contract/domains.ts'
 import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
@@ -187,6 +188,9 @@ test('the page of limits has the limits of the code', () => {
     'subject of an email': `${emailLimits.subjectOctets} octets`,
     'HTML and text of an email': `${emailLimits.contentBytes / 2 ** 20} MiB each`,
     'a template': `${templateLimits.sourceLength / 2 ** 10} KiB of HTML and of text, each; ${templateLimits.variables} variables; ${written(templateLimits.subjectCharacters)} characters of subject and ${templateLimits.preheaderCharacters} of preheader`,
+    'HTML and text of a campaign': `${written(campaignLimits.contentBytes)} bytes each`,
+    'segments of a campaign': String(campaignLimits.segments),
+    'variables of a campaign': `${templateLimits.variables}, ${campaignLimits.variablesBytes / 2 ** 10} KiB as JSON`,
     'tags of Liquid in a part of a template': written(renderingLimits.tags),
     'values for a template': `${templateLimits.valuesBytes / 2 ** 10} KiB as JSON`,
     'rendering one email': `${renderingLimits.renderMs} ms for each part, as Liquid counts it, and ${personLimitMs / 1_000} seconds in all; ${written(renderingLimits.renderUnits)} characters and entries in what a part makes; ${renderingLimits.outputLength / 2 ** 10} KiB of HTML and of text`,

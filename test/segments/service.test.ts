@@ -284,7 +284,7 @@ describe('a segment whose property was deleted', () => {
     for (const call of [
       () => segments.count(db, account, id),
       () => segments.contacts(db, account, id, { limit: 10 }),
-      () => segmentConditions(db, account, audienceId, [id]),
+      () => segmentConditions(db, account, { audienceId, ids: [id] }),
     ]) {
       const message = expect.stringContaining('"Not red"')
       await expect(call()).rejects.toMatchObject({ code: 'segment_invalid', message, details })
@@ -310,7 +310,7 @@ describe('a segment whose property was deleted', () => {
 describe('the conditions for a campaign', () => {
   async function idsOf(audienceId: string, segmentIds: readonly string[]): Promise<string[]> {
     const { db, account } = world
-    const condition = await segmentConditions(db, account, audienceId, segmentIds)
+    const condition = await segmentConditions(db, account, { audienceId, ids: segmentIds })
     const { rows } = await sql<{ id: string }>`
       SELECT s.id FROM contacts c JOIN subscribers s ON s.id = c.subscriber_id
       WHERE c.account_id = ${account} AND c.audience_id = ${audienceId} AND ${condition} ORDER BY s.id
@@ -340,11 +340,13 @@ describe('the conditions for a campaign', () => {
     const audienceId = await newAudience()
     const { id } = await segments.create(db, account, { audienceId, name: 'Ours', conditions: everybody })
     const unknown = exampleId('segment')
-    await expect(segmentConditions(db, account, audienceId, [id, unknown])).rejects.toMatchObject({
+    await expect(segmentConditions(db, account, { audienceId, ids: [id, unknown] })).rejects.toMatchObject({
       code: 'segment_invalid',
       message: expect.stringContaining(unknown),
     })
-    expect(await refusal(segmentConditions(db, account, await newAudience(), [id]))).toBe('segment_invalid')
-    expect(await refusal(segmentConditions(db, stranger, audienceId, [id]))).toBe('segment_invalid')
+    expect(await refusal(segmentConditions(db, account, { audienceId: await newAudience(), ids: [id] }))).toBe(
+      'segment_invalid',
+    )
+    expect(await refusal(segmentConditions(db, stranger, { audienceId, ids: [id] }))).toBe('segment_invalid')
   })
 })

@@ -1,6 +1,9 @@
-import type { Generated, JSONColumnType } from 'kysely'
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { CampaignRecipientStatus, CampaignStatus } from '../../../contract/campaign-resource.ts'
 import type { Mode } from '../../../contract/mode.ts'
+
+/** Values for the content of a campaign, the same for all people. */
+export type Constants = Record<string, unknown>
 
 export type CampaignsTable = {
   account_id: string
@@ -14,6 +17,18 @@ export type CampaignsTable = {
   /** The From header, as given. */
   sender: string
   reply_to: string[]
+  /** It goes to the people of these segments, which may be deleted. Empty: to the whole audience. */
+  segment_ids: Generated<string[]>
+  /** It may be deleted. Null: the content is the campaign's own. */
+  template_id: string | null
+  /** The version that was copied. Null: the campaign has no template, or was not sent yet. */
+  template_version: number | null
+  /** False: `subject` is that of the template. */
+  has_own_subject: Generated<boolean>
+  /** Values for the content, as given. */
+  variables: ColumnType<Constants, string | undefined, string>
+  /** The same with the fallbacks of the template, when the campaign was sent. Null: it was not. */
+  constants: ColumnType<Constants | null, string | null | undefined, string | null>
   subject: string
   preheader: string | null
   html: string | null

@@ -6,7 +6,9 @@ import { createCampaignService } from '../../../server/campaigns/service.ts'
 import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
 import { createMailTokens } from '../../../server/message/mail-tokens.ts'
 import type { Renderer } from '../../../server/rendering/renderer.ts'
+import { createSegmentService } from '../../../server/segments/service.ts'
 import { newId } from '../../../server/shared/ids.ts'
+import { createContactPropertyService } from '../../../server/subscribers/property-service.ts'
 import { createEmailWorld } from './emails.ts'
 
 export type CampaignWorld = Awaited<ReturnType<typeof createCampaignWorld>>
@@ -54,8 +56,10 @@ export async function createCampaignWorld(renderer: Renderer) {
   }
 
   async function draft(audienceId: string, fields: Partial<CreateCampaign> = {}): Promise<string> {
-    const campaign = { name: 'Spring news', audienceId, from: 'Shop <hello@shop.test>', subject: 'Spring', ...fields }
-    const { id } = await campaigns.create(db, live, { content: { text: 'Spring is here.' }, ...campaign })
+    const subject = fields.templateId ? null : 'Spring'
+    const campaign = { name: 'Spring news', audienceId, from: 'Shop <hello@shop.test>', subject, ...fields }
+    const content = fields.templateId ? {} : { content: { text: 'Spring is here.' } }
+    const { id } = await campaigns.create(db, live, { ...content, ...campaign })
     return id
   }
 
@@ -72,6 +76,8 @@ export async function createCampaignWorld(renderer: Renderer) {
     ...emailWorld,
     means,
     campaigns,
+    segments: createSegmentService({ clock: time.clock }),
+    properties: createContactPropertyService({ clock: time.clock }),
     addAudience,
     addPeople,
     draft,

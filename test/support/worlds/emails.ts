@@ -39,6 +39,7 @@ export async function createEmailWorld({
     },
   })
   let wakes = 0
+  const templates = createTemplateService({ clock, renderer: createRenderer() })
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
   const contacts = createContactService({ clock, outbox })
@@ -61,7 +62,7 @@ export async function createEmailWorld({
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
-    renderTemplates: createTemplateService({ clock, renderer: createRenderer() }).render,
+    renderTemplates: templates.render,
     traceparent,
   })
 
@@ -86,6 +87,7 @@ export async function createEmailWorld({
     /** Verified. */
     domainId: domain.id,
     emails,
+    templates,
     suppressions,
     contacts,
     domains,

@@ -1,0 +1,83 @@
+import { campaignLimits, campaignVariables } from '../../contract/campaign-resource.ts'
+import type { Handle } from '../database/connection.ts'
+import type { Constants } from '../database/tables/campaigns.ts'
+import type { EmailFault } from '../emails/validate-email.ts'
+import type { TemplateContent } from '../rendering/renderer.ts'
+import { DomainError } from '../shared/errors.ts'
+import { findPublished, type PublishedTemplate } from '../templates/published.ts'
+import { readValues } from '../templates/variables.ts'
+import { faultsOfSize, readCampaign } from './message.ts'
+import type { CampaignFields } from './queries.ts'
+
+/** What a campaign is made of if it is sent now. */
+export type CampaignContent = TemplateContent & { template_version: number | null; constants: Constants }
+
+/**
+ * Returns the content of a campaign: its own, or that of the published version of its template, and what is wrong with
+ * it, for people. Paths are those of the request. Throws `template_not_found`.
+ */
+export async function contentNow(
+  handle: Handle,
+  accountId: string,
+  { fields, now }: { fields: CampaignFields; now: Date },
+): Promise<{ content: CampaignContent; faults: EmailFault[] }> {
+  const faults = faultsOfVariables(fields.variables)
+  if (fields.template_id === null) {
+    const { subject, preheader, html, text, variables } = fields
+    const content = { subject, preheader, html, text, template_version: null, constants: variables }
+    return { content, faults: [...faults, ...(await faultsOfEmail(fields, now))] }
+  }
+  const version = await publishedTemplate(handle, accountId, fields.template_id)
+  const { preheader, html, text } = version
+  const subject = fields.has_own_subject ? fields.subject : version.subject
+  const { values, faults: ofValues } = readTemplateValues(version, fields.variables)
+  const content = { subject, preheader, html, text, template_version: version.version, constants: values }
+  const ofEmail = (await faultsOfEmail({ ...fields, subject, html, text }, now)).map((fault) =>
+    isOfTemplate(fault, fields) ? { ...fault, path: 'body.templateId', message: told(fault) } : fault,
+  )
+  return { content, faults: [...faults, ...ofValues, ...ofEmail] }
+}
+
+async function publishedTemplate(handle: Handle, accountId: string, id: string): Promise<PublishedTemplate> {
+  const version = await findPublished(handle, accountId, id)
+  if (typeof version !== 'string') return version
+  const [text, fault] =
+    version === 'unknown'
+      ? [`There is no template with the id "${id}" in this account.`, 'must be a template of the account']
+      : [`The template "${id}" was never published: publish it first.`, 'is not published']
+  throw new DomainError('template_not_found', text, { details: [{ path: 'body.templateId', message: fault }] })
+}
+
+/** Those that the campaign gives itself need no value, whatever the template says of them. */
+function readTemplateValues({ variables }: PublishedTemplate, given: Constants) {
+  const declared = variables.filter(({ name }) => !isOfCampaign(name))
+  const { values, faults } = readValues(declared, given, 'body.variables')
+  return { values, faults: faults.map((fault) => ({ ...fault, isOfForm: false })) }
+}
+
+function isOfCampaign(name: string): boolean {
+  return campaignVariables.some((own) => own === name)
+}
+
+function faultsOfVariables(variables: Constants): EmailFault[] {
+  const { variablesBytes } = campaignLimits
+  if (Buffer.byteLength(JSON.stringify(variables)) > variablesBytes) {
+    return [{ path: 'body.variables', message: `must be at most ${variablesBytes} bytes as JSON`, isOfForm: false }]
+  }
+  return Object.keys(variables)
+    .filter(isOfCampaign)
+    .map((name) => ({ path: `body.variables.${name}`, message: 'is given by the campaign itself', isOfForm: false }))
+}
+
+async function faultsOfEmail(fields: CampaignFields, now: Date): Promise<EmailFault[]> {
+  const large = faultsOfSize(fields, 'body')
+  return large.length > 0 ? large : ((await readCampaign(fields, { now, path: 'body' })).faults ?? [])
+}
+
+function isOfTemplate({ path }: EmailFault, { has_own_subject }: CampaignFields): boolean {
+  return path.startsWith('body.content') || (path === 'body.subject' && !has_own_subject)
+}
+
+function told({ path, message }: EmailFault): string {
+  return `its ${path.replace(/^body\.(content\.)?/, '')} ${message}`
+}

@@ -1,0 +1,90 @@
+import type { CreateCampaign, UpdateCampaign } from '../../contract/campaign-resource.ts'
+import type { EmailFault } from '../emails/validate-email.ts'
+import type { CampaignFields, CampaignRow } from './queries.ts'
+
+/** What people write, as columns, and what is wrong with it by itself. Paths are those of the request. */
+export type WrittenFields = { fields: CampaignFields; faults: EmailFault[] }
+
+/** Reads a new campaign. */
+export function fieldsOf(campaign: CreateCampaign): WrittenFields {
+  const { subject = null, content, templateId = null } = campaign
+  const fields: CampaignFields = {
+    name: campaign.name,
+    audience_id: campaign.audienceId,
+    segment_ids: [...new Set(campaign.segmentIds)],
+    sender: campaign.from,
+    reply_to: campaign.replyTo ?? [],
+    template_id: templateId,
+    has_own_subject: subject !== null,
+    variables: campaign.variables ?? {},
+    subject: subject ?? '',
+    preheader: content?.preheader ?? null,
+    html: content?.html ?? null,
+    text: content?.text ?? null,
+    track_opens: campaign.trackOpens ?? false,
+    track_clicks: campaign.trackClicks ?? false,
+    tags: [...new Set(campaign.tags)],
+    metadata: campaign.metadata ?? {},
+    throttle: campaign.throttle ?? null,
+    late_start: campaign.lateStart ?? 'send',
+  }
+  return { fields, faults: faultsOf(fields, { hasContent: content !== undefined }) }
+}
+
+/** Reads a change of a draft. Content takes the place of a template, and a template that of content. */
+export function changed(row: CampaignRow, patch: UpdateCampaign): WrittenFields {
+  const { content, templateId } = patch
+  const hasNewTemplate = typeof templateId === 'string' && templateId !== row.template_id
+  const template_id = content === undefined && templateId === undefined ? row.template_id : (templateId ?? null)
+  const keepsSubject = !hasNewTemplate && (row.has_own_subject || template_id === null)
+  const keptSubject = keepsSubject ? row.subject : null
+  const subject = patch.subject === undefined ? keptSubject : patch.subject
+  const kept = template_id === null ? row : { preheader: null, html: null, text: null }
+  const fields: CampaignFields = {
+    name: patch.name ?? row.name,
+    audience_id: patch.audienceId ?? row.audience_id,
+    segment_ids: patch.segmentIds === undefined ? row.segment_ids : [...new Set(patch.segmentIds)],
+    sender: patch.from ?? row.sender,
+    reply_to: patch.replyTo ?? row.reply_to,
+    template_id,
+    has_own_subject: subject !== null,
+    variables: patch.variables ?? row.variables,
+    subject: subject ?? '',
+    preheader: content?.preheader === undefined ? kept.preheader : content.preheader,
+    html: content?.html === undefined ? kept.html : content.html,
+    text: content?.text === undefined ? kept.text : content.text,
+    track_opens: patch.trackOpens ?? row.track_opens,
+    track_clicks: patch.trackClicks ?? row.track_clicks,
+    tags: patch.tags === undefined ? row.tags : [...new Set(patch.tags)],
+    metadata: patch.metadata ?? row.metadata,
+    throttle: patch.throttle === undefined ? row.throttle : patch.throttle,
+    late_start: patch.lateStart ?? row.late_start,
+  }
+  const hadContent = row.template_id === null && templateId === undefined
+  const hasContent = content !== undefined || hadContent || (templateId === null && row.template_id === null)
+  return { fields, faults: faultsOf(fields, { hasContent }) }
+}
+
+/**
+ * Returns the fields of a draft that is made of a campaign.
+ *
+ * @param subject The subject of the template now. Null: there is no template, or it is not published.
+ */
+export function fieldsOfDuplicate(row: CampaignRow, subject: string | null): CampaignFields {
+  const { fields } = changed(row, {})
+  if (row.template_id === null) return fields
+  if (subject === null && row.template_version !== null) {
+    const { preheader, html, text, constants } = row
+    const copied = { preheader, html, text, subject: row.subject, has_own_subject: true }
+    return { ...fields, ...copied, template_id: null, variables: constants ?? row.variables }
+  }
+  return row.has_own_subject ? fields : { ...fields, subject: subject ?? row.subject }
+}
+
+function faultsOf(fields: CampaignFields, { hasContent }: { hasContent: boolean }): EmailFault[] {
+  const fault = (path: string, message: string) => [{ path, message, isOfForm: false }]
+  if (fields.template_id !== null && hasContent) return fault('body.templateId', 'must not be given beside content')
+  if (fields.template_id !== null) return []
+  if (!hasContent) return fault('body.content', 'is needed, or templateId')
+  return fields.has_own_subject ? [] : fault('body.subject', 'is needed with content')
+}

@@ -1,0 +1,45 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Handle, Trx } from '../database/connection.ts'
+import { missingSegments, segmentConditions } from '../segments/segment-conditions.ts'
+import { DomainError } from '../shared/errors.ts'
+import type { CampaignFields, CampaignRow } from './queries.ts'
+
+/** Throws `segment_invalid` when a segment of a campaign is not one of its audience, or cannot be used now. */
+export async function checkSegments(
+  handle: Handle,
+  accountId: string,
+  { audience_id: audienceId, segment_ids: ids }: Pick<CampaignFields, 'audience_id' | 'segment_ids'>,
+): Promise<void> {
+  if (ids.length === 0) return
+  const missing = await missingSegments(handle, accountId, { audienceId, ids })
+  const [first] = missing
+  if (first !== undefined) {
+    const details = missing.map((id) => ({
+      path: `body.segmentIds[${ids.indexOf(id)}]`,
+      message: 'must be a segment of the audience',
+    }))
+    const message = `There is no segment with the id "${first}" in the audience "${audienceId}" of this account.`
+    throw new DomainError('segment_invalid', message, { details })
+  }
+  await segmentConditions(handle, accountId, { audienceId, ids })
+}
+
+/**
+ * Returns the condition for the people whom a campaign goes to, over the aliases `c` (`contacts`) and `s` (their row of
+ * `subscribers`); as text, why there is none, for people.
+ *
+ * @param at When the list of recipients was begun.
+ */
+export async function conditionOf(
+  trx: Trx,
+  { account_id: accountId, audience_id: audienceId, segment_ids: ids }: CampaignRow,
+  at: Date,
+): Promise<RawBuilder<boolean> | string> {
+  if (ids.length === 0) return sql<boolean>`true`
+  try {
+    return await segmentConditions(trx, accountId, { audienceId, ids, at })
+  } catch (error) {
+    if (error instanceof DomainError) return `Its recipients could not be listed: ${error.message}`
+    throw error
+  }
+}
