@@ -31,6 +31,22 @@ const sending = {
   idempotency: 'with-work',
 } as const
 
+const testCampaign = z
+  .strictObject({
+    to: list(mailbox, {
+      min: 1,
+      max: campaignLimits.testAddresses,
+      fault: `must be at most ${campaignLimits.testAddresses} addresses`,
+    }).meta({ description: 'Who gets it.' }),
+    subscriberId: idSchema(
+      'subscriber',
+      'The person whose name, address and properties stand in the message. Default: those of `to`, with the fallbacks of properties.',
+    ).optional(),
+  })
+  .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } })
+
+export type TestCampaign = z.infer<typeof testCampaign>
+
 export const campaigns = c.router({
   create: {
     method: 'POST',
@@ -197,17 +213,9 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/test',
     summary: 'Send a test of a campaign',
     description:
-      'Sends the message to some addresses, an email to each, as it is now. It is not counted for the campaign. A link to unsubscribe is in it, and works.',
+      'Sends the message to some addresses, an email to each, as it is now. It is not counted for the campaign. A link to unsubscribe is in it, and works for the address that gets the test.',
     pathParams: idParam,
-    body: z
-      .strictObject({
-        to: list(mailbox, {
-          min: 1,
-          max: campaignLimits.testAddresses,
-          fault: `must be at most ${campaignLimits.testAddresses} addresses`,
-        }).meta({ description: 'Who gets it.' }),
-      })
-      .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } }),
+    body: testCampaign,
     ...outcome(
       {
         ...sending,

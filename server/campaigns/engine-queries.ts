@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { CampaignRecipientStatus } from '../../contract/campaign-resource.ts'
 import type { Db, Handle, Trx } from '../database/connection.ts'
+import type { Properties } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { CampaignKey, CampaignRow } from './queries.ts'
 
@@ -140,6 +141,7 @@ export type WaitingRecipient = {
   email: string | null
   first_name: string | null
   last_name: string | null
+  properties: Properties | null
   /** Null: the person is not in the audience any more. */
   contact_status: 'active' | 'unsubscribed' | null
   person_status: 'active' | 'unsubscribed' | null
@@ -152,7 +154,8 @@ export async function selectWaiting(
   limit: number,
 ): Promise<WaitingRecipient[]> {
   const { rows } = await sql<WaitingRecipient>`
-    SELECT r.subscriber_id, s.email, s.first_name, s.last_name, s.status AS person_status, c.status AS contact_status
+    SELECT r.subscriber_id, s.email, s.first_name, s.last_name, s.properties, s.status AS person_status,
+      c.status AS contact_status
     FROM (
       SELECT subscriber_id FROM campaign_recipients
       WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id}
@@ -160,7 +163,7 @@ export async function selectWaiting(
       ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
     ) AS r
     LEFT JOIN LATERAL (
-      SELECT email, first_name, last_name, status FROM subscribers
+      SELECT email, first_name, last_name, properties, status FROM subscribers
       WHERE id = r.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
     ) AS s ON true
     LEFT JOIN LATERAL (

@@ -6,6 +6,7 @@ import type { Outbox } from '../outbox/append.ts'
 import type { Renderer } from '../rendering/renderer.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
+import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import { addCounts, type Outcomes, outcomeOf } from './counts.ts'
 import {
   type ClaimedCampaign,
@@ -184,13 +185,16 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     recipients: readonly WaitingRecipient[],
   ): Promise<ReadonlyMap<string, Made>> {
     const now = clock.now()
+    const declared = await findProperties(db, row.account_id)
     const made = new Map<string, Made>()
     const written = recipients.flatMap((recipient) => {
       const { subscriber_id: id, email, contact_status: ofContact, person_status: ofPerson } = recipient
       if (email === null || ofContact === null) made.set(id, { skipped: 'left' })
       else if (ofContact === 'unsubscribed' || ofPerson === 'unsubscribed') made.set(id, { skipped: 'unsubscribed' })
       else {
-        const person = { id, email, firstName: recipient.first_name, lastName: recipient.last_name }
+        const { first_name: firstName, last_name: lastName } = recipient
+        const properties = valuesInMessages(recipient.properties ?? {}, declared)
+        const person = { id, email, firstName, lastName, properties }
         return [{ id, person, emailId: newId('email', now) }]
       }
       return []

@@ -5,13 +5,15 @@ import { writeMailbox } from '../message/mailbox.ts'
 import type { Rendered, TemplateContent, Variables } from '../rendering/renderer.ts'
 import type { CampaignFields } from './queries.ts'
 
-/** Whom a message is written to. */
-export type Person = {
+/** Whom an email goes to. */
+export type Addressee = { email: string; firstName: string | null; lastName: string | null }
+
+/** Whose values stand in a message. */
+export type Person = Addressee & {
   /** Null: the address of a test. */
   id: string | null
-  email: string
-  firstName: string | null
-  lastName: string | null
+  /** What stands for the contact properties of the account. */
+  properties: Variables
 }
 
 /** What is written once for all. */
@@ -28,11 +30,11 @@ export function variablesOf(
     unsubscribeUrl: string
   },
 ): Variables {
-  const { id, email, firstName, lastName } = person
+  const { id, email, firstName, lastName, properties } = person
   return {
     ...(about.campaign.constants ?? about.campaign.variables),
     contact: { id, email, firstName, lastName },
-    properties: {},
+    properties,
     campaign: { id: about.campaign.id, name: about.campaign.name },
     account: { name: about.accountName },
     unsubscribeUrl: about.unsubscribeUrl,
@@ -44,7 +46,7 @@ const controls = /[\p{Cc}\p{Zl}\p{Zp}]/u
 
 /** Returns the email to a person, or what is wrong with it, for people. */
 export async function emailTo(
-  person: Person,
+  person: Addressee,
   fields: CampaignFields,
   { rendered, now }: { rendered: Rendered; now: Date },
 ): Promise<ReadEmail | string> {

@@ -4,6 +4,7 @@ import { type FittingPage, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { CampaignsTable } from '../database/tables/campaigns.ts'
 import type { RecipientStatus } from '../database/tables/emails.ts'
+import type { SubscribersTable } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { Scope } from '../shared/scope.ts'
 
@@ -202,4 +203,24 @@ export function selectRecipients(
     ) AS sent ON true`,
     limit,
   })
+}
+
+/** Returns a subscriber as messages show them. */
+export async function findPerson(
+  handle: Handle,
+  accountId: string,
+  id: string,
+): Promise<Pick<Selectable<SubscribersTable>, 'id' | 'email' | 'first_name' | 'last_name' | 'properties'> | undefined> {
+  return handle
+    .selectFrom('subscribers')
+    .select(['id', 'email', 'first_name', 'last_name', 'properties'])
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Returns the name of an account, for content. */
+export async function findAccountName(handle: Handle, accountId: string): Promise<string> {
+  const row = await handle.selectFrom('accounts').select('name').where('id', '=', accountId).executeTakeFirst()
+  return row?.name ?? ''
 }

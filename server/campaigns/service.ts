@@ -9,6 +9,7 @@ import {
   campaignLimits,
   type UpdateCampaign,
 } from '../../contract/campaign-resource.ts'
+import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
@@ -78,8 +79,11 @@ export type CampaignService = {
   cancel(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   /** Adds a draft with the same fields. Of a template that is deleted, it gets what was copied. */
   duplicate(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
-  /** Sends the message to addresses, an email each. Throws `rule_violation` for those that are not written to. */
-  test(handle: Handle, scope: Scope, id: string, to: readonly string[]): Promise<string[]>
+  /**
+   * Sends the message to addresses, an email each, as it is to a subscriber. Throws `rule_violation` for those that are
+   * not written to, and for a subscriber who is not there.
+   */
+  test(handle: Handle, scope: Scope, id: string, test: TestCampaign): Promise<string[]>
   /** Returns recipients, newest subscribers first: see `selectRecipients`. */
   recipients(
     handle: Handle,
@@ -235,11 +239,15 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const at = clock.now()
       return toDetails(await insertCampaign(handle, { id: newId('campaign', at), scope, fields, at }))
     },
-    async test(handle, scope, id, to) {
+    async test(handle, scope, id, { to, subscriberId }) {
       return inTransaction(handle, async (trx) => {
         const row = await find(trx, scope, id)
         const content = await check(trx, scope.accountId, { fields: row, faults: [] })
-        const made = await makeTests({ renderer, unsubscribeUrl, now: clock.now() }, { ...row, ...content }, to)
+        const made = await makeTests(
+          { handle: trx, renderer, unsubscribeUrl, now: clock.now() },
+          { ...row, ...content },
+          { to, as: subscriberId },
+        )
         const results = await emails.sendOfCampaign(trx, scope, made)
         for (const [index, result] of results.entries()) {
           if (result instanceof DomainError) throw result

@@ -1,59 +1,81 @@
+import type { Handle } from '../database/connection.ts'
 import type { CampaignEmail } from '../emails/service.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import type { Renderer } from '../rendering/renderer.ts'
 import { brokenRule, brokenRules, type DomainError, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
-import { contentOf, emailTo, readCampaign, variablesOf } from './message.ts'
-import type { CampaignRow } from './queries.ts'
+import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
+import { type Addressee, contentOf, emailTo, readCampaign, variablesOf } from './message.ts'
+import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
-type Means = { renderer: Renderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
+type Means = { handle: Handle; renderer: Renderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
 
 /**
  * Renders a campaign for addresses, an email each. Throws `validation_error` and `rule_violation` for addresses that are
- * none, and for content that fails.
+ * none, for a person who is not there, and for content that fails.
+ *
+ * @param options.as The subscriber whose values stand in the message. Undefined: the name and address of the recipient,
+ * and the fallbacks of properties.
  */
 export async function makeTests(
-  { renderer, unsubscribeUrl, now }: Means,
+  { handle, renderer, unsubscribeUrl, now }: Means,
   row: CampaignRow,
-  to: readonly string[],
+  { to, as }: { to: readonly string[]; as: string | undefined },
 ): Promise<CampaignEmail[]> {
-  const tests = to.map((text) => ({ text, emailId: newId('email', now) }))
-  const reads = await Promise.all(tests.map(({ text }) => readCampaign(row, { now, path: 'body', to: text })))
-  const people = reads.map((read, index) => {
-    const mailbox = read.email?.recipients[0]
-    if (mailbox === undefined) {
-      const faults = (read.faults ?? []).map((fault) => ({ ...fault, path: `body.to[${index}]` }))
-      throw refusalOf(faults)
+  const { account_id: accountId } = row
+  const addressees = await Promise.all(to.map((text, index) => addresseeOf(row, { text, index, now })))
+  const declared = await findProperties(handle, accountId)
+  const shown = as === undefined ? null : await findPerson(handle, accountId, as)
+  if (shown === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')
+  const accountName = await findAccountName(handle, accountId)
+  const tests = addressees.map((addressee) => {
+    const emailId = newId('email', now)
+    const { email: address, firstName } = addressee
+    const { id, email, first_name, last_name, properties } = shown ?? {
+      id: null,
+      email: address,
+      first_name: firstName,
+      last_name: null,
+      properties: {},
     }
-    return { id: null, email: mailbox.address, firstName: mailbox.name, lastName: null }
+    const person = {
+      id,
+      email,
+      firstName: first_name,
+      lastName: last_name,
+      properties: valuesInMessages(properties, declared),
+    }
+    // The link is that of the addressee: it must not unsubscribe the person who is shown.
+    const link = unsubscribeUrl({ emailId, position: 0, accountId, address })
+    return { emailId, addressee, variables: variablesOf(person, { campaign: row, accountName, unsubscribeUrl: link }) }
   })
   const renderings = await renderer.render(
     contentOf(row),
-    people.map((person, index) =>
-      variablesOf(person, {
-        campaign: row,
-        accountName: '',
-        unsubscribeUrl: unsubscribeUrl({
-          emailId: tests[index]?.emailId ?? '',
-          position: 0,
-          accountId: row.account_id,
-          address: person.email,
-        }),
-      }),
-    ),
+    tests.map(({ variables }) => variables),
   )
   return Promise.all(
-    people.map(async (person, index) => {
+    tests.map(async ({ emailId, addressee }, index) => {
       const rendering = renderings[index]
       if (rendering?.status !== 'rendered') {
         throw brokenRule('campaign.content', rendering?.reason ?? 'It was not rendered.')
       }
-      const email = await emailTo(person, row, { rendered: rendering.rendered, now })
+      const email = await emailTo(addressee, row, { rendered: rendering.rendered, now })
       if (typeof email === 'string') throw brokenRule('campaign.content', email)
-      return { id: tests[index]?.emailId ?? '', campaignId: null, email }
+      return { id: emailId, campaignId: null, email }
     }),
   )
+}
+
+/** Reads an address of a request. */
+async function addresseeOf(
+  row: CampaignRow,
+  { text, index, now }: { text: string; index: number; now: Date },
+): Promise<Addressee> {
+  const read = await readCampaign(row, { now, path: 'body', to: text })
+  const mailbox = read.email?.recipients[0]
+  if (mailbox !== undefined) return { email: mailbox.address, firstName: mailbox.name, lastName: null }
+  throw refusalOf((read.faults ?? []).map((fault) => ({ ...fault, path: `body.to[${index}]` })))
 }
 
 /** Returns the error for what is wrong with a campaign or an address. */

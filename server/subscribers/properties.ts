@@ -70,3 +70,19 @@ function declaredOf(
     }),
   )
 }
+
+/**
+ * Returns the values that stand in a message to a person: of each declared property, that of the person, or else its
+ * fallback, which may be null.
+ */
+export function valuesInMessages(
+  properties: Properties,
+  declared: readonly DeclaredProperty[],
+): Record<string, string | number | boolean | null> {
+  return Object.fromEntries(
+    declared.map(({ key, fallback }) => [
+      key,
+      (Object.hasOwn(properties, key) ? properties[key] : undefined) ?? fallback,
+    ]),
+  )
+}

@@ -236,6 +236,6 @@ describe('a campaign that is sent', () => {
 test('a test email is made of the version that is published now', async () => {
   const templateId = await published()
   const id = await world.draft(audience, { templateId, variables })
-  await world.campaigns.test(world.db, world.live, id, ['Grace <grace@example.org>'])
+  await world.campaigns.test(world.db, world.live, id, { to: ['Grace <grace@example.org>'] })
   expect(await sent()).toMatchObject([{ subject: 'Spring is here, Grace', text: 'Hello Grace, Spring.' }])
 })

@@ -47,7 +47,7 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
     })),
     test: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 202,
-      body: { emailIds: await campaigns.test(handle, scope, params.id, body.to) },
+      body: { emailIds: await campaigns.test(handle, scope, params.id, body) },
     })),
     recipients: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
