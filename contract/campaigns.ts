@@ -254,6 +254,32 @@ export const campaigns = c.router({
       { 200: pageOf(campaignRecipient, 'CampaignRecipientPage') },
     ),
   },
+  exportRecipients: {
+    method: 'GET',
+    path: '/v1/campaigns/:id/recipients/export',
+    summary: 'Export the recipients of a campaign',
+    description:
+      'CSV in UTF-8, oldest subscribers first: `email`, `first_name`, `last_name`, `recipient_status`, `reason`, `email_status`, `email_id`, then the declared properties by key. Name, address and properties are those of now, and empty where the person is deleted. Each row is as it is when it is read. A cell that a spreadsheet could take for a formula begins with an apostrophe.',
+    pathParams: idParam,
+    ...outcome(
+      {
+        operationId: 'exportCampaignRecipients',
+        tag: 'Campaigns',
+        permission: 'contacts:read',
+        errors: ['not_found'],
+      },
+      {
+        200: c.otherResponse({
+          contentType: 'text/csv',
+          body: z.string().meta({
+            description: 'CSV with a head.',
+            example:
+              'email,first_name,last_name,recipient_status,reason,email_status,email_id,plan\r\nada@example.com,Ada,Lovelace,handed_over,,delivered,email_01jqz4x7m8e5v9t2k6r3w0y1ab,pro\r\n',
+          }),
+        }),
+      },
+    ),
+  },
   statistics: {
     method: 'GET',
     path: '/v1/campaigns/:id/statistics',

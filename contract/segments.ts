@@ -190,6 +190,32 @@ export const segments = c.router({
       { 200: pageOf(contact, 'SegmentContactPage') },
     ),
   },
+  exportCsv: {
+    method: 'GET',
+    path: '/v1/segments/:id/contacts/export',
+    summary: 'Export the contacts of a segment',
+    description:
+      'Those who match now, as the export of an audience writes them. Contacts that come, go or change meanwhile may be in it or not.',
+    pathParams: idParam,
+    ...outcome(
+      {
+        operationId: 'exportSegmentContacts',
+        tag: 'Segments',
+        permission: 'contacts:read',
+        errors: ['not_found', 'segment_invalid'],
+      },
+      {
+        200: c.otherResponse({
+          contentType: 'text/csv',
+          body: z.string().meta({
+            description: 'CSV with a head.',
+            example:
+              'email,first_name,last_name,status,created_at,plan\r\nada@example.com,Ada,Lovelace,active,2026-03-01T09:30:00.000Z,pro\r\n',
+          }),
+        }),
+      },
+    ),
+  },
   update: {
     method: 'PATCH',
     path: '/v1/segments/:id',

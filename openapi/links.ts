@@ -35,7 +35,14 @@ const subscriberOperations = [
 const memberOperations = ['updateMember', 'removeMember']
 const operatorOperations = ['getOperatorAccount', 'updateOperatorAccount', 'listOperatorMembers']
 const audienceOperations = ['getAudience', 'updateAudience', 'deleteAudience']
-const segmentOperations = ['getSegment', 'countSegment', 'listSegmentContacts', 'updateSegment', 'deleteSegment']
+const segmentOperations = [
+  'getSegment',
+  'countSegment',
+  'listSegmentContacts',
+  'exportSegmentContacts',
+  'updateSegment',
+  'deleteSegment',
+]
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const templateOperations = ['getTemplate', 'updateTemplate', 'publishTemplate', 'renderTemplate', 'deleteTemplate']
@@ -49,6 +56,7 @@ const campaignOperations = [
   'duplicateCampaign',
   'testCampaign',
   'listCampaignRecipients',
+  'exportCampaignRecipients',
   'getCampaignStatistics',
   'deleteCampaign',
 ]

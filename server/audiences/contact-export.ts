@@ -1,10 +1,11 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { Handle } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
 import { csvRow } from '../lib/csv.ts'
 import type { DeclaredProperty } from '../subscribers/properties.ts'
 import type { ContactRow } from './contact-queries.ts'
 
-/** Contacts read by one statement. */
+/** Contacts that one statement looks at. */
 const pageRows = 1_000
 
 type Page = { accountId: string; audienceId: string; after: string; limit: number }
@@ -25,22 +26,67 @@ const selectPage = prepare<Page, ContactRow>({ name: 'export_contacts' })`
   ORDER BY c.subscriber_id
 `
 
+type MatchingPage = { rows: ContactRow[]; looked: number; last: string | null }
+
+/** Looks at `limit` contacts, and returns those for whom a condition holds. */
+async function selectMatching(
+  handle: Handle,
+  { accountId, audienceId, after, limit }: Page,
+  condition: RawBuilder<boolean>,
+): Promise<MatchingPage> {
+  const { rows } = await sql<ContactRow & { looked: number; last: string | null; matches: boolean }>`
+    WITH page AS MATERIALIZED (
+      SELECT * FROM contacts
+      WHERE (audience_id, subscriber_id) > (${audienceId}, ${after}) AND audience_id <= ${audienceId}
+        AND account_id = ${accountId}
+      ORDER BY audience_id, subscriber_id LIMIT ${limit}
+    )
+    SELECT m.*, m.subscriber_id IS NOT NULL AS matches, looked, last
+    FROM (SELECT count(*)::int AS looked, max(subscriber_id) AS last FROM page) AS bounds
+    LEFT JOIN (
+      SELECT c.audience_id, c.subscriber_id, s.email, s.first_name, s.last_name, c.status, s.properties, c.created_at,
+        c.updated_at
+      FROM page AS c CROSS JOIN LATERAL (
+        SELECT * FROM subscribers WHERE id = c.subscriber_id AND account_id = ${accountId} OFFSET 0
+      ) AS s
+      WHERE ${condition}
+    ) AS m ON true
+    ORDER BY m.subscriber_id
+  `.execute(handle)
+  const [{ looked, last } = { looked: 0, last: null }] = rows
+  return { rows: rows.filter(({ matches }) => matches), looked, last }
+}
+
+export type ContactExport = {
+  accountId: string
+  audienceId: string
+  declared: readonly DeclaredProperty[]
+  /** Over the aliases `c` (`contacts`) and `s` (their row of `subscribers`), true or false. Default: all contacts. */
+  condition?: RawBuilder<boolean>
+}
+
 /**
  * Yields the contacts of an audience as CSV, oldest subscribers first, page by page: a page is read when the one before
  * was taken. Contacts that come or go meanwhile may be in it or not.
  */
 export async function* exportContacts(
   handle: Handle,
-  { accountId, audienceId, declared }: { accountId: string; audienceId: string; declared: readonly DeclaredProperty[] },
+  { accountId, audienceId, declared, condition }: ContactExport,
 ): AsyncGenerator<string> {
   const keys = declared.map(({ key }) => key)
   yield csvRow(['email', 'first_name', 'last_name', 'status', 'created_at', ...keys])
   for (let after = ''; ; ) {
-    const rows = await selectPage(handle, { accountId, audienceId, after, limit: pageRows })
+    const page = { accountId, audienceId, after, limit: pageRows }
+    const { rows, looked, last } =
+      condition === undefined ? allOf(await selectPage(handle, page)) : await selectMatching(handle, page, condition)
     if (rows.length > 0) yield rows.map((row) => rowOf(row, keys)).join('')
-    after = rows.at(-1)?.subscriber_id ?? after
-    if (rows.length < pageRows) return
+    after = last ?? after
+    if (looked < pageRows) return
   }
+}
+
+function allOf(rows: ContactRow[]): MatchingPage {
+  return { rows, looked: rows.length, last: rows.at(-1)?.subscriber_id ?? null }
 }
 
 function rowOf(row: ContactRow, keys: readonly string[]): string {

@@ -22,6 +22,7 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
+import { findProperties } from '../subscribers/properties.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { type CampaignContent, contentNow } from './content.ts'
 import { hasAudience } from './engine-queries.ts'
@@ -41,6 +42,7 @@ import {
   setDue,
   updateCampaign,
 } from './queries.ts'
+import { exportRecipients } from './recipient-export.ts'
 import { retract } from './retract.ts'
 import { checkSegments } from './segments.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
@@ -91,6 +93,8 @@ export type CampaignService = {
     id: string,
     query: PageQuery & { status?: CampaignRecipientStatus | undefined },
   ): Promise<Page<CampaignRecipient>>
+  /** Returns all recipients as CSV: see `exportRecipients`. */
+  exportRecipients(handle: Handle, scope: Scope, id: string): Promise<AsyncGenerator<string>>
   statistics(handle: Handle, scope: Scope, id: string): Promise<CampaignStatistics>
 }
 
@@ -266,6 +270,12 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const page = { status, isCanceled: campaign.status === 'canceled', after, limit: limit + 1 }
       const { rows, lookedTo } = await selectRecipients(handle, { accountId: scope.accountId, id }, page)
       return pageOfRows(rows, { limit, idOf: (row) => row.subscriber_id, toItem: toRecipient, lookedTo })
+    },
+    async exportRecipients(handle, scope, id) {
+      const { status } = await find(handle, scope, id)
+      const { accountId } = scope
+      const declared = await findProperties(handle, accountId)
+      return exportRecipients(handle, { accountId, id, isCanceled: status === 'canceled', declared })
     },
     async statistics(handle, scope, id) {
       const row = await find(handle, scope, id)

@@ -9,6 +9,7 @@ import type {
   SegmentPreview,
   UpdateSegment,
 } from '../../contract/segments.ts'
+import { exportContacts } from '../audiences/contact-export.ts'
 import { type CountLimits, createMatchCounter, listMatching } from '../audiences/matching-contacts.ts'
 import { holdAudience, isAudience } from '../audiences/presence.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
@@ -16,6 +17,7 @@ import type { Clock } from '../lib/clock.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import { findProperties } from '../subscribers/properties.ts'
 import {
   deleteSegment,
   findSegment,
@@ -47,6 +49,8 @@ export type SegmentService = {
   count(handle: Handle, accountId: string, id: string): Promise<SegmentCount>
   /** Returns the people of a segment, newest subscribers first: see `listMatching`. Throws `segment_invalid`. */
   contacts(handle: Handle, accountId: string, id: string, query: PageQuery): Promise<Page<Contact>>
+  /** Returns the people of a segment as CSV: see `exportContacts`. Throws `segment_invalid`. */
+  exportCsv(handle: Handle, accountId: string, id: string): Promise<AsyncGenerator<string>>
   /** Counts and shows people for conditions that are not stored. Throws what `create` throws. */
   preview(handle: Handle, accountId: string, preview: PreviewSegment): Promise<SegmentPreview>
 }
@@ -112,6 +116,10 @@ export function createSegmentService({
     },
     async contacts(handle, accountId, id, query) {
       return listMatching(handle, { ...(await matchOf(handle, accountId, id)), ...query })
+    },
+    async exportCsv(handle, accountId, id) {
+      const match = await matchOf(handle, accountId, id)
+      return exportContacts(handle, { ...match, declared: await findProperties(handle, accountId) })
     },
     async preview(handle, accountId, { audienceId, conditions }) {
       const condition = await givenCondition(handle, accountId, { conditions, at: clock.now() })

@@ -257,6 +257,7 @@ describe('on a service that is well', () => {
       testWebhook: { forbid: ({ id = '' }) => forgetEvents(id), json: {} },
       countSegment: { forbid: (parameters) => forgetProperty(client, parameters) },
       listSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
+      exportSegmentContacts: { forbid: (parameters) => forgetProperty(client, parameters) },
       publishTemplate: {
         forbid: ({ id = '' }) =>
           client.succeed(contract.templates.update, { params: { id }, body: { text: '{{ a | nothing }}' } }),

@@ -269,6 +269,51 @@ describe('the people of a segment', () => {
   })
 })
 
+describe('an export', () => {
+  async function exported(id: string): Promise<string[]> {
+    let text = ''
+    for await (const piece of await segments.exportCsv(world.db, world.account, id)) text += piece
+    return text.split('\r\n')
+  }
+
+  test('has those who match, oldest subscribers first, however many contacts lie between', async () => {
+    const { db, account } = world
+    const audienceId = await newAudience()
+    const values = { firstName: '=1+1', properties: { plan: 'pro', seats: -5 } }
+    await fill(audienceId, [person({ email: 'first@example.com', ...values }), person({ properties: { plan: 'no' } })])
+    await fillMany(audienceId, 2_500)
+    await fill(audienceId, [person({ email: 'last@example.com', status: 'unsubscribed', properties: { plan: 'pro' } })])
+    const { id } = await segments.create(db, account, { audienceId, name: 'Payers', conditions: ofPlan('pro') })
+    const [head, ...rows] = await exported(id)
+    expect(head).toBe('email,first_name,last_name,status,created_at,plan,seats')
+    const cells = rows.map((row) => row.split(',').toSpliced(4, 1))
+    expect(cells.toSorted()).toEqual(
+      [
+        [''],
+        ['first@example.com', "'=1+1", '', 'active', 'pro', '-5'],
+        ['last@example.com', '', '', 'unsubscribed', 'pro', ''],
+      ].toSorted(),
+    )
+    const everyone = await segments.create(db, account, { audienceId, name: 'All', conditions: everybody })
+    const lines = await exported(everyone.id)
+    expect(new Set(lines).size).toBe(2_503 + 2)
+  })
+
+  test('of nobody has a head alone', async () => {
+    const audienceId = await newAudience()
+    await fillMany(audienceId, 10)
+    const conditions = ofPlan('nobody')
+    const { id } = await segments.create(world.db, world.account, { audienceId, name: 'None', conditions })
+    expect(await exported(id)).toEqual(['email,first_name,last_name,status,created_at,plan,seats', ''])
+  })
+
+  test('is refused for a segment of another account', async () => {
+    const audienceId = await newAudience()
+    const { id } = await segments.create(world.db, world.account, { audienceId, name: 'Ours', conditions: everybody })
+    expect(await refusal(segments.exportCsv(world.db, world.stranger, id))).toBe('not_found')
+  })
+})
+
 describe('a segment whose property was deleted', () => {
   test('matches nobody and says why, until its conditions are changed', async () => {
     const { db, account, properties } = world

@@ -2,6 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { CampaignService } from '../../campaigns/service.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { streamedCsv } from '../streamed-csv.ts'
 
 export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
   return initServer().router(contract.campaigns, {
@@ -52,6 +53,10 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
     recipients: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.recipients(handle, scope, params.id, query),
+    })),
+    exportRecipients: endpoint(async ({ req, res, params }, { handle, scope }) => ({
+      status: 200,
+      body: streamedCsv({ req, res }, await campaigns.exportRecipients(handle, scope, params.id), 'recipients.csv'),
     })),
     statistics: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,

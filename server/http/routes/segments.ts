@@ -2,6 +2,7 @@ import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { SegmentService } from '../../segments/service.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { streamedCsv } from '../streamed-csv.ts'
 
 export function segmentRoutes(segments: SegmentService, endpoint: Endpoint) {
   return initServer().router(contract.segments, {
@@ -28,6 +29,10 @@ export function segmentRoutes(segments: SegmentService, endpoint: Endpoint) {
     contacts: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
       body: await segments.contacts(handle, scope.accountId, params.id, query),
+    })),
+    exportCsv: endpoint(async ({ req, res, params }, { handle, scope }) => ({
+      status: 200,
+      body: streamedCsv({ req, res }, await segments.exportCsv(handle, scope.accountId, params.id), 'contacts.csv'),
     })),
     update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
