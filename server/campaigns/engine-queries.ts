@@ -10,27 +10,31 @@ export type ClaimedCampaign = CampaignRow & { account_name: string }
 
 /**
  * Claims up to `limit` campaigns that are due, each for `leaseMs`: one of each account, and of an account the one that
- * waits longest. So accounts take turns, however many campaigns each has. Campaigns of a process that died are due again
- * when their lease is over.
+ * waits longest. Accounts take turns in the order of their ids, from the one behind `after`: however many campaigns an
+ * account has, it gets as many turns as one with a single campaign. Returns them in that order. Campaigns of a process
+ * that died are due again when their lease is over.
  *
- * The lease only saves work: two processes that have the same campaign in hand lock it for each change.
+ * The lease only saves work: two processes that have the same campaign in hand lock it for each change. Campaigns that
+ * somebody else has locked are left out, so that nobody waits for them and two claims cannot block each other.
  */
-export async function claimCampaigns(db: Db, limit: number, leaseMs: number): Promise<ClaimedCampaign[]> {
+export async function claimCampaigns(db: Db, limit: number, leaseMs: number, after = ''): Promise<ClaimedCampaign[]> {
   const { rows } = await sql<ClaimedCampaign>`
-    WITH next AS MATERIALIZED (
-      SELECT account_id, id FROM (
-        SELECT DISTINCT ON (account_id) account_id, id, due_at FROM campaigns
-        WHERE due_at IS NOT NULL AND due_at <= (SELECT ${queueNow})
-        ORDER BY account_id, due_at
-      ) AS first
-      ORDER BY due_at LIMIT ${limit}
+    WITH first AS MATERIALIZED (
+      SELECT DISTINCT ON (account_id) account_id, id FROM campaigns
+      WHERE due_at IS NOT NULL AND due_at <= (SELECT ${queueNow})
+      ORDER BY account_id, due_at
+    ), next AS MATERIALIZED (
+      SELECT c.account_id, c.id FROM first f JOIN campaigns c ON c.account_id = f.account_id AND c.id = f.id
+      WHERE c.due_at <= (SELECT ${queueNow})
+      ORDER BY f.account_id <= ${after}, f.account_id LIMIT ${limit} FOR NO KEY UPDATE OF c SKIP LOCKED
     )
     UPDATE campaigns c SET due_at = ${queueNow} + make_interval(secs => ${leaseMs / 1000})
     FROM next n JOIN accounts a ON a.id = n.account_id
-    WHERE c.account_id = n.account_id AND c.id = n.id AND c.due_at <= ${queueNow}
+    WHERE c.account_id = n.account_id AND c.id = n.id
     RETURNING c.*, a.name AS account_name
   `.execute(db)
-  return rows
+  const turnOf = ({ account_id: id }: ClaimedCampaign) => `${id <= after ? 1 : 0}${id}`
+  return rows.toSorted((one, other) => (turnOf(one) < turnOf(other) ? -1 : 1))
 }
 
 /** Returns how late a scheduled campaign is. Milliseconds. */

@@ -230,6 +230,10 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   async function take(trx: Trx, row: CampaignRow, { seen, people, made }: Batch): Promise<TurnResult> {
     // Somebody else has paused it, changed it, or had a turn.
     if (row.status !== 'sending' || row.handled_to !== seen.handled_to) return rest(trx, row, soonMs)
+    // Some wait below `handled_to`: they came back while another worker, which had not seen them, had its turn.
+    if (people.length === 0 && row.handled_to !== '') {
+      return rest(trx, await updateCampaign(trx, keyOf(row), { handled_to: '' }), soonMs)
+    }
     const slots = row.throttle === null ? null : takeSlots(throttleOf(row), await databaseMs(trx), people.length)
     const turn = slots === null ? people : people.slice(0, slots.count)
     if (turn.length === 0) return rest(trx, row, people.length === 0 ? queryMs : fullMs)

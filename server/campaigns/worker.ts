@@ -18,11 +18,14 @@ const leaseMs = 30_000
 export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
   const { db, logger, intervalMs = 250 } = options
   const takeTurn = createEngine(options)
+  /** The account that had the last turn. */
+  let lastAccount = ''
   return startLoop({
     intervalMs,
     onError: (error) => logger.error({ err: error }, 'looking for campaigns failed; trying again'),
     async run() {
-      const claimed = await claimCampaigns(db, inHand, leaseMs)
+      const claimed = await claimCampaigns(db, inHand, leaseMs, lastAccount)
+      lastAccount = claimed.at(-1)?.account_id ?? ''
       let isGoingOn = false
       for (const campaign of claimed) {
         try {
