@@ -1,3 +1,4 @@
+import { simulatorDomain } from '../../contract/simulator.ts'
 import { type RecipientStanding, withheldFor } from './recipient-eligibility.ts'
 
 /** The sending domain of an email. */
@@ -9,15 +10,19 @@ export type EmailDomain = {
   returnPath: string
 }
 
+/** `hasLeft`: whether the email is of a campaign, and the person is not in its audience any more. */
+type SendingStanding = RecipientStanding & { hasLeft: boolean }
+
 /** Returns why a recipient may no longer be sent to, as a sentence for people; null: they may. */
-export function withheldReason(standing: RecipientStanding, mayHaveIt: boolean): string | null {
+export function withheldReason(standing: SendingStanding, mayHaveIt: boolean): string | null {
   switch (withheldFor(standing)) {
     case 'suppressed':
       return `The address came onto the suppression list (${standing.suppressed}) ${beforeSent(mayHaveIt)}`
     case 'unsubscribed':
       return `The person unsubscribed ${beforeSent(mayHaveIt)}`
     case null:
-      return null
+      if (!standing.hasLeft || standing.domain === simulatorDomain) return null
+      return `The person left the audience ${beforeSent(mayHaveIt)}`
   }
 }
 

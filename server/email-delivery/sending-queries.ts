@@ -76,6 +76,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
     unsubscribed: boolean
+    has_left: boolean
   }
 
 /** How early a recipient may be sent to, to allow for clock differences between processes. Seconds. */
@@ -108,7 +109,15 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         SELECT FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
         WHERE p.account_id = e.account_id AND p.email_key = r.address_key
           AND (p.status = 'unsubscribed' OR c.status = 'unsubscribed')
-      ) AS unsubscribed
+      ) AS unsubscribed,
+      -- Before the first attempt: later ones go on with what was begun.
+      e.campaign_id IS NOT NULL AND EXISTS (
+        SELECT FROM campaign_recipients m
+        WHERE m.account_id = e.account_id AND m.campaign_id = e.campaign_id AND m.email_id = e.id AND m.status = 'queued'
+          AND NOT EXISTS (
+            SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
+          )
+      ) AS has_left
     FROM emails e JOIN email_recipients r ON r.email_id = e.id LEFT JOIN domains d ON d.id = e.domain_id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
@@ -153,7 +162,7 @@ function recipientOf(row: Row): DueRecipient {
   const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
   const isSenderDead = status === 'sending'
   const mayHaveIt = isSenderDead || doubts.length > 0
-  const withheld = withheldReason({ ...row, audienceId: row.audience_id }, mayHaveIt)
+  const withheld = withheldReason({ ...row, audienceId: row.audience_id, hasLeft: row.has_left }, mayHaveIt)
   return {
     position,
     kind,

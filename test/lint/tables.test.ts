@@ -131,7 +131,10 @@ const owners: Record<string, Owner> = {
     },
   },
   campaigns: { room: 'campaigns', also: { 'email-delivery': 'whether an email of it may leave' } },
-  campaign_recipients: { room: 'campaigns' },
+  campaign_recipients: {
+    room: 'campaigns',
+    also: { 'email-delivery': 'whether a person of a campaign is still in its audience' },
+  },
   email_contents: { room: 'emails', also: { 'email-delivery': 'read when it is sent' } },
   email_metadata: { room: 'emails' },
   email_subjects: { room: 'emails', also: { 'email-delivery': 'deleted with the email' } },
