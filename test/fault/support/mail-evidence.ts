@@ -28,9 +28,14 @@ export type MailTrial = {
  * nothing, when nothing was lost. What is stuck for that long is among it.
  */
 export async function mailVerdict(trial: MailTrial, patienceMs = 60_000): Promise<string[]> {
+  return judgeMail(await mailEvidence(trial, patienceMs))
+}
+
+/** Waits as `mailVerdict` does, and answers what is known then. */
+export async function mailEvidence(trial: MailTrial, patienceMs = 60_000): Promise<MailEvidence> {
   const deadline = performance.now() + patienceMs
   while (!(await isSent(trial.db)) && performance.now() < deadline) await delay(pollMs)
-  return judgeMail(await gather(trial))
+  return gather(trial)
 }
 
 async function isSent(db: Db): Promise<boolean> {

@@ -5,13 +5,13 @@ import { sql } from 'kysely'
 import { type ScriptedSmtp, startScriptedSmtp } from '../../support/scripted-smtp.ts'
 import { miscounted } from '../../support/statistics.ts'
 import { type Load, type LoadOptions, type Operation, startLoad } from './load.ts'
-import { mailVerdict } from './mail-evidence.ts'
+import { type MailTrial, mailVerdict } from './mail-evidence.ts'
 import { cutSessions } from './sessions.ts'
 import { type Stage, type StageOptions, setStage } from './stage.ts'
 
 /** The service as a process of its own that sends over a scripted mail server, and tells a recorder of it. */
 export type MailStage = AsyncDisposable &
-  Pick<Stage, 'db' | 'connectionString' | 'recorder' | 'ledger' | 'service' | 'restart'> & {
+  Pick<Stage, 'db' | 'connectionString' | 'recorder' | 'ledger' | 'key' | 'service' | 'restart' | 'startBeside'> & {
     server: ScriptedSmtp
     /** Kills the process at once, and notes whom it was sending to. */
     kill(): Promise<void>
@@ -25,6 +25,8 @@ export type MailStage = AsyncDisposable &
     shared(): Promise<number>
     /** How many recipients the process that runs has counted as sent to again. */
     resent(): Promise<number>
+    /** What is needed to look at all that was sent. `areLossesKnown`: whether every process was killed by `kill`. */
+    trial(options?: { areLossesKnown?: boolean }): MailTrial
     /** Waits for the recovery and answers what was lost or is wrong. See `judgeMail`. */
     verdict(options?: { areLossesKnown?: boolean; patienceMs?: number }): Promise<string[]>
   }
@@ -102,17 +104,24 @@ export async function setMailStage(options: MailStageOptions): Promise<MailStage
     }
   }
 
+  function trial({ areLossesKnown = true } = {}): MailTrial {
+    const losses = areLossesKnown ? (address: string) => lost.get(address)?.size ?? 0 : null
+    return { db, ledger, recipientsOf, recorder, messages: server.messages, lost: losses }
+  }
+
   const running = starting.move()
   return {
     db,
     connectionString,
     recorder,
     ledger,
+    key,
     server,
     get service() {
       return stage.service
     },
     restart: stage.restart,
+    startBeside: stage.startBeside,
     async kill() {
       await stage.kill()
       // What it has asked of the database is done or not done from here on.
@@ -141,11 +150,9 @@ export async function setMailStage(options: MailStageOptions): Promise<MailStage
       const page = await (await fetch(`${stage.service.url}/metrics`)).text()
       return Number(/^postern_email_recipients_resent_total (\d+)$/m.exec(page)?.[1] ?? Number.NaN)
     },
+    trial,
     async verdict({ areLossesKnown = true, patienceMs } = {}) {
-      const messages = server.messages
-      const losses = areLossesKnown ? (address: string) => lost.get(address)?.size ?? 0 : null
-      const wrong = await mailVerdict({ db, ledger, recipientsOf, recorder, messages, lost: losses }, patienceMs)
-      return [...wrong, ...(await miscounted(db))]
+      return [...(await mailVerdict(trial({ areLossesKnown }), patienceMs)), ...(await miscounted(db))]
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { campaignVerdict } from './support/campaign-evidence.ts'
+import { cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
+import { type CampaignStage, type CampaignTrial, setCampaignStage } from './support/campaign-stage.ts'
+import { rounds, within } from './support/rounds.ts'
+import { createRandom, type Random } from './support/seeded-random.ts'
+
+let database: TestDatabase
+let stage: CampaignStage
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  stage = await setCampaignStage({ ...database, env: { MAIL_CONNECTIONS_PER_HOST: '10' } })
+})
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+  await database.drop()
+})
+
+const seed = 20_260_301
+/** A process is killed this long after it is ready, or after so many messages, at most. */
+const longestLifeMs = 500
+const longestLifeMessages = 80
+/** The mail server takes this long to answer a message, at most. Milliseconds. */
+const longestAnswerMs = 40
+const people = rounds({ short: 100, long: 300 })
+
+/** Resolves at a random moment: after a time, or in the conversation about a message to come. */
+function killPoint(random: Random): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let left = random.int(2) === 0 ? random.int(longestLifeMessages) : Number.POSITIVE_INFINITY
+  if (left === Number.POSITIVE_INFINITY) setTimeout(resolve, random.number(longestLifeMs))
+  // Where the campaign has no such message.
+  else setTimeout(resolve, 4 * longestLifeMs)
+  stage.mail.server.at('message', () => {
+    if (left-- === 0) resolve()
+    return delay(random.number(longestAnswerMs), undefined)
+  })
+  return promise
+}
+
+/** Does what is to be done beside a campaign until the promise is fulfilled. */
+async function beside(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  until: (end: () => void) => Promise<void>,
+): Promise<void> {
+  const ending = new AbortController()
+  const working = work(ending.signal)
+  working.catch(() => undefined)
+  try {
+    await until(() => ending.abort())
+  } finally {
+    ending.abort()
+  }
+  await working
+}
+
+/** Sends a campaign, now or in a moment, so that kills fall on all there is between schedule and completion. */
+const beginOne = (random: Random) =>
+  stage.begin({ people, ...(random.int(2) === 0 && { inMs: 200 + random.int(longestLifeMs) }) })
+
+const hasEnded = async (trial: CampaignTrial) => ['completed', 'canceled'].includes(await stage.statusOf(trial))
+
+const kills = rounds({ short: 1, long: 100 })
+
+test(`each person gets a campaign once when the service is killed ${kills} times`, within(kills), async () => {
+  const random = createRandom(seed)
+  const trials = [await beginOne(random)]
+  for (let kill = 1; kill <= kills; kill++) {
+    const last = trials.at(-1)
+    if (last === undefined || (await hasEnded(last))) trials.push(await beginOne(random))
+    await killPoint(random)
+    await stage.mail.kill()
+    await stage.lapse()
+    await stage.mail.restart()
+  }
+  stage.mail.server.at('message', () => undefined)
+  expect(await campaignVerdict(stage, trials)).toEqual([])
+})
+
+const changes = rounds({ short: 2, long: 40 })
+
+test(
+  `people leave, join and are suppressed while the service is killed ${changes} times`,
+  within(changes),
+  async () => {
+    const random = createRandom(seed + 1)
+    const trials = [await beginOne(random)]
+    for (let kill = 1; kill <= changes; kill++) {
+      const last = trials.at(-1)
+      const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
+      if (trial !== last) trials.push(trial)
+      await beside(
+        async (signal) => {
+          await Promise.all([
+            meddle(stage, trial, { random, signal }),
+            pauseAndResume(stage, trial, { random, signal }),
+          ])
+        },
+        async () => {
+          await killPoint(random)
+          await stage.mail.kill()
+        },
+      )
+      await stage.lapse()
+      await stage.mail.restart()
+      await goOn(stage, trial)
+      // The first, and some after it, are canceled at last.
+      if (kill % 4 === 1) await cancel(stage, trial)
+    }
+    stage.mail.server.at('message', () => undefined)
+    expect(await campaignVerdict(stage, trials)).toEqual([])
+  },
+)
+
+const switches = rounds({ short: 1, long: 40 })
+
+test(
+  `two workers write to each person once when one of them is killed ${switches} times`,
+  within(switches),
+  async () => {
+    const random = createRandom(seed + 2)
+    const beginWorker = () => stage.mail.startBeside()
+    let other = await beginWorker()
+    const trials: CampaignTrial[] = []
+    try {
+      for (let kill = 1; kill <= switches; kill++) {
+        const last = trials.at(-1)
+        if (last === undefined || (await hasEnded(last))) trials.push(await beginOne(random))
+        await killPoint(random)
+        if (random.int(2) === 0) {
+          other.child.kill('SIGKILL')
+          await other.exit
+          other = await beginWorker()
+        } else {
+          stage.mail.service.child.kill('SIGKILL')
+          await stage.mail.service.exit
+          await stage.mail.restart()
+        }
+        // Of emails the claims of the dead lapse by themselves, while the other lives.
+        await stage.lapseLeases()
+      }
+      other.child.kill('SIGKILL')
+      await other.exit
+      await stage.mail.kill()
+    } finally {
+      await other[Symbol.asyncDispose]()
+    }
+    await stage.lapse()
+    await stage.mail.restart()
+    stage.mail.server.at('message', () => undefined)
+    // Whom the first of two was about to write to when it was killed, nobody saw.
+    expect(await campaignVerdict(stage, trials, { areLossesKnown: false })).toEqual([])
+  },
+)

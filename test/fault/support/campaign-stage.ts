@@ -1,0 +1,152 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { newId } from '../../../server/shared/ids.ts'
+import type { Env } from '../../main/service-process.ts'
+import { lapseClaims } from './claims.ts'
+import { type MailStage, type MailStageOptions, setMailStage } from './mail-stage.ts'
+
+/** What the API has answered by now says of a person: they get the campaign once, may get it, or get nothing. */
+export type Fate = 'gets' | 'may' | 'nothing'
+
+export type Person = { subscriberId: string; address: string; fate: Fate }
+
+/** A campaign that was sent, and whom it goes to. */
+export type CampaignTrial = { id: string; audienceId: string; people: Person[] }
+
+/** An answer of the API. Null: none came, so that nobody knows whether it was done. */
+export type Answer = { status: number; body: unknown } | null
+
+/** Campaigns of a service that runs as a process of its own and sends over a scripted mail server. */
+export type CampaignStage = AsyncDisposable & {
+  mail: MailStage
+  /** Calls the API once. */
+  call(method: string, path: string, body?: unknown): Promise<Answer>
+  /** Calls the API until it answers. Throws for an answer that is not of `statuses`. */
+  ask(call: { method?: string; path: string; body?: unknown; statuses?: readonly number[] }): Promise<unknown>
+  /**
+   * Adds an audience and sends a campaign to it. Some of its people had unsubscribed or are suppressed before.
+   *
+   * @param options.inMs When it is to start. Default: at once.
+   */
+  begin(options: { people: number; inMs?: number; fields?: Record<string, unknown> }): Promise<CampaignTrial>
+  statusOf(trial: CampaignTrial): Promise<string>
+  /** Takes away what processes that were killed have claimed, as time does. */
+  lapse(): Promise<void>
+  /** The same for campaigns alone, also while a process lives. */
+  lapseLeases(): Promise<void>
+}
+
+const sender = 'hello@sender.test'
+/** One person of so many had unsubscribed, and one is suppressed, before the campaign starts. */
+const unsubscribedEvery = 16
+const suppressedEvery = 25
+const pollMs = 50
+const created = z.object({ id: z.string() })
+
+export async function setCampaignStage(options: MailStageOptions): Promise<CampaignStage> {
+  const env: Env = { PUBLIC_URL: 'https://mail.sender.test', ...options.env }
+  const mail = await setMailStage({ ...options, env })
+  const { db } = mail
+  const { account_id: accountId } = await db.selectFrom('webhooks').select('account_id').executeTakeFirstOrThrow()
+  let audiences = 0
+
+  async function call(method: string, path: string, body?: unknown): Promise<Answer> {
+    try {
+      const response = await fetch(`${mail.service.url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${mail.key}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      return { status: response.status, body: text === '' ? null : JSON.parse(text) }
+    } catch {
+      return null
+    }
+  }
+
+  const ask: CampaignStage['ask'] = async ({ method = 'GET', path, body, statuses = [200] }) => {
+    for (;;) {
+      const answer = await call(method, path, body)
+      if (answer === null || answer.status === 503) await new Promise((resolve) => setTimeout(resolve, pollMs))
+      else if (statuses.includes(answer.status)) return answer.body
+      else throw new Error(`${method} ${path} was answered ${answer.status} ${JSON.stringify(answer.body)}`)
+    }
+  }
+
+  async function addPeople(audienceId: string, count: number): Promise<Person[]> {
+    const at = new Date()
+    audiences += 1
+    const people = Array.from({ length: count }, (_, index): Person => {
+      const isLeftOut = index % unsubscribedEvery === 1 || index % suppressedEvery === 2
+      const fate = isLeftOut ? 'nothing' : 'gets'
+      return { subscriberId: newId('subscriber', at), address: `p${index}.a${audiences}@example.com`, fate }
+    })
+    await sql`
+      WITH person AS (
+        INSERT INTO subscribers (id, account_id, email, email_key, first_name, created_at, updated_at)
+        SELECT id, ${accountId}, address, address, 'Ada', ${at}, ${at}
+        FROM unnest(
+          ${people.map(({ subscriberId }) => subscriberId)}::text[], ${people.map(({ address }) => address)}::text[]
+        ) AS i (id, address)
+        RETURNING id
+      )
+      INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+      SELECT ${audienceId}, p.id, ${accountId}, i.status, ${at}, ${at} FROM person p JOIN unnest(
+        ${people.map(({ subscriberId }) => subscriberId)}::text[],
+        ${people.map((_, index) => (index % unsubscribedEvery === 1 ? 'unsubscribed' : 'active'))}::text[]
+      ) AS i (id, status) ON i.id = p.id
+    `.execute(db)
+    for (const [index, { address }] of people.entries()) {
+      if (index % suppressedEvery !== 2) continue
+      await ask({ method: 'POST', path: '/v1/suppressions', body: { address }, statuses: [201, 200] })
+    }
+    return people
+  }
+
+  async function statusOf({ id }: CampaignTrial): Promise<string> {
+    const { rows } = await sql<{ status: string }>`SELECT status FROM campaigns WHERE id = ${id}`.execute(db)
+    return rows[0]?.status ?? 'gone'
+  }
+
+  return {
+    mail,
+    call,
+    ask,
+    async begin({ people: count, inMs, fields = {} }) {
+      const name = `trial ${audiences}`
+      const audience = await ask({ method: 'POST', path: '/v1/audiences', body: { name }, statuses: [201] })
+      const { id: audienceId } = created.parse(audience)
+      const people = await addPeople(audienceId, count)
+      const body = {
+        name,
+        audienceId,
+        from: sender,
+        // The subject is the mark of an email: see mail-verdict.ts.
+        subject: '{{ contact.email }}',
+        content: { text: 'Hello {{ contact.firstName }}, leave at {{ unsubscribeUrl }}' },
+        ...fields,
+      }
+      const { id } = created.parse(await ask({ method: 'POST', path: '/v1/campaigns', body, statuses: [201] }))
+      const when = inMs === undefined ? {} : { scheduledAt: new Date(Date.now() + inMs).toISOString() }
+      await ask({ method: 'POST', path: `/v1/campaigns/${id}/send`, body: when, statuses: [202] })
+      return { id, audienceId, people }
+    },
+    statusOf,
+    async lapse() {
+      await lapseClaims(mail)
+      await lapseLeases()
+    },
+    lapseLeases,
+    [Symbol.asyncDispose]: () => mail[Symbol.asyncDispose](),
+  }
+
+  async function lapseLeases(): Promise<void> {
+    await sql`
+      UPDATE campaigns SET due_at = now()
+      WHERE due_at > now() AND (status <> 'scheduled' OR scheduled_at <= now())
+    `.execute(db)
+  }
+}

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { type CampaignEnd, type CampaignEvidence, judgeCampaigns } from './campaign-verdict.ts'
+import { createLedger } from './ledger.ts'
+
+const address = (n: number) => `p${n}@example.com`
+
+/** Two people who got it, and one who unsubscribed before. */
+function good(): CampaignEvidence {
+  const campaign: CampaignEnd = {
+    id: 'cmp_1',
+    status: 'completed',
+    people: [
+      { subscriberId: 's1', address: address(1), fate: 'gets' },
+      { subscriberId: 's2', address: address(2), fate: 'may' },
+      { subscriberId: 's3', address: address(3), fate: 'nothing' },
+    ],
+    statistics: {
+      recipients: 3,
+      waiting: 0,
+      queued: 0,
+      handedOver: 2,
+      failed: 0,
+      skipped: { left: 0, unsubscribed: 1, suppressed: 0 },
+      canceled: 0,
+      emails: { sent: 2, delivered: 2, bounced: 0, complained: 0, opened: 0, clicked: 0, undeliverable: 0 },
+      hours: [],
+    },
+    recipients: [
+      { subscriberId: 's1', status: 'handed_over', reason: null },
+      { subscriberId: 's2', status: 'handed_over', reason: null },
+      { subscriberId: 's3', status: 'skipped', reason: 'unsubscribed' },
+    ],
+    events: [
+      { type: 'campaign.sent', recipients: { total: 3 } },
+      { type: 'campaign.completed', recipients: { total: 3, sent: 2, failed: 1 } },
+    ],
+  }
+  const sent = [1, 2].map((n) => ({ n, mark: address(n), messageId: `<${n}>` }))
+  return {
+    campaigns: [campaign],
+    mail: {
+      ledger: createLedger(),
+      recipientsOf: () => [],
+      emails: sent.map(({ mark, messageId }) => ({ mark, messageId, status: 'sent', hasJob: false })),
+      recipients: sent.map(({ mark }) => ({ mark, address: mark, status: 'accepted', resent: 0, lost: 0 })),
+      events: sent.map(({ n, mark }) => ({ id: `evt_${n}`, type: 'email.sent', to: mark })),
+      arrivals: sent.map(({ n }) => ({ path: '/1', eventId: `evt_${n}`, body: '', taken: true })),
+      copies: sent.map(({ mark, messageId }) => ({ messageId, recipients: [mark] })),
+    },
+  }
+}
+
+/** What is said of one that was good, and was changed. */
+function judged(change: (evidence: CampaignEvidence, campaign: CampaignEnd) => CampaignEvidence): string {
+  const evidence = good()
+  const [campaign] = evidence.campaigns
+  if (campaign === undefined) throw new Error('there is no campaign')
+  return judgeCampaigns(change(evidence, campaign)).join('\n')
+}
+
+const withCopies = (evidence: CampaignEvidence, copies: CampaignEvidence['mail']['copies']) => ({
+  ...evidence,
+  mail: { ...evidence.mail, copies },
+})
+const withCampaign = (evidence: CampaignEvidence, campaign: CampaignEnd, change: Partial<CampaignEnd>) => ({
+  ...evidence,
+  campaigns: [{ ...campaign, ...change }],
+})
+
+test('nothing is wrong where each got it as they should', () => {
+  expect(judgeCampaigns(good())).toEqual([])
+})
+
+test('tells of who got nothing, who got it twice, and who should have got nothing', () => {
+  expect(judged((evidence) => withCopies(evidence, evidence.mail.copies.slice(1)))).toContain(
+    'p1@example.com got nothing',
+  )
+  const first = good().mail.copies.slice(0, 1)
+  expect(judged((evidence) => withCopies(evidence, [...evidence.mail.copies, ...first]))).toContain('was sent 2 copies')
+  const wrong = { messageId: '<3>', recipients: [address(3)] }
+  expect(judged((evidence) => withCopies(evidence, [...evidence.mail.copies, wrong]))).toContain(
+    'p3@example.com should get nothing, and got 1',
+  )
+})
+
+test('tells of counts that are not what is listed, and that do not add up', () => {
+  const said = judged((evidence, campaign) =>
+    withCampaign(evidence, campaign, { statistics: { ...campaign.statistics, handedOver: 1 } }),
+  )
+  expect(said).toContain('counts 1 as handed over, and there are 2')
+  expect(said).toContain('has 3 recipients, and its counts add up to 2')
+})
+
+test('tells of events that are missing, twice or wrong, and of a campaign that has not ended', () => {
+  for (const change of [
+    (events: CampaignEnd['events']) => events.slice(0, 1),
+    (events: CampaignEnd['events']) => [...events, ...events.slice(1)],
+    () => [],
+  ]) {
+    const said = judged((evidence, campaign) => withCampaign(evidence, campaign, { events: change(campaign.events) }))
+    expect(said).toContain('cmp_1 is completed, and told of by')
+  }
+  expect(judged((evidence, campaign) => withCampaign(evidence, campaign, { status: 'sending' }))).toContain(
+    'cmp_1 is still sending',
+  )
+})

@@ -1,0 +1,27 @@
+/** Random numbers that are the same for the same seed. */
+export type Random = {
+  /** Returns a number from 0 to below `below`. */
+  number(below: number): number
+  /** Returns a whole number from 0 to below `below`. */
+  int(below: number): number
+  pick<T>(values: readonly T[]): T
+}
+
+/** A linear congruential generator with the constants of Numerical Recipes: good enough to choose moments and people. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+  const int = (below: number) => Math.floor(next() * below)
+  return {
+    number: (below) => next() * below,
+    int,
+    pick(values) {
+      const value = values[int(values.length)]
+      if (value === undefined) throw new Error('there is nothing to pick from')
+      return value
+    },
+  }
+}
