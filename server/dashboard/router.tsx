@@ -104,6 +104,14 @@ const screens = [
     lazyRouteComponent(() => import('./screens/emails/email-detail.tsx'), 'EmailDetail'),
   ),
   screen(
+    'templates',
+    lazyRouteComponent(() => import('./screens/templates/template-list.tsx'), 'TemplateList'),
+  ),
+  screen(
+    'templates/$id',
+    lazyRouteComponent(() => import('./screens/templates/template-editor.tsx'), 'TemplateEditor'),
+  ),
+  screen(
     'captured',
     lazyRouteComponent(() => import('./screens/emails/captured-list.tsx'), 'CapturedList'),
   ),

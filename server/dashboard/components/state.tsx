@@ -6,7 +6,9 @@ const tones: Readonly<Record<string, Tone>> = {
   completed: 'good',
   delivered: 'good',
   enabled: 'good',
+  handed_over: 'good',
   pass: 'good',
+  published: 'good',
   verified: 'good',
   succeeded: 'good',
   accepted: 'good',
@@ -20,8 +22,11 @@ const tones: Readonly<Record<string, Tone>> = {
   dangling: 'bad',
   revoked: 'bad',
   expired: 'bad',
+  changed: 'warn',
   deferred: 'warn',
+  paused: 'warn',
   server_failure: 'warn',
+  skipped: 'warn',
   suppressed: 'warn',
   timeout: 'warn',
   unknown: 'warn',
@@ -37,6 +42,7 @@ const tones: Readonly<Record<string, Tone>> = {
   running: 'busy',
   scheduled: 'busy',
   sending: 'busy',
+  waiting: 'busy',
 }
 
 /** A state as a word with a colour. A state that is not known has no colour. */

@@ -11,7 +11,8 @@ const maxBytes = 5_000_000
 /** Inline images as `data:` URLs, by their content id. */
 export type InlineImages = ReadonlyMap<string, string>
 
-const none: InlineImages = new Map()
+/** Of a message without inline images. */
+export const noImages: InlineImages = new Map()
 
 /** Returns the numbers of the attachments that a preview shows: the first ones that are images, up to the limits. */
 function shownInline(attachments: readonly MessageFile[]): number[] {
@@ -29,7 +30,7 @@ function shownInline(attachments: readonly MessageFile[]): number[] {
 export function useInlineImages({ id, attachments, fileOperation }: Message): InlineImages {
   const { call, accountId, mode } = useScope()
   const indexes = shownInline(attachments)
-  const { data = none } = useQuery({
+  const { data = noImages } = useQuery({
     queryKey: [accountId, mode, 'inline images', id],
     enabled: indexes.length > 0,
     // They never change.

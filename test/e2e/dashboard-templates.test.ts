@@ -1,0 +1,219 @@
+import { arch, platform } from 'node:os'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, type DashboardPage, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { type Person, signUp } from '../support/people.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'templates in the dashboard'
+  : `templates in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let person: Person
+  let opened: DashboardPage
+  let page: Page
+  let root: string
+  let main: Locator
+  let dialog: Locator
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    person = await signUp(service)
+    opened = await openDashboard(chromium.browser, service, { person })
+    page = opened.page
+    root = `/app/${service.accountId}/live`
+    main = page.getByRole('main')
+    dialog = page.getByRole('dialog')
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  const add = async (fields: object = {}) => {
+    const body = { name: 'Receipt', subject: 'Your receipt', html: '<p>Thank you</p>', ...fields }
+    return (await service.client.succeed(contract.templates.create, { body })).id
+  }
+  const read = (id: string) => service.client.succeed(contract.templates.get, { params: { id } })
+  const idShown = () => new URL(page.url()).pathname.split('/').at(-1) ?? ''
+  const field = (name: string) => main.getByRole('textbox', { name, exact: true })
+  const preview = () => page.frameLocator('iframe')
+  const saved = () => main.getByText('Draft saved', { exact: true }).waitFor()
+
+  test('one is created, written with a live preview, published, changed and deleted', async () => {
+    await page.goto(`${root}/templates`)
+    await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
+    await keepScreenshots(page, 'empty-templates')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Create template' }).first().click()
+    await dialog.getByLabel('Name').fill('Welcome')
+    await dialog.getByLabel('Subject').fill('Welcome, {{ firstName }}')
+    await dialog.getByRole('button', { name: 'Create template' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Welcome' }).waitFor()
+    await preview().getByText('Hello there,').waitFor()
+    await main.getByText('Welcome, there').waitFor()
+    await main.getByText('Never published').waitFor()
+
+    await field('HTML').fill('<h1>Good day {{ firstName }}</h1>')
+    await preview().getByRole('heading', { name: 'Good day there' }).waitFor()
+    await saved()
+    const id = idShown()
+    expect(await read(id)).toMatchObject({ html: '<h1>Good day {{ firstName }}</h1>', publishedVersion: null })
+
+    await main.getByRole('button', { name: 'Publish', exact: true }).click()
+    await dialog.getByRole('heading', { name: 'Publish Welcome?' }).waitFor()
+    await dialog.getByRole('button', { name: 'Publish version 1' }).click()
+    await main.getByText('Published', { exact: true }).waitFor()
+    expect(await main.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true)
+
+    await field('Subject').fill('Good to see you')
+    await main.getByText('Changed', { exact: true }).waitFor()
+    await saved()
+    expect(await read(id)).toMatchObject({
+      subject: 'Good to see you',
+      publishedVersion: 1,
+      hasUnpublishedChanges: true,
+    })
+
+    await main.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: 'Delete' }).click()
+    const remove = dialog.getByRole('button', { name: 'Delete the template' })
+    expect(await remove.isDisabled()).toBe(true)
+    await dialog.getByRole('textbox').fill('Welcome')
+    await remove.click()
+    await page.getByRole('heading', { name: 'No templates yet' }).waitFor()
+  })
+
+  test('a fault in line 3 stands at its field, marks the line and leads there, and goes when it is mended', async () => {
+    await page.goto(`${root}/templates/${await add({ name: 'Faulty' })}`)
+    await preview().getByText('Thank you').waitFor()
+    await field('HTML').fill('<p>One</p>\n<p>Two</p>\n<p>{{ total | money }}</p>\n<p>Four</p>')
+    const line = main.getByRole('button', { name: 'Line 3' })
+    await line.waitFor()
+    expect(await main.locator('.code-mark').allInnerTexts()).toEqual(['3'])
+    expect(await field('HTML').getAttribute('aria-invalid')).toBe('true')
+    await main.getByText('A fault keeps it from being rendered').waitFor()
+    await keepScreenshots(page, 'template-with-a-fault')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await line.click()
+    const selected = await field('HTML').evaluate(
+      (area: { value: string; selectionStart: number; selectionEnd: number }) =>
+        area.value.slice(area.selectionStart, area.selectionEnd),
+    )
+    expect(selected).toBe('<p>{{ total | money }}</p>')
+    await main.getByRole('button', { name: 'Publish', exact: true }).click()
+    await dialog.getByRole('button', { name: /Publish version/ }).click()
+    await dialog.getByRole('alert').waitFor()
+    expect(await dialog.getByRole('alert').innerText()).toContain('line 3')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+
+    await field('HTML').fill('<p>{{ total }} Euro</p>')
+    await preview().getByText('Euro').waitFor()
+    expect(await line.count()).toBe(0)
+    expect(await main.locator('.code-mark').count()).toBe(0)
+  })
+
+  test('the preview shows given values, on desktop and phone, and notes what is not good', async () => {
+    const html = '<p>Hello {{ name }}</p>{% for step in steps %}<li>{{ step }}</li>{% endfor %}'
+    const variables = [
+      { name: 'name', type: 'string' },
+      { name: 'steps', type: 'list' },
+    ]
+    await page.goto(`${root}/templates/${await add({ html, variables })}`)
+    await preview().getByText('Hello Sample').waitFor()
+    await main.getByLabel('What is not good about it').getByText('unsubscribeUrl').waitFor()
+    await field('Values for the preview').fill('{ "name": "Grace", ')
+    await main.getByText('Must be an object in JSON').waitFor()
+    await field('Values for the preview').fill('{ "name": "<b>Grace</b>", "steps": ["Sign in"] }')
+    await preview().getByText('Hello <b>Grace</b>').waitFor()
+    await preview().getByText('Sign in').waitFor()
+    const width = async () => (await page.locator('iframe').boundingBox())?.width ?? 0
+    expect(await width()).toBeGreaterThan(400)
+    await main.getByLabel('Preview as').getByText('Phone').click()
+    await expect.poll(width).toBe(390)
+    await main.getByLabel('Preview as').getByText('Text').click()
+    await main.getByText('Hello <b>Grace</b>').waitFor()
+  })
+
+  test('variables are declared at their own names; what the API refuses stands at its field and is not lost', async () => {
+    const id = await add({ name: 'With variables' })
+    await page.goto(`${root}/templates/${id}`)
+    await main.getByRole('button', { name: 'Add a variable' }).click()
+    await main.getByLabel('Name of variable 1').fill('Total')
+    await main.getByText('Not saved', { exact: true }).waitFor()
+    await main.getByText('Must begin with a lower-case letter').waitFor()
+    await main.getByLabel('Name of Total').fill('total')
+    await saved()
+    await main.getByLabel('Type of total').selectOption('number')
+    await main.getByLabel('Fallback of total').fill('many')
+    await main.getByText('Must be a number').waitFor()
+
+    // What is not saved is not left without a word.
+    await page.getByRole('link', { name: 'Emails', exact: true }).click()
+    await dialog.getByText('The last changes of the template were not saved').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await main.getByLabel('Fallback of total').fill('12')
+    await saved()
+    expect((await read(id)).variables).toEqual([{ name: 'total', type: 'number', required: false, fallback: 12 }])
+    await main.getByRole('button', { name: 'Remove total' }).click()
+    await expect.poll(async () => (await read(id)).variables).toEqual([])
+  })
+
+  test('what was typed a moment before another screen is opened is saved', async () => {
+    const id = await add({ name: 'Left' })
+    await page.goto(`${root}/templates/${id}`)
+    await field('Subject').fill('Typed at the end')
+    await page.getByRole('link', { name: 'Emails', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Emails' }).waitFor()
+    await expect.poll(async () => (await read(id)).subject).toBe('Typed at the end')
+  })
+
+  test('a viewer reads it with its preview and cannot write, and in test mode nothing is published', async () => {
+    const id = await add({ name: 'Read' })
+    const viewer = await signUp(service, { role: 'viewer' })
+    const { page: theirs, context, complaints } = await openDashboard(chromium.browser, service, { person: viewer })
+    await theirs.goto(`${root}/templates/${id}`)
+    await theirs.frameLocator('iframe').getByText('Thank you').waitFor()
+    expect(await theirs.getByRole('textbox', { name: 'HTML', exact: true }).getAttribute('readonly')).not.toBeNull()
+    for (const name of ['Publish', 'More', 'Add a variable']) {
+      expect(await theirs.getByRole('main').getByRole('button', { name, exact: true }).count(), name).toBe(0)
+    }
+    expect(await accessibilityFaults(theirs)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+
+    await page.goto(`/app/${service.accountId}/test/templates/${id}`)
+    const publish = main.getByRole('button', { name: 'Publish (in live mode)' })
+    await publish.waitFor()
+    expect(await publish.isDisabled()).toBe(true)
+  })
+
+  test('on a phone its fields stand one below the other, as wide as the phone', async () => {
+    const { page: small, context } = await openDashboard(chromium.browser, service, {
+      person,
+      viewport: phone,
+      colorScheme: 'dark',
+    })
+    const variables = [{ name: 'firstName', type: 'string', fallback: 'there' }]
+    const html = `<p>${'A long line of HTML. '.repeat(30)}</p>`
+    await small.goto(`${root}/templates/${await add({ name: 'x'.repeat(200), html, variables })}`)
+    await shown(small)
+    await small.locator('iframe').waitFor()
+    await keepScreenshots(small, 'template-on-a-phone')
+    expect(await small.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await accessibilityFaults(small)).toEqual([])
+    await context.close()
+  })
+
+  test('broke no rule of the Content-Security-Policy, and asked no other server', () => {
+    expect(opened.complaints).toEqual([])
+  })
+})
