@@ -112,6 +112,22 @@ const screens = [
     lazyRouteComponent(() => import('./screens/templates/template-editor.tsx'), 'TemplateEditor'),
   ),
   screen(
+    'campaigns',
+    lazyRouteComponent(() => import('./screens/campaigns/campaign-list.tsx'), 'CampaignList'),
+  ),
+  screen(
+    'campaigns/new',
+    lazyRouteComponent(() => import('./screens/campaigns/campaign-editor.tsx'), 'CreateCampaign'),
+  ),
+  screen(
+    'campaigns/$id',
+    lazyRouteComponent(() => import('./screens/campaigns/campaign-detail.tsx'), 'CampaignDetail'),
+  ),
+  screen(
+    'campaigns/$id/edit',
+    lazyRouteComponent(() => import('./screens/campaigns/campaign-editor.tsx'), 'EditCampaign'),
+  ),
+  screen(
     'captured',
     lazyRouteComponent(() => import('./screens/emails/captured-list.tsx'), 'CapturedList'),
   ),

@@ -90,3 +90,8 @@ export function startOfDay(day: string, later = 0): string | undefined {
   start.setDate(start.getDate() + later)
   return Number.isNaN(start.getTime()) ? undefined : start.toISOString()
 }
+
+/** Returns a time of the reader's zone as an input for a time wants it. */
+export function localTime(at: Date): string {
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}

@@ -13,6 +13,7 @@ import {
   IconListDetails,
   IconMail,
   IconShieldLock,
+  IconSpeakerphone,
   IconTemplate,
   IconUser,
   IconUsers,
@@ -43,6 +44,7 @@ export const navigation: readonly NavigationGroup[] = [
     items: [
       { label: 'Overview', path: '/overview', icon: IconChartBar, permission: 'statistics:read' },
       { label: 'Emails', path: '/emails', icon: IconMail, permission: 'emails:read' },
+      { label: 'Campaigns', path: '/campaigns', icon: IconSpeakerphone, permission: 'campaigns:read' },
       { label: 'Templates', path: '/templates', icon: IconTemplate, permission: 'templates:read' },
       { label: 'Captured', path: '/captured', icon: IconInbox, permission: 'emails:read', isThere: capturesEmail },
       { label: 'Domains', path: '/domains', icon: IconWorld, permission: 'domains:read' },

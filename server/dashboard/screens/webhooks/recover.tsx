@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { localTime } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -46,11 +47,6 @@ export function Recover({ webhook, onClose }: { webhook: Webhook; onClose: () =>
       )}
     </Dialog>
   )
-}
-
-/** Returns a time of the reader's zone as an input wants it. */
-function localTime(at: Date): string {
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
 type ProgressProps = { webhookId: string; recoveryId: string; onClose: () => void }

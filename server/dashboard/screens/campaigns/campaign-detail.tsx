@@ -1,0 +1,168 @@
+import { Alert } from '@mantine/core'
+import { IconAlertTriangle } from '@tabler/icons-react'
+import { useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts, Section } from '../../components/facts.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { State } from '../../components/state.tsx'
+import { ExactTime, Time } from '../../components/time.tsx'
+import { MessageViews } from '../emails/message-views.tsx'
+import { countOf } from '../overview/format.ts'
+import { type CampaignDetails, hasFaultOfContent, isMoving } from './campaign.ts'
+import { CampaignActions } from './campaign-actions.tsx'
+import { CampaignFigures } from './campaign-figures.tsx'
+import { CampaignRecipients } from './campaign-recipients.tsx'
+
+/** Milliseconds between two looks at a campaign that is on its way. */
+const pollMs = 3_000
+/** The same for one that only people move. */
+const restingMs = 15_000
+
+/** One campaign: how far it is, what became of it, and what can be done with it. */
+export function CampaignDetail() {
+  const { id = '' } = useParams({ strict: false })
+  const query = useGet(
+    'GET /v1/campaigns/:id',
+    { params: { id } },
+    {
+      pollMs: (campaign) => {
+        if (campaign === undefined || campaign.endedAt !== null) return false
+        return isMoving(campaign, Date.now()) ? pollMs : restingMs
+      },
+    },
+  )
+  const { data: campaign } = query
+  return (
+    <Screen
+      title={campaign?.name ?? 'Campaign'}
+      parent={{ label: 'Campaigns', path: '/campaigns' }}
+      subtitle={campaign && <State of={campaign.status} />}
+      action={campaign && <CampaignActions campaign={campaign} />}
+    >
+      <Loaded query={query} what="campaign">
+        {(read) => <Details campaign={read} />}
+      </Loaded>
+    </Screen>
+  )
+}
+
+function Details({ campaign }: { campaign: CampaignDetails }) {
+  const { content, subject, startedAt } = campaign
+  return (
+    <>
+      <Notice campaign={campaign} />
+      {startedAt !== null && <CampaignFigures campaign={campaign} />}
+      <Section title="About">
+        <About campaign={campaign} />
+      </Section>
+      {startedAt !== null && (
+        <Section title="Recipients">
+          <CampaignRecipients campaign={campaign} />
+        </Section>
+      )}
+      <Section title="Content">
+        <MessageViews subject={subject} html={content.html} text={content.text}>
+          Liquid is filled in for each person.
+        </MessageViews>
+      </Section>
+    </>
+  )
+}
+
+/** What there is to know and to do first. */
+function Notice({ campaign }: { campaign: CampaignDetails }) {
+  const { can } = useScope()
+  const { status, statusReason, scheduledAt } = campaign
+  if (statusReason !== null) {
+    return (
+      <Alert
+        color="gray"
+        variant="outline"
+        mb="lg"
+        role="note"
+        className="notice"
+        icon={<IconAlertTriangle size={18} color="var(--warn)" aria-hidden />}
+        title={status === 'paused' ? 'The service has paused it' : 'The service has canceled it'}
+      >
+        <p className="reason">{statusReason}</p>
+        <NextStep campaign={campaign} />
+      </Alert>
+    )
+  }
+  if (status === 'scheduled' && scheduledAt !== null) {
+    return (
+      <Alert
+        color="gray"
+        mb="lg"
+        role="note"
+        title={
+          <>
+            It starts <Time at={scheduledAt} isAhead />
+          </>
+        }
+      >
+        It goes to those who are in the audience and active then: at <ExactTime at={scheduledAt} />.
+      </Alert>
+    )
+  }
+  if (status === 'draft' && can('campaigns:send')) {
+    return (
+      <Alert color="gray" mb="lg" role="note" title="Nothing was sent yet">
+        Send yourself a test, look at it in your mail program, then send it.
+      </Alert>
+    )
+  }
+  return null
+}
+
+function NextStep({ campaign }: { campaign: CampaignDetails }) {
+  if (campaign.status !== 'paused') return <>Duplicate it, change what kept it from being sent, and send the copy.</>
+  if (hasFaultOfContent(campaign)) {
+    return <>What it says cannot be changed any more: cancel it, duplicate it, mend the content, and send the copy.</>
+  }
+  return (
+    <>
+      Put that right, then resume it: nobody is left out. Domains and their records stand under{' '}
+      <ScreenLink to="/domains">Domains</ScreenLink>.
+    </>
+  )
+}
+
+function About({ campaign }: { campaign: CampaignDetails }) {
+  const { from, replyTo, tags, throttle, trackOpens, trackClicks, scheduledAt, startedAt, endedAt } = campaign
+  const metadata = Object.entries(campaign.metadata)
+  const tracked = [trackOpens && 'Opens', trackClicks && 'Clicks'].filter((one) => one !== false)
+  return (
+    <Facts
+      of={[
+        ['Audience', <AudienceName key="audience" id={campaign.audienceId} />],
+        ['From', from],
+        ...(replyTo.length > 0 ? ([['Reply to', replyTo.join(', ')]] as const) : []),
+        ['Subject', campaign.subject],
+        ...(campaign.content.preheader === null ? [] : ([['Preheader', campaign.content.preheader]] as const)),
+        ['Tracked', tracked.length === 0 ? 'Nothing' : tracked.join(', ')],
+        ['Speed', throttle === null ? 'As fast as they leave' : `At most ${countOf(throttle)} an hour`],
+        ...(tags.length > 0 ? ([['Tags', tags.join(', ')]] as const) : []),
+        ...(metadata.length > 0
+          ? ([['Metadata', metadata.map(([name, value]) => `${name}: ${value}`).join(', ')]] as const)
+          : []),
+        ...(scheduledAt === null ? [] : ([['Scheduled', <ExactTime key="at" at={scheduledAt} />]] as const)),
+        ...(startedAt === null ? [] : ([['Started', <ExactTime key="at" at={startedAt} />]] as const)),
+        ...(endedAt === null ? [] : ([['Ended', <ExactTime key="at" at={endedAt} />]] as const)),
+        ['Created', <ExactTime key="at" at={campaign.createdAt} />],
+        ['ID', <Copyable key="id" label="Copy the ID" value={campaign.id} />],
+      ]}
+    />
+  )
+}
+
+function AudienceName({ id }: { id: string }) {
+  const { can } = useScope()
+  const { data, error } = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })
+  if (error?.status === 404) return <span className="dimmed">It was deleted</span>
+  return <ScreenLink to={`/audiences/${id}`}>{data?.name ?? id}</ScreenLink>
+}

@@ -1,0 +1,151 @@
+import { Button, Group, Stack } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { useRef } from 'react'
+import { useChange, useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import { useApiForm } from '../../components/use-api-form.ts'
+import { MessageViews } from '../emails/message-views.tsx'
+import type { CampaignDetails } from './campaign.ts'
+import { bodyOf, CampaignFields, type CampaignValues, emptyValues, fieldOf, valuesOf } from './campaign-fields.tsx'
+
+const list = { label: 'Campaigns', path: '/campaigns' }
+
+/** Writes a new campaign. */
+export function CreateCampaign() {
+  const { can, account } = useScope()
+  const create = useChange('POST /v1/campaigns')
+  if (!can('campaigns:write')) {
+    return (
+      <Screen title="Create a campaign" parent={list}>
+        <Empty title="Your role does not allow this">
+          The role {account.role} lacks the permission <code>campaigns:write</code>. Ask an owner or admin of{' '}
+          {account.name} for another role.
+        </Empty>
+      </Screen>
+    )
+  }
+  return (
+    <Editor
+      title="Create a campaign"
+      parent={list}
+      initial={emptyValues}
+      action="Create draft"
+      save={async (values) => (await create.mutateAsync({ body: bodyOf(values) })).id}
+    />
+  )
+}
+
+/** Changes a draft. */
+export function EditCampaign() {
+  const { id = '' } = useParams({ strict: false })
+  const query = useGet('GET /v1/campaigns/:id', { params: { id } })
+  const { data: campaign } = query
+  const parent = { label: 'Campaign', path: `/campaigns/${id}` }
+  if (campaign !== undefined) return <EditDraft key={id} campaign={campaign} parent={parent} />
+  return (
+    <Screen title="Edit the campaign" parent={parent}>
+      <Loaded query={query} what="campaign">
+        {() => null}
+      </Loaded>
+    </Screen>
+  )
+}
+
+type Parent = { label: string; path: string }
+
+function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Parent }) {
+  const { id, status } = campaign
+  const { can } = useScope()
+  const update = useChange('PATCH /v1/campaigns/:id')
+  if (status !== 'draft' || !can('campaigns:write')) {
+    return (
+      <Screen title="Edit the campaign" parent={parent}>
+        <Empty title="It cannot be changed">
+          {status === 'draft'
+            ? 'Your role may look at it only.'
+            : 'Only a draft can be changed, and this one was sent.'}{' '}
+          <ScreenLink to={`/campaigns/${id}`}>Go to the campaign</ScreenLink>
+        </Empty>
+      </Screen>
+    )
+  }
+  return (
+    <Editor
+      title="Edit the campaign"
+      parent={parent}
+      initial={valuesOf(campaign)}
+      action="Save"
+      save={async (values) => {
+        await update.mutateAsync({ params: { id }, body: bodyOf(values) })
+        notifications.show({ message: `${values.name} was saved.` })
+        return id
+      }}
+    />
+  )
+}
+
+type EditorProps = {
+  title: string
+  parent: Parent
+  initial: CampaignValues
+  action: string
+  /** Returns the id of the campaign. */
+  save: (values: CampaignValues) => Promise<string>
+}
+
+function Editor({ title, parent, initial, action, save }: EditorProps) {
+  const { path } = useScope()
+  const navigate = useNavigate()
+  const isSaved = useRef(false)
+  const { form, error, isRunning, submit } = useApiForm<CampaignValues>({
+    initial,
+    fieldOf,
+    check: ({ audienceId, throttle }) => ({
+      audienceId: audienceId === '' ? 'Choose an audience' : null,
+      throttle: /^\s*\d*\s*$/.test(throttle) ? null : 'Must be a number of messages',
+    }),
+    send: async (values) => {
+      const id = await save(values)
+      isSaved.current = true
+      await navigate({ to: path(`/campaigns/${id}`) })
+    },
+  })
+  const blocker = useBlocker({
+    shouldBlockFn: () => form.isDirty() && !isSaved.current,
+    enableBeforeUnload: () => form.isDirty() && !isSaved.current,
+    withResolver: true,
+  })
+  const { subject, html, text } = form.values
+  return (
+    <Screen title={title} parent={parent}>
+      {blocker.status === 'blocked' && (
+        <LeaveUnsaved what="The changes of the campaign" onLeave={blocker.proceed} onStay={blocker.reset} />
+      )}
+      <div className="editor">
+        <form onSubmit={submit}>
+          <Stack>
+            {error !== null && <ErrorNotice error={error} />}
+            <CampaignFields form={form} />
+            <Group className="form-foot">
+              <Button type="submit" loading={isRunning}>
+                {action}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+        <section className="aside" aria-label="Preview">
+          <MessageViews subject={subject} html={html === '' ? null : html} text={text === '' ? null : text}>
+            Liquid is filled in for each person: send yourself a test to see it.
+          </MessageViews>
+        </section>
+      </div>
+    </Screen>
+  )
+}

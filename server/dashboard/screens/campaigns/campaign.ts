@@ -1,0 +1,36 @@
+import type { Result } from '../../api/client.ts'
+import { wordOf } from '../../components/state.tsx'
+
+export type Campaign = Result<'GET /v1/campaigns'>['data'][number]
+export type CampaignDetails = Result<'GET /v1/campaigns/:id'>
+export type CampaignStatus = Campaign['status']
+export type CampaignFigures = Result<'GET /v1/campaigns/:id/statistics'>
+export type CampaignRecipient = Result<'GET /v1/campaigns/:id/recipients'>['data'][number]
+
+/** All states, in the order in which a campaign comes through them. */
+const statuses: Readonly<Record<CampaignStatus, true>> = {
+  draft: true,
+  scheduled: true,
+  sending: true,
+  paused: true,
+  completed: true,
+  canceled: true,
+}
+
+export const statusOptions = Object.keys(statuses).map((value) => ({ value, label: wordOf(value) }))
+
+/** Returns whether the figures of a campaign may still change by themselves within seconds. */
+export function isMoving({ status, scheduledAt }: Campaign, nowMs: number): boolean {
+  if (status === 'scheduled') return scheduledAt === null || Date.parse(scheduledAt) - nowMs < 60_000
+  return status === 'sending'
+}
+
+/** Returns how many of the recipients need nothing more. */
+export function handledOf({ handedOver, failed, skipped, canceled }: CampaignFigures): number {
+  return handedOver + failed + canceled + skipped.left + skipped.unsubscribed + skipped.suppressed
+}
+
+/** Returns whether the service has paused it because nobody could get its content. */
+export function hasFaultOfContent({ status, statusReason }: Campaign): boolean {
+  return status === 'paused' && statusReason?.startsWith('The content could not be rendered') === true
+}
