@@ -10,7 +10,8 @@ import { accessibilityFaults, openDashboard } from '../support/dashboard.ts'
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
 import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
 import { untilLogged } from '../support/request-logs.ts'
-import { type Made, screensOf } from '../support/screens.ts'
+import type { Made } from '../support/screen.ts'
+import { screensOf } from '../support/screens.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
 
@@ -59,6 +60,13 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       params: { audienceId: audience.id },
       body: { email: 'contact@example.com' },
     })
+    const content = { html: '<p>Hello</p>' }
+    const campaign = await client.succeed(contract.campaigns.create, {
+      body: { name: 'Spring news', audienceId: audience.id, from: 'hello@shop.test', subject: 'Spring', content },
+    })
+    const template = await client.succeed(contract.templates.create, {
+      body: { name: 'Welcome', subject: 'Welcome', ...content },
+    })
     await client.succeed(contract.suppressions.create, { body: { address: 'contact@example.com' } })
     await client.succeed(contract.apiKeys.create, { body: { name: 'Shop', permissions: ['emails:send'] } })
     await people.owner.send('POST', '/v1/invitations', { json: { email: 'invited@example.com', role: 'viewer' } })
@@ -73,6 +81,8 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     if (delivery === undefined || event === undefined) throw new Error('there is no delivery or no event')
     return {
       email: email.id,
+      campaign: campaign.id,
+      template: template.id,
       captured: await insertCapturedMessage(service.database, { accountId: service.accountId }),
       domain: domain.id,
       webhook: webhook.id,

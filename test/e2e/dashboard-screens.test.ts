@@ -6,6 +6,7 @@ import { contract } from '../../contract/index.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -64,6 +65,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   let screens: string[]
   let hostileEmail: string
   let hostileCaptured: string
+  let written: Awaited<ReturnType<typeof writeHostileCampaigns>>
 
   beforeAll(async () => {
     ;[service, chromium, receiver] = await Promise.all([
@@ -120,6 +122,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       body: { email: 'ada@example.com' },
     })
     await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
+    written = await writeHostileCampaigns(service, { audienceId: audience.id, script, mildHtml, hostileHtml })
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
@@ -140,6 +143,14 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'overview',
       'emails',
       `emails/${emailId}`,
+      'campaigns',
+      'campaigns/new',
+      `campaigns/${written.draft}`,
+      `campaigns/${written.draft}/edit`,
+      `campaigns/${written.sent}`,
+      `campaigns/${written.paused}`,
+      'templates',
+      `templates/${written.template}`,
       'captured',
       `captured/${captured}`,
       'domains',
@@ -276,6 +287,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     const lists = [
       'overview',
       'emails',
+      'campaigns',
       'captured',
       'webhooks',
       'suppressions',
@@ -304,11 +316,14 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   }
 
   test.each([
-    ['an email', () => `emails/${hostileEmail}`],
-    ['a captured message', () => `captured/${hostileCaptured}`],
+    ['an email', 'HTML source', () => `emails/${hostileEmail}`],
+    ['a captured message', 'HTML source', () => `captured/${hostileCaptured}`],
+    ['a campaign', null, () => `campaigns/${written.hostileDraft}`],
+    ['a campaign that is edited', null, () => `campaigns/${written.hostileDraft}/edit`],
+    ['a template', null, () => `templates/${written.hostileTemplate}`],
   ])(
     'the preview of %s shows its styles, runs nothing, loads nothing and leads out of it in a window of its own alone',
-    async (_, screenOf) => {
+    async (_, source, screenOf) => {
       const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
       await page.goto(`/app/${service.accountId}/live/${screenOf()}`)
       const frame = page.frameLocator('iframe')
@@ -324,8 +339,10 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       expect(await away.evaluate('window.opener')).toBeNull()
       await away.close()
       await frame.getByRole('button', { name: 'Send' }).click()
-      await page.getByText('HTML source', { exact: true }).click()
-      expect(await page.locator('pre.block').first().innerText()).toContain('tracker.example/e.gif')
+      if (source !== null) {
+        await page.getByText(source, { exact: true }).click()
+        expect(await page.locator('pre.block').first().innerText()).toContain('tracker.example/e.gif')
+      }
       expect(new URL(page.url()).pathname).toContain(screenOf())
       expect(await page.title()).toMatch(/ · Ours · Postern$/)
       expect(complaints.filter((complaint) => complaint.includes('is not ours'))).toEqual([])

@@ -1,31 +1,6 @@
-import type { Permission } from '../../contract/permissions.ts'
+import { campaignScreens } from './campaign-screens.ts'
 import { deadUrl } from './fixtures.ts'
-
-/** Something that needs a permission. Null: every member may do it. */
-type Button = [name: string, permission: Permission | null]
-type Call = [operation: string, permission: Permission]
-
-type Screen = {
-  /** Below the account and the mode. */
-  path: string
-  heading: string
-  /** Needed to see it. Null: every member sees it. */
-  permission: Permission | null
-  /** The heading where the permission is lacking. Default: `heading`. */
-  area?: string
-  buttons: Button[]
-  /** What the screen and its buttons call. */
-  calls: Call[]
-}
-
-/** What a call works on. There is no such object, so that a call that is allowed changes nothing. */
-const none = 'none'
-
-/** Ids of what the detail screens show. */
-export type Made = Record<
-  'email' | 'captured' | 'domain' | 'webhook' | 'delivery' | 'event' | 'subscriber' | 'audience' | 'request',
-  string
->
+import { type Made, none, type Screen } from './screen.ts'
 
 /** Returns every screen of an account. */
 export function screensOf(made: Made): Screen[] {
@@ -64,6 +39,7 @@ export function screensOf(made: Made): Screen[] {
         [`POST /v1/emails/${none}/cancel`, 'emails:send'],
       ],
     },
+    ...campaignScreens(made),
     {
       path: 'captured',
       heading: 'Captured',

@@ -1,0 +1,38 @@
+import type { Permission } from '../../contract/permissions.ts'
+
+/** Something that needs a permission. Null: every member may do it. */
+type Button = [name: string, permission: Permission | null]
+type Call = [operation: string, permission: Permission]
+
+/** A screen of the dashboard, and what a role needs for it. */
+export type Screen = {
+  /** Below the account and the mode. */
+  path: string
+  heading: string
+  /** Needed to see it. Null: every member sees it. */
+  permission: Permission | null
+  /** The heading where the permission is lacking. Default: `heading`. */
+  area?: string
+  buttons: Button[]
+  /** What the screen and its buttons call. */
+  calls: Call[]
+}
+
+/** What a call works on. There is no such object, so that a call that is allowed changes nothing. */
+export const none = 'none'
+
+/** Ids of what the detail screens show. */
+export type Made = Record<
+  | 'email'
+  | 'campaign'
+  | 'template'
+  | 'captured'
+  | 'domain'
+  | 'webhook'
+  | 'delivery'
+  | 'event'
+  | 'subscriber'
+  | 'audience'
+  | 'request',
+  string
+>
