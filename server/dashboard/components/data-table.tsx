@@ -22,7 +22,7 @@ export function actionsColumn<Row>(width: string, cell: (row: Row) => ReactNode)
   return { header: 'Actions', isHeaderHidden: true, width, align: 'right', cell }
 }
 
-type Props<Row> = {
+export type DataTableProps<Row> = {
   /** What the table shows, for screen readers. */
   label: string
   list: List<Row>
@@ -38,7 +38,7 @@ type Props<Row> = {
 const skeletons = ['1', '2', '3', '4', '5', '6']
 
 /** A table that keeps its columns while it loads, and reads further pages on request. */
-export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Props<Row>) {
+export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: DataTableProps<Row>) {
   const { rows, error } = list
   if (error !== null && rows === undefined) return <ErrorNotice error={error} onRetry={list.retry} />
   if (rows?.length === 0 && !list.hasMore) return empty
@@ -59,7 +59,7 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Pr
   )
 }
 
-type PlainProps<Row> = Pick<Props<Row>, 'label' | 'columns' | 'keyOf' | 'isNew'> & {
+type PlainProps<Row> = Pick<DataTableProps<Row>, 'label' | 'columns' | 'keyOf' | 'isNew'> & {
   /** Undefined: not read yet. */
   rows: readonly Row[] | undefined
 }

@@ -1,5 +1,12 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 
+/** Returns `values` without those that are undefined, as the query of a request wants them. */
+export function given<Values extends object>(
+  values: Values,
+): { [Name in keyof Values]?: Exclude<Values[Name], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
+}
+
 /** The filters of a list that are set. */
 export type FiltersState<Name extends string> = {
   values: Partial<Record<Name, string>>

@@ -84,8 +84,9 @@ export function ExactTime({ at }: { at: string }) {
   )
 }
 
-/** Returns the start of a day, or of `later` days after it, in the reader's zone. */
-export function startOfDay(day: string, later = 0): string | undefined {
+/** Returns the start of a day, or of `later` days after it, in the reader's zone. Undefined for what is no day. */
+export function startOfDay(day: string | undefined, later = 0): string | undefined {
+  if (day === undefined) return undefined
   const start = new Date(`${day}T00:00:00`)
   start.setDate(start.getDate() + later)
   return Number.isNaN(start.getTime()) ? undefined : start.toISOString()

@@ -5,11 +5,11 @@ import { type RowOf, useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { capturesEmail } from '../../captures-email.ts'
 import { Confirm } from '../../components/confirm.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { TextFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
@@ -85,44 +85,32 @@ function OnlyLive() {
 function LiveList() {
   const { can } = useScope()
   const filters = useFilters(['search', 'email'])
-  const { values, clear, isSet } = filters
+  const { search, email: emailId } = filters.values
   const [isSending, setSending] = useState(false)
   const list = useList(
     'GET /v1/captured-messages',
-    {
-      query: {
-        ...(values.search !== undefined && { search: values.search }),
-        ...(values.email !== undefined && { emailId: values.email }),
-      },
-    },
-    { pollMs: values.search === undefined ? pollMs : undefined },
+    { query: given({ search, emailId }) },
+    { pollMs: search === undefined ? pollMs : undefined },
   )
   return (
     <>
-      <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Subject, address or ID" />
-        <TextFilter filters={filters} name="email" label="Of the email" isWide placeholder="ID of an email" />
-        {isSet && (
-          <Button size="xs" variant="subtle" color="gray" onClick={clear}>
-            Clear
-          </Button>
-        )}
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={
+          <>
+            <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Subject, address or ID" />
+            <TextFilter filters={filters} name="email" label="Of the email" isWide placeholder="ID of an email" />
+          </>
+        }
         label="Captured messages"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
-        empty={
-          isSet ? (
-            <NothingFits title="No captured message fits these filters" onClear={clear}>
-              The search looks for the text anywhere in subjects, senders, recipients and IDs. The newest 1,000 messages
-              are kept.
-            </NothingFits>
-          ) : (
-            <NothingCaptured action={can('emails:send') && <SendButton onClick={() => setSending(true)} />} />
-          )
-        }
+        nothingFits={{
+          title: 'No captured message fits these filters',
+          hint: 'The search looks for the text anywhere in subjects, senders, recipients and IDs. The newest 1,000 messages are kept.',
+        }}
+        empty={<NothingCaptured action={can('emails:send') && <SendButton onClick={() => setSending(true)} />} />}
       />
       {isSending && <SendEmail onClose={() => setSending(false)} />}
     </>

@@ -4,11 +4,11 @@ import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
 import { type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { DayFilter, SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
@@ -69,21 +69,20 @@ const pollMs = 3_000
 export function EmailList() {
   const { mode, can } = useScope()
   const filters = useFilters(filterNames)
-  const { values, clear, isSet } = filters
   const [isSending, setSending] = useState(false)
-  const { search, status, domain, tag, metadata, since, until } = values
+  const { search, status, domain, tag, metadata, since, until } = filters.values
   const list = useList(
     'GET /v1/emails',
     {
-      query: {
-        ...(search !== undefined && { search }),
-        ...(status !== undefined && { status: status as Status }),
-        ...(domain !== undefined && { domain }),
-        ...(tag !== undefined && { tag }),
-        ...(metadata !== undefined && { metadata: pairOf(metadata) }),
-        ...(since !== undefined && { since: startOfDay(since) }),
-        ...(until !== undefined && { until: startOfDay(until, 1) }),
-      },
+      query: given({
+        search,
+        status: status as Status | undefined,
+        domain,
+        tag,
+        metadata: metadata === undefined ? undefined : pairOf(metadata),
+        since: startOfDay(since),
+        until: startOfDay(until, 1),
+      }),
     },
     { pollMs: search === undefined ? pollMs : undefined },
   )
@@ -96,45 +95,40 @@ export function EmailList() {
     )
   return (
     <Screen title="Emails" subtitle="What was sent, and what became of it." action={send('filled')}>
-      <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Recipient, subject or ID" />
-        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-        {(domains?.data.length ?? 0) > 1 && (
-          <SelectFilter
-            filters={filters}
-            name="domain"
-            label="Domain"
-            options={domains?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
-          />
-        )}
-        <TextFilter filters={filters} name="tag" label="Tag" />
-        <TextFilter filters={filters} name="metadata" label="Metadata" placeholder="name=value" />
-        <DayFilter filters={filters} name="since" label="From day" />
-        <DayFilter filters={filters} name="until" label="To day" />
-        {isSet && (
-          <Button size="xs" variant="subtle" color="gray" onClick={clear}>
-            Clear
-          </Button>
-        )}
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={
+          <>
+            <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Recipient, subject or ID" />
+            <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
+            {(domains?.data.length ?? 0) > 1 && (
+              <SelectFilter
+                filters={filters}
+                name="domain"
+                label="Domain"
+                options={domains?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+              />
+            )}
+            <TextFilter filters={filters} name="tag" label="Tag" />
+            <TextFilter filters={filters} name="metadata" label="Metadata" placeholder="name=value" />
+            <DayFilter filters={filters} name="since" label="From day" />
+            <DayFilter filters={filters} name="until" label="To day" />
+          </>
+        }
         label="Emails"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
+        nothingFits={{
+          title: 'No email fits these filters',
+          hint: 'The search compares how addresses, subjects and IDs begin; tag and metadata are compared as a whole. Emails of the other mode are not searched.',
+        }}
         empty={
-          isSet ? (
-            <NothingFits title="No email fits these filters" onClear={clear}>
-              The search compares how addresses, subjects and IDs begin; tag and metadata are compared as a whole.
-              Emails of the other mode are not searched.
-            </NothingFits>
-          ) : (
-            <Empty title={`No emails in ${mode} mode yet`} action={send('default')}>
-              <Text>
-                Send one with an API key: <Code>POST /v1/emails</Code>. It stands here a moment later.
-              </Text>
-            </Empty>
-          )
+          <Empty title={`No emails in ${mode} mode yet`} action={send('default')}>
+            <Text>
+              Send one with an API key: <Code>POST /v1/emails</Code>. It stands here a moment later.
+            </Text>
+          </Empty>
         }
       />
       {isSending && <SendEmail onClose={() => setSending(false)} />}

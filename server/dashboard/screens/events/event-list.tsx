@@ -1,11 +1,11 @@
-import { Button, Switch, Text } from '@mantine/core'
+import { Switch, Text } from '@mantine/core'
 import { useGet, useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
 import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { startOfDay, Time } from '../../components/time.tsx'
@@ -27,7 +27,7 @@ const filterNames = ['type', 'since', 'until', 'live'] as const
 /** What happened, newest first; live, what happens comes in at the top. */
 export function EventList() {
   const filters = useFilters(filterNames)
-  const { values, clear, set } = filters
+  const { values, set } = filters
   const { data: types } = useGet('GET /v1/event-types', {})
   const type = types?.data.find((known) => known.type === values.type)?.type
   const { since, until } = values
@@ -36,11 +36,11 @@ export function EventList() {
   const canFollow = until === undefined
   const isOn = values.live !== undefined && canFollow
   const list = useList('GET /v1/events', {
-    query: {
-      ...(type !== undefined && { type }),
-      ...(since !== undefined && { since: startOfDay(since) }),
-      ...(until !== undefined && { until: startOfDay(until, 1) }),
-    },
+    query: given({
+      type,
+      since: startOfDay(since),
+      until: startOfDay(until, 1),
+    }),
   })
   const live = useLiveEvents({ isOn, type, startAfter: list.rows && placeBehind(list.rows, since) })
   // Live events were dropped then, and would be missing between these and the list.
@@ -61,39 +61,34 @@ export function EventList() {
         />
       }
     >
-      <Filters isSet={isSet}>
-        <SelectFilter
-          filters={filters}
-          name="type"
-          label="Event"
-          isWide
-          options={types?.data.map((known) => known.type) ?? []}
-        />
-        <DayFilter filters={filters} name="since" label="From day" />
-        <DayFilter filters={filters} name="until" label="To day" />
-        {isSet && (
-          <Button size="xs" variant="subtle" color="gray" onClick={clear}>
-            Clear
-          </Button>
-        )}
-      </Filters>
-      {live.error !== null && <ErrorNotice error={live.error} />}
       <output className="visually-hidden">{isOn ? `Live: ${live.events.length} new events` : ''}</output>
-      <DataTable
+      <FilteredList
+        // Following is no filter: nothing is left out by it.
+        filters={{ ...filters, isSet }}
+        inputs={
+          <>
+            <SelectFilter
+              filters={filters}
+              name="type"
+              label="Event"
+              isWide
+              options={types?.data.map((known) => known.type) ?? []}
+            />
+            <DayFilter filters={filters} name="since" label="From day" />
+            <DayFilter filters={filters} name="until" label="To day" />
+          </>
+        }
+        notice={live.error !== null && <ErrorNotice error={live.error} />}
         label="Events"
         list={{ ...list, rows, hasMore: list.hasMore && !isFull }}
         columns={columns}
         keyOf={({ id }) => id}
         isNew={({ id }) => liveIds.has(id)}
-        empty={
-          isSet ? (
-            <NothingFits title="No event fits these filters" onClear={clear}>
-              It has not happened yet, or is not kept any more.
-            </NothingFits>
-          ) : (
-            <Empty title="Nothing has happened yet">Send an email or add a subscriber, and it stands here.</Empty>
-          )
-        }
+        nothingFits={{
+          title: 'No event fits these filters',
+          hint: 'It has not happened yet, or is not kept any more.',
+        }}
+        empty={<Empty title="Nothing has happened yet">Send an email or add a subscriber, and it stands here.</Empty>}
       />
       {isFull && (
         <Text c="dimmed" mt="md">

@@ -1,11 +1,10 @@
-import { Button } from '@mantine/core'
 import { useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
@@ -45,62 +44,57 @@ const pollMs = 5_000
 export function RequestList() {
   const { mode } = useScope()
   const filters = useFilters(filterNames)
-  const { values, clear, isSet } = filters
-  const { status, key, since, until } = values
+  const { status, key, since, until } = filters.values
   const { data: keys } = useGet('GET /v1/api-keys', { query: { limit: 100 } })
   const list = useList(
     'GET /v1/request-logs',
     {
-      query: {
-        ...(status !== undefined && { status }),
-        ...(key !== undefined && { key }),
-        ...(since !== undefined && { since: startOfDay(since) }),
-        ...(until !== undefined && { until: startOfDay(until, 1) }),
-      },
+      query: given({
+        status,
+        key,
+        since: startOfDay(since),
+        until: startOfDay(until, 1),
+      }),
     },
     { pollMs: until === undefined ? pollMs : undefined },
   )
   return (
     <Screen title="Logs" subtitle={`Requests of your ${mode} keys to the API, kept for 7 days.`}>
-      <Filters isSet={isSet}>
-        <SelectFilter
-          filters={filters}
-          name="status"
-          label="Failures"
-          isWide
-          options={withValue(statusFilters, status)}
-        />
-        <SelectFilter
-          filters={filters}
-          name="key"
-          label="Key"
-          isWide
-          options={withValue(keys?.data.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
-        />
-        <DayFilter filters={filters} name="since" label="From day" />
-        <DayFilter filters={filters} name="until" label="To day" />
-        {isSet && (
-          <Button size="xs" variant="subtle" color="gray" onClick={clear}>
-            Clear
-          </Button>
-        )}
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={
+          <>
+            <SelectFilter
+              filters={filters}
+              name="status"
+              label="Failures"
+              isWide
+              options={withValue(statusFilters, status)}
+            />
+            <SelectFilter
+              filters={filters}
+              name="key"
+              label="Key"
+              isWide
+              options={withValue(keys?.data.map(({ id, name }) => ({ value: id, label: name })) ?? [], key)}
+            />
+            <DayFilter filters={filters} name="since" label="From day" />
+            <DayFilter filters={filters} name="until" label="To day" />
+          </>
+        }
         label="Requests"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
+        nothingFits={{
+          title: 'No request fits these filters',
+          hint: 'None was made, or it was made more than 7 days ago.',
+        }}
         empty={
-          isSet ? (
-            <NothingFits title="No request fits these filters" onClear={clear}>
-              None was made, or it was made more than 7 days ago.
-            </NothingFits>
-          ) : (
-            <Empty title={`No requests with ${mode} keys yet`}>
-              Call the API with a key, and the request stands here a second later. Where it does not, request logs are
-              switched off: the operator of this service sets <span className="mono">REQUEST_LOGS</span>.
-            </Empty>
-          )
+          <Empty title={`No requests with ${mode} keys yet`}>
+            Call the API with a key, and the request stands here a second later. Where it does not, request logs are
+            switched off: the operator of this service sets <span className="mono">REQUEST_LOGS</span>.
+          </Empty>
         }
       />
     </Screen>

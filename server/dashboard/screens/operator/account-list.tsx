@@ -1,8 +1,8 @@
 import { type RowOf, useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { TextFilter } from '../../components/filter-inputs.tsx'
+import { FilteredList } from '../../components/filtered-list.tsx'
 import { useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
@@ -43,23 +43,18 @@ export function AccountList() {
   const list = useList('GET /v1/operator/accounts', { query: filters.values })
   return (
     <Screen title="Accounts" subtitle="All accounts of this service, newest first.">
-      <Filters isSet={filters.isSet}>
-        <TextFilter filters={filters} name="search" label="Name or ID begins with" isWide />
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={<TextFilter filters={filters} name="search" label="Name or ID begins with" isWide />}
         label="Accounts"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
-        empty={
-          filters.isSet ? (
-            <NothingFits title="No account fits" onClear={filters.clear}>
-              No name and no ID begins with “{filters.values.search}”.
-            </NothingFits>
-          ) : (
-            <Empty title="No accounts">The first start makes one.</Empty>
-          )
-        }
+        nothingFits={{
+          title: 'No account fits',
+          hint: `No name and no ID begins with “${filters.values.search}”.`,
+        }}
+        empty={<Empty title="No accounts">The first start makes one.</Empty>}
       />
     </Screen>
   )

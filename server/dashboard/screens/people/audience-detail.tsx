@@ -5,12 +5,11 @@ import { useState } from 'react'
 import { useChange, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { actionsColumn, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
+import { actionsColumn } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
-import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
@@ -19,8 +18,9 @@ import { type ContactAct, ContactDialog, type ContactNames } from './contact-dia
 import { ContactMenu } from './contact-menu.tsx'
 import { DeleteAudience } from './delete-audience.tsx'
 import { EditAudience } from './edit-audience.tsx'
-import { type Contact, statusOptions } from './person.ts'
+import type { Contact } from './person.ts'
 import { personColumns } from './person-columns.tsx'
+import { PersonFilters, personSearchHint } from './person-filters.tsx'
 
 /** One audience and the people on it. */
 export function AudienceDetail() {
@@ -84,14 +84,11 @@ export function AudienceDetail() {
 function Contacts({ audience: { id: audienceId, name: audienceName } }: { audience: Audience }) {
   const { can } = useScope()
   const filters = useFilters(['search', 'status'])
-  const { values, clear, isSet } = filters
+  const { search, status } = filters.values
   const [asked, setAsked] = useState<{ act: ContactAct; contact: ContactNames } | null>(null)
   const list = useList('GET /v1/audiences/:audienceId/contacts', {
     params: { audienceId },
-    query: {
-      ...(values.search !== undefined && { search: values.search }),
-      ...(values.status !== undefined && { status: values.status as Contact['status'] }),
-    },
+    query: given({ search, status: status as Contact['status'] | undefined }),
   })
   const columns = personColumns<Contact>(({ subscriberId }) => subscriberId)
   if (can('contacts:write')) {
@@ -107,24 +104,15 @@ function Contacts({ audience: { id: audienceId, name: audienceName } }: { audien
   }
   return (
     <>
-      <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address or name" />
-        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={<PersonFilters filters={filters} />}
         label="Contacts"
         list={list}
         columns={columns}
         keyOf={({ subscriberId }) => subscriberId}
-        empty={
-          isSet ? (
-            <NothingFits title="No contact fits these filters" onClear={clear}>
-              The search compares how addresses, names and last names begin, in any letter case.
-            </NothingFits>
-          ) : (
-            <Empty title="No contacts yet">Add a contact here, or over the API when people sign up.</Empty>
-          )
-        }
+        nothingFits={{ title: 'No contact fits these filters', hint: personSearchHint }}
+        empty={<Empty title="No contacts yet">Add a contact here, or over the API when people sign up.</Empty>}
       />
       {asked !== null && <ContactDialog {...asked} onClose={() => setAsked(null)} />}
     </>

@@ -3,16 +3,16 @@ import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { actionsColumn, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
-import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { actionsColumn } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { RowMenu } from '../../components/row-menu.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
-import { type Subscriber, statusOptions } from './person.ts'
+import type { Subscriber } from './person.ts'
 import { personColumns } from './person-columns.tsx'
+import { PersonFilters, personSearchHint } from './person-filters.tsx'
 import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
 import { SubscriberMenu } from './subscriber-menu.tsx'
 
@@ -20,14 +20,11 @@ import { SubscriberMenu } from './subscriber-menu.tsx'
 export function SubscriberList() {
   const { can } = useScope()
   const filters = useFilters(['search', 'status'])
-  const { values, clear, isSet } = filters
+  const { search, status } = filters.values
   const [isAdding, setAdding] = useState(false)
   const [asked, setAsked] = useState<{ act: SubscriberAct; subscriber: Subscriber } | null>(null)
   const list = useList('GET /v1/subscribers', {
-    query: {
-      ...(values.search !== undefined && { search: values.search }),
-      ...(values.status !== undefined && { status: values.status as Subscriber['status'] }),
-    },
+    query: given({ search, status: status as Subscriber['status'] | undefined }),
   })
   const mayWrite = can('subscribers:write')
   const add = (variant: 'filled' | 'default') =>
@@ -48,25 +45,18 @@ export function SubscriberList() {
   }
   return (
     <Screen title="Subscribers" subtitle="People, once per address. Both modes share them." action={add('filled')}>
-      <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address or name" />
-        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={<PersonFilters filters={filters} />}
         label="Subscribers"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
+        nothingFits={{ title: 'No subscriber fits these filters', hint: personSearchHint }}
         empty={
-          isSet ? (
-            <NothingFits title="No subscriber fits these filters" onClear={clear}>
-              The search compares how addresses, names and last names begin, in any letter case.
-            </NothingFits>
-          ) : (
-            <Empty title="No subscribers yet" action={add('default')}>
-              Add people here, or over the API when they sign up.
-            </Empty>
-          )
+          <Empty title="No subscribers yet" action={add('default')}>
+            Add people here, or over the API when they sign up.
+          </Empty>
         }
       />
       {isAdding && <AddSubscriber onClose={() => setAdding(false)} />}

@@ -4,11 +4,11 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { actionsColumn, type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import { actionsColumn, type Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { Time } from '../../components/time.tsx'
@@ -52,14 +52,11 @@ function OnlyLive() {
 function LiveList() {
   const { can } = useScope()
   const filters = useFilters(['search', 'reason'])
-  const { values, clear, isSet } = filters
+  const { search, reason } = filters.values
   const [removed, setRemoved] = useState<Suppression | null>(null)
   const mayWrite = can('suppressions:write')
   const list = useList('GET /v1/suppressions', {
-    query: {
-      ...(values.search !== undefined && { search: values.search }),
-      ...(values.reason !== undefined && { reason: values.reason as Suppression['reason'] }),
-    },
+    query: given({ search, reason: reason as Suppression['reason'] | undefined }),
   })
   const columns: Column<Suppression>[] = [
     {
@@ -97,25 +94,26 @@ function LiveList() {
   }
   return (
     <>
-      <Filters isSet={isSet}>
-        <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address" />
-        <SelectFilter filters={filters} name="reason" label="Why" options={reasonOptions} />
-      </Filters>
-      <DataTable
+      <FilteredList
+        filters={filters}
+        inputs={
+          <>
+            <TextFilter filters={filters} name="search" label="Search" isWide placeholder="Address" />
+            <SelectFilter filters={filters} name="reason" label="Why" options={reasonOptions} />
+          </>
+        }
         label="Suppressions"
         list={list}
         columns={columns}
         keyOf={({ id }) => id}
+        nothingFits={{
+          title: 'No address fits these filters',
+          hint: 'The search compares how addresses begin. An address that is not on the list is written to.',
+        }}
         empty={
-          isSet ? (
-            <NothingFits title="No address fits these filters" onClear={clear}>
-              The search compares how addresses begin. An address that is not on the list is written to.
-            </NothingFits>
-          ) : (
-            <Empty title="No suppressed addresses">
-              Addresses that bounce for good, and people who complain or unsubscribe, come here by themselves.
-            </Empty>
-          )
+          <Empty title="No suppressed addresses">
+            Addresses that bounce for good, and people who complain or unsubscribe, come here by themselves.
+          </Empty>
         }
       />
       {removed !== null && <RemoveSuppression entry={removed} onClose={() => setRemoved(null)} />}

@@ -1,9 +1,9 @@
 import { type RowOf, useGet, useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { SelectFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
@@ -23,14 +23,14 @@ type Props = { webhookId: string }
 /** The deliveries of a webhook, newest first. */
 export function Deliveries({ webhookId }: Props) {
   const filters = useFilters(['status', 'eventType'])
-  const { values, clear, isSet } = filters
+  const { status, eventType } = filters.values
   const { data: webhook } = useGet('GET /v1/webhooks/:id', { params: { id: webhookId } })
   const list = useList('GET /v1/webhooks/:id/deliveries', {
     params: { id: webhookId },
-    query: {
-      ...(values.status !== undefined && { status: values.status as Delivery['status'] }),
-      ...(values.eventType !== undefined && { eventType: values.eventType as Delivery['eventType'] }),
-    },
+    query: given({
+      status: status as Delivery['status'] | undefined,
+      eventType: eventType as Delivery['eventType'] | undefined,
+    }),
   })
   const columns: Column<Delivery>[] = [
     {
@@ -60,26 +60,20 @@ export function Deliveries({ webhookId }: Props) {
     },
   ]
   return (
-    <>
-      <Filters isSet={isSet}>
-        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-        <SelectFilter filters={filters} name="eventType" label="Event" options={webhook?.events ?? []} />
-      </Filters>
-      <DataTable
-        label="Deliveries"
-        list={list}
-        columns={columns}
-        keyOf={({ id }) => id}
-        empty={
-          isSet ? (
-            <NothingFits title="No delivery fits these filters" onClear={clear}>
-              Choose another state or event.
-            </NothingFits>
-          ) : (
-            <Empty title="Nothing was sent to it yet">Send it a test, or wait for the first event.</Empty>
-          )
-        }
-      />
-    </>
+    <FilteredList
+      filters={filters}
+      inputs={
+        <>
+          <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
+          <SelectFilter filters={filters} name="eventType" label="Event" options={webhook?.events ?? []} />
+        </>
+      }
+      label="Deliveries"
+      list={list}
+      columns={columns}
+      keyOf={({ id }) => id}
+      nothingFits={{ title: 'No delivery fits these filters', hint: 'Choose another state or event.' }}
+      empty={<Empty title="Nothing was sent to it yet">Send it a test, or wait for the first event.</Empty>}
+    />
   )
 }
