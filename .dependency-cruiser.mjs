@@ -65,7 +65,7 @@ const rooms = {
 
 /** Who may import a package. */
 const packages = {
-  'csv-parse': 'server/imports',
+  'csv-parse': 'server/(imports|dashboard)',
   '(express|@ts-rest/express)': 'server/http',
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { contactConflict } from './contacts.ts'
 import { record, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
+import { type DelimiterName, importDelimiters, importEncodings, importLimits } from './import-files.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -10,52 +11,10 @@ import { subscriptionStatus } from './subscribers.ts'
 
 const c = initContract()
 
-export const importLimits = {
-  /** The file as it is sent, and in UTF-8. Bytes. */
-  fileBytes: 1_073_741_824,
-  /** Characters of one row, with its quotation marks. */
-  rowCharacters: 262_144,
-  columns: 500,
-  columnCharacters: 200,
-  /** The head of the file. Bytes in UTF-8. */
-  headBytes: 131_072,
-  /** Imports of an account that have not ended. */
-  unfinished: 5,
-  /** Failed rows of an import that are kept. All are counted. */
-  failedRows: 100_000,
-  /** Characters of a failed row that are kept. */
-  failedRowCharacters: 8_192,
-} as const
-
-export const importDelimiters = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' } as const
-export type DelimiterName = keyof typeof importDelimiters
 const delimiterNames = Object.keys(importDelimiters) as [DelimiterName, ...DelimiterName[]]
-
-/** As the WHATWG Encoding Standard names them. */
-export const importEncodings = [
-  'utf-8',
-  'utf-16le',
-  'utf-16be',
-  'windows-1250',
-  'windows-1251',
-  'windows-1252',
-  'iso-8859-2',
-  'iso-8859-15',
-  'koi8-r',
-  'macintosh',
-  'shift_jis',
-  'euc-jp',
-  'euc-kr',
-  'gb18030',
-  'big5',
-] as const
-export type ImportEncoding = (typeof importEncodings)[number]
 
 const delimiter = z.enum(delimiterNames)
 const encoding = z.enum(importEncodings)
-
-/** Fields of a person that a column can be, beside `properties.<key>`. */
-export const importFields = ['email', 'firstName', 'lastName', 'name', 'status', 'attributes', 'ignore'] as const
 
 const columnName = text(importLimits.columnCharacters)
 

@@ -208,6 +208,18 @@ const screens = [
     lazyRouteComponent(() => import('./screens/people/suppression-list.tsx'), 'SuppressionList'),
   ),
   screen(
+    'imports',
+    lazyRouteComponent(() => import('./screens/imports/import-list.tsx'), 'ImportList'),
+  ),
+  screen(
+    'imports/new',
+    lazyRouteComponent(() => import('./screens/imports/new-import.tsx'), 'NewImport'),
+  ),
+  screen(
+    'imports/$id',
+    lazyRouteComponent(() => import('./screens/imports/import-detail.tsx'), 'ImportDetail'),
+  ),
+  screen(
     'settings/api-keys',
     lazyRouteComponent(() => import('./screens/settings/api-keys.tsx'), 'ApiKeys'),
   ),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { MIMEType } from 'node:util'
 import type { Request, RequestHandler, Response } from 'express'
-import { importLimits } from '../../contract/imports.ts'
+import { importLimits } from '../../contract/import-files.ts'
 import type { RouteMetadata } from '../../contract/route.ts'
 import { type ByteCollector, collectBytes, releaseBytes } from '../lib/byte-buffer.ts'
 import type { Semaphore } from '../lib/semaphore.ts'

@@ -1,4 +1,4 @@
-import type { ImportEncoding } from '../../contract/imports.ts'
+import { encodingByMark, encodingByZeros, type ImportEncoding } from '../../contract/import-files.ts'
 
 /** Decodes a file piece by piece. The encoding is known when the first piece was decoded. */
 export type UploadDecoder = {
@@ -83,20 +83,6 @@ export function createUploadDecoder(given: ImportEncoding | undefined): UploadDe
       return encoding ?? given ?? 'utf-8'
     },
   }
-}
-
-function encodingByMark(bytes: Buffer): ImportEncoding | null {
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8'
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
-  return null
-}
-
-/** Letters of ASCII in UTF-16 have a zero as their other byte. */
-function encodingByZeros([first, second, third, fourth]: Buffer): ImportEncoding | null {
-  if (first !== 0 && second === 0 && third !== 0 && fourth === 0) return 'utf-16le'
-  if (first === 0 && second !== 0 && third === 0 && fourth !== 0) return 'utf-16be'
-  return null
 }
 
 /** Returns how many bytes at the end are the beginning of a character of UTF-8. Source: RFC 3629 §3. */

@@ -1,30 +1,4 @@
-import { importFields } from '../../contract/imports.ts'
-
-/** Fields that are known by usual names of columns, in small letters and digits only. */
-const usualNames: Readonly<Record<string, string>> = {
-  email: 'email',
-  emailaddress: 'email',
-  mail: 'email',
-  mailaddress: 'email',
-  firstname: 'firstName',
-  givenname: 'firstName',
-  fname: 'firstName',
-  lastname: 'lastName',
-  surname: 'lastName',
-  familyname: 'lastName',
-  lname: 'lastName',
-  name: 'name',
-  fullname: 'name',
-  status: 'status',
-  attributes: 'attributes',
-}
-
-/** Returns the field that a column is by its name: a usual name, or the key of a property. */
-export function fieldByName(column: string, propertyKeys: readonly string[]): string {
-  if (propertyKeys.includes(column)) return `properties.${column}`
-  const plain = column.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
-  return (Object.hasOwn(usualNames, plain) ? usualNames[plain] : undefined) ?? 'ignore'
-}
+import { importFields } from '../../contract/import-files.ts'
 
 /** Returns what is wrong with a field that a request names, or null. */
 export function fieldFault(field: string, propertyKeys: readonly string[]): string | null {

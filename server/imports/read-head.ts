@@ -1,10 +1,16 @@
 import { CsvError } from 'csv-parse'
 import { parse } from 'csv-parse/sync'
-import { type DelimiterName, importDelimiters, importLimits } from '../../contract/imports.ts'
+import {
+  csvOptions,
+  type DelimiterName,
+  findDelimiter,
+  importLimits,
+  mapColumns,
+  suppressionOf,
+} from '../../contract/import-files.ts'
 import type { ImportColumn } from '../database/tables/imports.ts'
 import { brokenRule, brokenRules, type ErrorDetail } from '../shared/errors.ts'
-import { csvOptions } from './csv-options.ts'
-import { fieldByName, fieldFault } from './fields.ts'
+import { fieldFault } from './fields.ts'
 
 /** The head of a file. */
 export type Head = {
@@ -67,21 +73,6 @@ export function readHead(beginning: string, { delimiter: given, mapping = {}, pr
   return { delimiter, columns, bytes, suppressesAs: suppressionOf(names) }
 }
 
-/** Explicit fields first; what is left is known by its name, unless its field is taken. */
-function mapColumns(
-  names: readonly string[],
-  { mapping, propertyKeys }: { mapping: Readonly<Record<string, string>>; propertyKeys: readonly string[] },
-): ImportColumn[] {
-  const taken = new Set(Object.values(mapping))
-  return names.map((column) => {
-    if (Object.hasOwn(mapping, column)) return { column, field: mapping[column] ?? 'ignore' }
-    const field = fieldByName(column, propertyKeys)
-    if (taken.has(field)) return { column, field: 'ignore' }
-    if (field !== 'ignore') taken.add(field)
-    return { column, field }
-  })
-}
-
 function readNames(beginning: string, delimiter: DelimiterName): { names: string[]; bytes: number } {
   try {
     const [head] = parse(beginning, {
@@ -97,25 +88,4 @@ function readNames(beginning: string, delimiter: DelimiterName): { names: string
     const message = `must be CSV with a head that names the columns, in at most ${importLimits.headBytes} bytes: ${error.message}`
     throw brokenRule('body', message)
   }
-}
-
-/** Returns the delimiter that is most often in the first line, outside of quotation marks. */
-function findDelimiter(beginning: string): DelimiterName {
-  const counts = new Map<string, number>()
-  let isQuoted = false
-  for (const character of beginning) {
-    if (character === '"') isQuoted = !isQuoted
-    else if (!isQuoted && (character === '\n' || character === '\r')) {
-      if (counts.size > 0) break
-    } else if (!isQuoted) counts.set(character, (counts.get(character) ?? 0) + 1)
-  }
-  const entries = Object.entries(importDelimiters) as [DelimiterName, string][]
-  const found = entries.map(([name, character]) => ({ name, count: counts.get(character) ?? 0 }))
-  return found.reduce((best, next) => (next.count > best.count ? next : best)).name
-}
-
-/** Files of Mailchimp with people who unsubscribed or whose address bounced have columns of their own. */
-function suppressionOf(names: readonly string[]): Head['suppressesAs'] {
-  if (names.includes('CLEAN_TIME')) return 'hard_bounce'
-  return names.includes('UNSUB_TIME') ? 'unsubscribe' : null
 }

@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
-import { type DelimiterName, importLimits } from '../../contract/imports.ts'
+import { csvOptions, type DelimiterName, importLimits } from '../../contract/import-files.ts'
 import type { Db } from '../database/connection.ts'
-import { csvOptions } from './csv-options.ts'
 import { type ImportKey, type ImportRow, readChunk } from './queries.ts'
 
 /** The cells of a row, and the byte of the file where the next one begins. */

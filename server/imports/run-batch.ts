@@ -1,4 +1,4 @@
-import { importLimits } from '../../contract/imports.ts'
+import { importLimits } from '../../contract/import-files.ts'
 import { addContacts } from '../audiences/contact-batch.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'

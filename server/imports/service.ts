@@ -1,4 +1,5 @@
-import { type CreateImport, type Import, importLimits } from '../../contract/imports.ts'
+import { importLimits } from '../../contract/import-files.ts'
+import type { CreateImport, Import } from '../../contract/imports.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { AudienceService } from '../audiences/service.ts'
 import { lockAccount } from '../database/account-lock.ts'

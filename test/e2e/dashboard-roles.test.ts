@@ -8,6 +8,7 @@ import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard } from '../support/dashboard.ts'
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
+import { importCsv } from '../support/imports.ts'
 import { goodPassword, invite, type Person, pageHeaders, signUp } from '../support/people.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import type { Made } from '../support/screen.ts'
@@ -90,6 +91,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       event: String(event.id),
       subscriber: contact.subscriberId,
       audience: audience.id,
+      import: await importCsv(service, {
+        audienceId: audience.id,
+        fileName: 'people.csv',
+        csv: 'email\nnobody\n',
+      }),
       request: await untilLogged(service, { status: '404' }),
     }
   }

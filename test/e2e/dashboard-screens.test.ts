@@ -7,6 +7,7 @@ import { previewLimit } from '../../server/dashboard/screens/emails/preview-html
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
+import { importCsv } from '../support/imports.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -123,6 +124,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     })
     await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
     written = await writeHostileCampaigns(service, { audienceId: audience.id, script, mildHtml, hostileHtml })
+    const imported = await importCsv(service, {
+      audienceId: audience.id,
+      fileName: script,
+      csv: `email,"${script.replaceAll('"', '""')}"\n"${script.replaceAll('"', '""')}",x\n`,
+    })
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
@@ -172,6 +178,9 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'audiences',
       `audiences/${audience.id}`,
       'suppressions',
+      'imports',
+      'imports/new',
+      `imports/${imported}`,
       'settings/api-keys',
       'settings/members',
       'settings/usage',
@@ -291,6 +300,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'captured',
       'webhooks',
       'suppressions',
+      'imports',
       'logs',
       'settings/api-keys',
       'settings/members',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { importLimits } from '../../contract/imports.ts'
+import { importLimits } from '../../contract/import-files.ts'
 import { createUploadDecoder } from '../../server/imports/decode-upload.ts'
 import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'

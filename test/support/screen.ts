@@ -33,6 +33,7 @@ export type Made = Record<
   | 'event'
   | 'subscriber'
   | 'audience'
-  | 'request',
+  | 'request'
+  | 'import',
   string
 >

@@ -241,6 +241,33 @@ export function screensOf(made: Made): Screen[] {
       ],
     },
     {
+      path: 'imports',
+      heading: 'Imports',
+      permission: 'contacts:read',
+      buttons: [],
+      calls: [['GET /v1/imports', 'contacts:read']],
+    },
+    {
+      path: 'imports/new',
+      heading: 'Import contacts',
+      area: 'Imports',
+      permission: 'contacts:write',
+      buttons: [],
+      calls: [['POST /v1/imports', 'contacts:write']],
+    },
+    {
+      path: `imports/${made.import}`,
+      heading: 'people.csv',
+      area: 'Imports',
+      permission: 'contacts:read',
+      buttons: [['Download the failed rows', 'contacts:read']],
+      calls: [
+        [`GET /v1/imports/${none}`, 'contacts:read'],
+        [`GET /v1/imports/${none}/failed-rows`, 'contacts:read'],
+        [`POST /v1/imports/${none}/cancel`, 'contacts:write'],
+      ],
+    },
+    {
       path: 'suppressions',
       heading: 'Suppressions',
       permission: 'suppressions:read',

@@ -40,6 +40,8 @@ const tones: Readonly<Record<string, Tone>> = {
   pending: 'busy',
   queued: 'busy',
   running: 'busy',
+  uploading: 'busy',
+  waiting: 'busy',
   scheduled: 'busy',
   sending: 'busy',
   waiting: 'busy',

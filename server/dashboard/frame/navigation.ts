@@ -15,6 +15,7 @@ import {
   IconShieldLock,
   IconSpeakerphone,
   IconTemplate,
+  IconUpload,
   IconUser,
   IconUsers,
   IconUsersGroup,
@@ -58,6 +59,7 @@ export const navigation: readonly NavigationGroup[] = [
     items: [
       { label: 'Subscribers', path: '/subscribers', icon: IconUser, permission: 'subscribers:read' },
       { label: 'Audiences', path: '/audiences', icon: IconUsers, permission: 'audiences:read' },
+      { label: 'Imports', path: '/imports', icon: IconUpload, permission: 'contacts:read' },
       { label: 'Suppressions', path: '/suppressions', icon: IconBan, permission: 'suppressions:read' },
     ],
   },

@@ -2,12 +2,12 @@ import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
+import { saveFile } from '../../api/download.ts'
 import { useScope } from '../../api/scope.tsx'
 import { PlainTable } from '../../components/data-table.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { bytesOf } from './base64.ts'
 import type { Message, MessageFile } from './message.ts'
-import { saveFile } from './save-file.ts'
 
 type File = MessageFile & { name: string; index: number }
 

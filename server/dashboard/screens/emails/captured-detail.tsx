@@ -3,6 +3,7 @@ import { IconDownload } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
+import { saveFile } from '../../api/download.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -17,7 +18,6 @@ import { Attachments, sizeOf } from './attachments.tsx'
 import { bytesOf } from './base64.ts'
 import type { Message } from './message.ts'
 import { MessageContent } from './message-content.tsx'
-import { saveFile } from './save-file.ts'
 
 type Captured = Result<'GET /v1/captured-messages/:id'>
 

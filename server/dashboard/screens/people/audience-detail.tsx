@@ -10,6 +10,7 @@ import { Empty } from '../../components/empty.tsx'
 import { Section } from '../../components/facts.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
+import { LinkButton } from '../../components/link-button.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
@@ -50,9 +51,14 @@ export function AudienceDetail() {
               </>
             )}
             {can('contacts:write') && (
-              <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAct('add')}>
-                Add contact
-              </Button>
+              <>
+                <LinkButton variant="default" to="/imports/new" search={{ audience: id }}>
+                  Import
+                </LinkButton>
+                <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAct('add')}>
+                  Add contact
+                </Button>
+              </>
             )}
           </Group>
         )
@@ -112,7 +118,11 @@ function Contacts({ audience: { id: audienceId, name: audienceName } }: { audien
         columns={columns}
         keyOf={({ subscriberId }) => subscriberId}
         nothingFits={{ title: 'No contact fits these filters', hint: personSearchHint }}
-        empty={<Empty title="No contacts yet">Add a contact here, or over the API when people sign up.</Empty>}
+        empty={
+          <Empty title="No contacts yet">
+            Add a contact here, import a file of them, or add people over the API when they sign up.
+          </Empty>
+        }
       />
       {asked !== null && <ContactDialog {...asked} onClose={() => setAsked(null)} />}
     </>

@@ -1,0 +1,206 @@
+import { readFile } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { type Person, signUp } from '../support/people.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'imports in the dashboard'
+  : `imports in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+/** Runs in a browser that takes it for HTML, and renames the page. */
+const script = `<img src=x onerror="document.title='owned'">`
+
+/** What the service and the browser must read alike: a separator, an encoding and cells that are not the usual ones. */
+const csv = [
+  `Adresse;Vorname;Tarif;${script}`,
+  `ada@example.com;Zoë;pro;${script}`,
+  'not an address;Nobody;pro;',
+  'grace@example.com;Grace;basic;"a; b"',
+  '=1+1;Formula;pro;',
+].join('\r\n')
+
+describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let person: Person
+  let audienceId: string
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    person = await signUp(service)
+    const { client } = service
+    audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
+    await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string' } })
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  const open = async (path: string, options: { viewport?: typeof phone } = {}) => {
+    const opened = await openDashboard(chromium.browser, service, { person, ...options })
+    await opened.page.goto(`/app/${service.accountId}/live/${path}`)
+    await shown(opened.page)
+    return { ...opened, main: opened.page.getByRole('main') }
+  }
+
+  const choose = (page: Page, name: string, content: string | Buffer) =>
+    page
+      .locator('input[type=file]')
+      .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(content as string) })
+
+  const readAs = (main: Locator, column: string) =>
+    main.getByRole('combobox', { name: `Column ${column} is read as`, exact: true })
+
+  test.each([
+    ['on a desktop', desktop],
+    ['on a phone', phone],
+  ])(
+    'a file is chosen, its columns are named, and what failed is downloaded with the reasons, %s',
+    async (_, viewport) => {
+      const name = `${script.replaceAll('"', "'")} ${viewport.width}.csv`
+      const { page, main, context, complaints } = await open(`audiences/${audienceId}`, { viewport })
+      await main.getByRole('link', { name: 'Import', exact: true }).click()
+      await page.getByRole('heading', { level: 1, name: 'Import contacts' }).waitFor()
+      // The audience that one came from is chosen.
+      await page.waitForFunction('document.querySelector("select")?.selectedOptions[0]?.label === "Readers"')
+      await choose(page, name, Buffer.from(csv, 'latin1'))
+      await main.getByText('Zoë').filter({ visible: true }).waitFor()
+      await main.getByText('As found (semicolon)').waitFor({ state: 'attached' })
+      await main.getByText('As found (windows-1252)').waitFor({ state: 'attached' })
+      expect(await readAs(main, 'Adresse').inputValue()).toBe('ignore')
+      await main.getByRole('button', { name: 'Begin the import' }).click()
+      await main.getByRole('alert').getByText('Say which column has the email addresses.').waitFor()
+      await readAs(main, 'Adresse').selectOption('Email')
+      await readAs(main, 'Vorname').selectOption('First name')
+      await readAs(main, 'Tarif').selectOption('plan')
+      await keepScreenshots(page, 'import-new')
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+      await main.getByRole('button', { name: 'Begin the import' }).click()
+
+      await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+      const tiles = await main.locator('.tiles').innerText()
+      expect(tiles.replaceAll(/\s+/g, ' ')).toMatch(/Rows read 4 Created \d Updated 0 Skipped \d Suppressed 0 Failed 2/)
+      await keepScreenshots(page, 'import-completed')
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        main.getByRole('button', { name: 'Download the failed rows' }).click(),
+      ])
+      expect(download.suggestedFilename()).toMatch(/^failed-rows-imp_\w+\.csv$/)
+      const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
+      expect(lines).toHaveLength(3)
+      expect(lines[1]).toMatch(/^not an address,Nobody,pro,,2,the address is not an email address$/)
+      expect(lines[2]).toMatch(/^'=1\+1,Formula,pro,,4,/)
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+      expect(await page.title()).toContain(script.replaceAll('"', "'"))
+
+      await main.getByRole('link', { name: 'Imports' }).click()
+      await main.getByRole('link', { name }).waitFor()
+      await shown(page)
+      expect(await page.title()).toBe('Imports · Ours · Postern')
+      const { data } = await service.client.succeed(contract.contacts.list, { params: { audienceId }, query: {} })
+      expect(data.map(({ email, firstName, properties }) => ({ email, firstName, properties }))).toEqual([
+        { email: 'grace@example.com', firstName: 'Grace', properties: { plan: 'basic' } },
+        { email: 'ada@example.com', firstName: 'Zoë', properties: { plan: 'pro' } },
+      ])
+      expect(complaints).toEqual([])
+      await context.close()
+    },
+  )
+
+  test('a field that is taken by another column is given free, and what the reader chose is what is imported', async () => {
+    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    await choose(page, 'two.csv', 'email,Work mail,plan\nhome@example.com,work@example.com,team\n')
+    await readAs(main, 'email').waitFor()
+    expect(await readAs(main, 'plan').inputValue()).toBe('properties.plan')
+    await readAs(main, 'Work mail').selectOption('Email')
+    expect(await readAs(main, 'email').inputValue()).toBe('ignore')
+    await readAs(main, 'plan').selectOption('Left out')
+    await main.getByLabel('Status of new contacts').selectOption('Unsubscribed')
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    const { data } = await service.client.succeed(contract.contacts.list, {
+      params: { audienceId },
+      query: { search: 'work@' },
+    })
+    expect(data).toMatchObject([{ email: 'work@example.com', status: 'unsubscribed', properties: {} }])
+    await context.close()
+  })
+
+  test('of Mailchimp, people who unsubscribed are announced and go to the suppression list alone', async () => {
+    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    await choose(page, 'unsubscribed.csv', 'Email Address,First Name,UNSUB_TIME\nleft@example.com,Lea,2026-01-01\n')
+    await main.getByRole('note').getByText('people who unsubscribed').waitFor()
+    expect(await readAs(main, 'Email Address').inputValue()).toBe('email')
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    const { data } = await service.client.succeed(contract.suppressions.list, {
+      query: { address: 'left@example.com' },
+    })
+    expect(data).toMatchObject([{ reason: 'unsubscribe' }])
+    await context.close()
+  })
+
+  test.each([
+    ['an empty file', '', 'The file is empty'],
+    ['two columns of one name', 'email,email\na@example.com,b@example.com\n', 'Two columns are called “email”'],
+    ['a quotation mark that is not closed', '"email\na@example.com\n', 'a quotation mark that is not closed'],
+    ['too many columns', Array.from({ length: 501 }, (_, index) => `c${index}`).join(), 'At most 500'],
+  ])('%s is refused before it is sent', async (_, content, fault) => {
+    const { page, main, context } = await open('imports/new')
+    await choose(page, 'broken.csv', content)
+    await main.getByText(fault).waitFor()
+    expect(await main.getByRole('button', { name: 'Begin the import' }).count()).toBe(0)
+    await context.close()
+  })
+
+  test('what the API refuses stands at the form, which can be sent again', async () => {
+    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    const property = { key: 'gone', type: 'string' } as const
+    await service.client.succeed(contract.contactProperties.create, { body: property })
+    await page.reload()
+    await choose(page, 'one.csv', 'email,what\nnext@example.com,x\n')
+    await readAs(main, 'what').selectOption('gone')
+    await service.client.succeed(contract.contactProperties.delete, { params: { key: 'gone' } })
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.getByText('"gone" is no property of this account').waitFor()
+    await readAs(main, 'what').selectOption('Left out')
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    await context.close()
+  })
+
+  test('an import that goes on shows how far it is, and is canceled when that is confirmed', async () => {
+    await using slow = await startTestService({ roles: { worker: false } })
+    const member = await signUp(slow)
+    const audience = await slow.client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
+    const { page, context, complaints } = await openDashboard(chromium.browser, slow, { person: member })
+    const main = page.getByRole('main')
+    await page.goto(`/app/${slow.accountId}/test/imports`)
+    await main.getByRole('heading', { name: 'No imports in test mode yet' }).waitFor()
+    await page.goto(`/app/${slow.accountId}/live/imports/new?audience=${audience.id}`)
+    await choose(page, 'waits.csv', 'email\nada@example.com\n')
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.getByText('It waits for its turn.').waitFor()
+    await main.getByRole('progressbar', { name: 'Share of the file that is done' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Cancel the import' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('stay in the audience').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel the import' }).click()
+    await main.locator('.subtitle', { hasText: 'Canceled' }).waitFor()
+    expect(await main.getByRole('button', { name: 'Cancel the import' }).count()).toBe(0)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
