@@ -40,7 +40,8 @@ const rooms = {
   'account-email': `${base} database message smtp email-delivery users`,
   'portal-sessions': `${base} database users`,
   suppressions: features,
-  subscribers: `${features} suppressions`,
+  topics: `${base} database`,
+  subscribers: `${features} suppressions topics`,
   audiences: `${features} subscribers`,
   segments: `${features} subscribers audiences`,
   imports: `${features} suppressions subscribers audiences`,
@@ -53,7 +54,7 @@ const rooms = {
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
-    portal-sessions suppressions subscribers audiences segments imports domains emails templates campaigns events
+    portal-sessions suppressions topics subscribers audiences segments imports domains emails templates campaigns events
     deliveries webhooks audit-log statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,

@@ -169,7 +169,7 @@ const definitions = {
       ...oneContact,
       email: emailAddress,
       changes: z
-        .array(z.enum(['email', 'firstName', 'lastName', 'properties', 'status']))
+        .array(z.enum(['email', 'firstName', 'lastName', 'properties', 'status', 'topics']))
         .min(1)
         .meta({ description: 'The fields that really changed.' }),
     }),

@@ -30,6 +30,7 @@ export const idPrefixes = {
   subscriber: 'sub',
   suppression: 'sup',
   template: 'tpl',
+  topic: 'top',
   user: 'usr',
   webhook: 'wh',
 } as const

@@ -27,6 +27,7 @@ import { statistics } from './statistics.ts'
 import { subscribers } from './subscribers.ts'
 import { suppressions } from './suppressions.ts'
 import { templates } from './templates.ts'
+import { topics } from './topics.ts'
 import { ownUser } from './user.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -42,6 +43,7 @@ export const contract = initContract().router(
     contacts,
     contactProperties,
     segments,
+    topics,
     imports,
     domains,
     emails,

@@ -25,6 +25,8 @@ export const keyPermissions = [
   'suppressions:write',
   'templates:read',
   'templates:write',
+  'topics:read',
+  'topics:write',
   'webhooks:read',
   'webhooks:write',
 ] as const

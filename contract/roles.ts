@@ -28,6 +28,8 @@ export const rolePermissions = {
     'suppressions:write',
     'templates:read',
     'templates:write',
+    'topics:read',
+    'topics:write',
   ],
   viewer: readPermissions,
 } as const satisfies Record<string, readonly Permission[]>

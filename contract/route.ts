@@ -54,6 +54,7 @@ export const tags = {
   Contacts: 'The membership of a subscriber in an audience.',
   'Contact properties': 'What an account keeps of people beside their address and name.',
   Segments: 'People of an audience, chosen by conditions.',
+  Topics: 'What people may subscribe to or leave.',
   Imports: 'Contacts from a CSV file.',
   Domains: 'Names to send from, with the DNS records they need.',
   Templates: 'Content that is written once and rendered for each message.',

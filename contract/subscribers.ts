@@ -145,7 +145,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers/:id',
     summary: 'Delete a subscriber',
     description:
-      'Removes the person from everything. Emits `contact.deleted` for each audience, then `subscriber.removed`. For a person who unsubscribed, from everything or from an audience, that needs a live key.',
+      'Removes the person from everything. Emits `contact.deleted` for each audience, then `subscriber.removed`. For a person who unsubscribed, from everything, from an audience or from a topic, that needs a live key.',
     pathParams: idParam,
     ...outcome(
       { operationId: 'deleteSubscriber', tag: 'Subscribers', permission: 'subscribers:write', errors: ['not_found'] },

@@ -31,6 +31,8 @@ const subscriberOperations = [
   'updateSubscriber',
   'deleteSubscriber',
   'unsubscribeSubscriber',
+  'listSubscriberTopics',
+  'updateSubscriberTopics',
 ]
 const memberOperations = ['updateMember', 'removeMember']
 const operatorOperations = ['getOperatorAccount', 'updateOperatorAccount', 'listOperatorMembers']
@@ -43,6 +45,7 @@ const segmentOperations = [
   'updateSegment',
   'deleteSegment',
 ]
+const topicOperations = ['getTopic', 'updateTopic', 'deleteTopic']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
 const templateOperations = ['getTemplate', 'updateTemplate', 'publishTemplate', 'renderTemplate', 'deleteTemplate']
@@ -115,6 +118,7 @@ const sources: readonly Source[] = [
     to: ['updateContactProperty', 'deleteContactProperty'],
   },
   { from: 'createSegment', parameters: { id: own }, to: segmentOperations },
+  { from: 'createTopic', parameters: { id: own }, to: topicOperations },
   { from: 'createDomain', parameters: { id: own }, to: domainOperations },
   { from: 'createTemplate', parameters: { id: own }, to: templateOperations },
   { from: 'createCampaign', parameters: { id: own }, to: campaignOperations },

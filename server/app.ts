@@ -40,6 +40,7 @@ import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
 import { clearDeletedProperties } from './subscribers/property-service.ts'
+import { clearDeletedTopics } from './topics/service.ts'
 import { startTracking } from './tracking/start.ts'
 import { relyingPartyOf } from './users/passkeys/relying-party.ts'
 import { deleteEndedSessions } from './users/sessions.ts'
@@ -150,6 +151,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
             deleteOldSignInFailures,
             deleteEndedPortalSessions,
             clearDeletedProperties,
+            clearDeletedTopics,
             deleteEndedImports,
           ].map((run) => run({ db: workerDb, clock })),
         ),

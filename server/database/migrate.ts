@@ -36,6 +36,7 @@ import * as processes from './migrations/0028-processes.ts'
 import * as templates from './migrations/0029-templates.ts'
 import * as campaigns from './migrations/0030-campaigns.ts'
 import * as campaignContent from './migrations/0031-campaign-content.ts'
+import * as topics from './migrations/0032-topics.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -73,6 +74,7 @@ export const migrations: Migrations = {
   '0029-templates': templates,
   '0030-campaigns': campaigns,
   '0031-campaign-content': campaignContent,
+  '0032-topics': topics,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

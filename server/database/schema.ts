@@ -32,6 +32,7 @@ import type { SegmentsTable } from './tables/segments.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { TemplatesTable, TemplateVersionsTable } from './tables/templates.ts'
+import type { TopicChoicesTable, TopicsTable } from './tables/topics.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
 import type {
   AccountEmailsTable,
@@ -80,6 +81,8 @@ export type Database = {
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
   segments: SegmentsTable
+  topics: TopicsTable
+  topic_choices: TopicChoicesTable
   imports: ImportsTable
   import_chunks: ImportChunksTable
   import_failures: ImportFailuresTable

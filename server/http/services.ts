@@ -23,8 +23,10 @@ import { createStatisticsService, type StatisticsServiceOptions } from '../stati
 import { createCapturedMessageService, createInboundMessageService } from '../stored-messages/service.ts'
 import { createContactPropertyService } from '../subscribers/property-service.ts'
 import { createSubscriberService } from '../subscribers/service.ts'
+import { createSubscriberTopicService } from '../subscribers/topics.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
 import { createTemplateService, type TemplateServiceOptions } from '../templates/service.ts'
+import { createTopicService } from '../topics/service.ts'
 import { countMembers, countOpenInvitations } from '../users/counts.ts'
 import { maxInvitations } from '../users/members.ts'
 import { createUserServices, type UserServicesOptions } from '../users/service.ts'
@@ -119,6 +121,8 @@ export function createServices({
     contacts,
     contactProperties: createContactPropertyService(shared),
     segments: createSegmentService(shared),
+    topics: createTopicService(shared),
+    subscriberTopics: createSubscriberTopicService(shared),
     imports: createImportService({ ...shared, ...imports, audiences }),
     emails: emailService,
     campaigns: createCampaignService({ ...shared, ...campaigns, emails: emailService }),

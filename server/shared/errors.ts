@@ -22,7 +22,7 @@ export class DomainError extends Error {
 }
 
 /** Resources that test and live keys share. All others have a mode. */
-const sharedResources: readonly string[] = ['audience', 'domain', 'segment', 'subscriber', 'template']
+const sharedResources: readonly string[] = ['audience', 'domain', 'segment', 'subscriber', 'template', 'topic']
 
 /** Returns the error for an object that does not exist, or that belongs to another account or the other mode. */
 export function notFound(what: string, id: string): DomainError {

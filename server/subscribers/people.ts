@@ -69,7 +69,7 @@ export async function lockPerson(trx: Trx, accountId: string, id: string): Promi
  * Changes a locked person and their contacts. Emits `subscriber.unsubscribed` when the status becomes `unsubscribed`,
  * and `contact.updated` for each contact that changes. Does nothing without a difference. Throws `authentication_error`
  * when a test key would make an unsubscribed person active, or change the address of a person who unsubscribed from
- * everything or from an audience, and `rule_violation` as `changedProperties`.
+ * everything, from an audience or from a topic, and `rule_violation` as `changedProperties`.
  *
  * @param mode Mode of the request that causes the change.
  * @param contact New status of one contact, which the same event reports.

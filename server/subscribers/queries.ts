@@ -6,6 +6,7 @@ import { afterAllIds, type FittingPage, idsWithin, selectFitting } from '../data
 import type { Handle, Trx } from '../database/connection.ts'
 import type { Properties, SubscribersTable } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
+import { deleteChoicesOf, hasLeftTopic } from '../topics/choices.ts'
 import type { SubscriberState } from './change.ts'
 import { searchPeople } from './search.ts'
 
@@ -154,8 +155,11 @@ export async function updateSubscriber(
   }
 }
 
-/** Returns true when a locked person has unsubscribed from everything or from an audience. */
-export async function hasUnsubscribed(trx: Trx, person: Pick<SubscriberRow, 'id' | 'status'>): Promise<boolean> {
+/** Returns true when a locked person has unsubscribed from everything, from an audience or from a topic. */
+export async function hasUnsubscribed(
+  trx: Trx,
+  person: Pick<SubscriberRow, 'id' | 'account_id' | 'status'>,
+): Promise<boolean> {
   if (person.status === 'unsubscribed') return true
   const row = await trx
     .selectFrom('contacts')
@@ -164,10 +168,12 @@ export async function hasUnsubscribed(trx: Trx, person: Pick<SubscriberRow, 'id'
     .where('status', '=', 'unsubscribed')
     .limit(1)
     .executeTakeFirst()
-  return row !== undefined
+  return row !== undefined || hasLeftTopic(trx, person.account_id, person.id)
 }
 
-export async function deleteSubscriber(trx: Trx, id: string): Promise<void> {
+/** Deletes a locked person with what they chose. */
+export async function deleteSubscriber(trx: Trx, accountId: string, id: string): Promise<void> {
+  await deleteChoicesOf(trx, accountId, id)
   await trx.deleteFrom('subscribers').where('id', '=', id).execute()
 }
 

@@ -37,7 +37,7 @@ export type SubscriberService = {
   update(handle: Handle, scope: Scope, id: string, patch: UpdateSubscriber): Promise<Subscriber>
   /**
    * Deletes a person. Emits `contact.deleted` for each audience, then `subscriber.removed`. Throws
-   * `authentication_error` with a test key for a person who has unsubscribed from everything or from an audience.
+   * `authentication_error` with a test key for a person who has unsubscribed from everything, an audience or a topic.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
@@ -92,7 +92,7 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
         const isUnsubscribed = scope.mode === 'test' && (await hasUnsubscribed(trx, person))
         guardUnsubscribing('Deleting a subscriber who unsubscribed', { mode: scope.mode, isUnsubscribed })
         await removeMemberships(trx, dependencies, person, scope.mode)
-        await deleteSubscriber(trx, id)
+        await deleteSubscriber(trx, scope.accountId, id)
         await dependencies.outbox.append(trx, scope, [
           { type: 'subscriber.removed', data: { subscriberId: id, email: person.email, status: person.status } },
         ])

@@ -313,6 +313,8 @@ describe('on a service with a fault', () => {
       'contacts',
       'contact_properties',
       'segments',
+      'topics',
+      'topic_choices',
       'imports',
       'domains',
       'templates',

@@ -23,6 +23,7 @@ export const impossibleAlways: Readonly<Record<string, { json?: object; query?: 
   createSegment: { json: { audienceId, name: 'Nobody', ...byUndeclared } },
   previewSegment: { json: { audienceId, ...byUndeclared } },
   updateSegment: { json: byUndeclared },
+  updateSubscriberTopics: { json: { topics: [{ topicId: exampleId('topic'), subscribed: true }] } },
   createTemplate: { json: { ...greeting, variables: [{ name: 'a', type: 'number', fallback: 'one' }] } },
   updateTemplate: { json: { variables: [{ name: 'a', type: 'list', fallback: 'one' }] } },
   renderTemplate: { json: { version: 'published' } },

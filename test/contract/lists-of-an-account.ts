@@ -6,6 +6,7 @@ export const listsOfAnAccount = [
   'listSubscribers',
   'listAudiences',
   'listSegments',
+  'listTopics',
   'listDomains',
   'listTemplates',
   'listEmails',
@@ -18,6 +19,7 @@ export const listsOfAnAccount = [
 /** Operations whose parameters are made from something that stands in these lists. */
 export const makersOfListed = [
   'getSegment',
+  'getTopic',
   'getWebhook',
   'deletePortalSession',
   'getDomain',

@@ -1,3 +1,5 @@
+import { exampleId } from '../../contract/ids.ts'
+
 type Attempt = {
   operationId: string
   /** 401: it would have the person be written to again. */
@@ -28,6 +30,11 @@ export function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [s
     },
     'to delete the subscriber': { operationId: 'deleteSubscriber', status: 401 },
     'to unsubscribe once more': { operationId: 'unsubscribeSubscriber', status: 200 },
+    'to choose topics for the subscriber': {
+      operationId: 'updateSubscriberTopics',
+      status: 422,
+      body: () => ({ topics: [{ topicId: exampleId('topic'), subscribed: true }] }),
+    },
     'to make another audience': { operationId: 'createAudience', status: 201, body: () => ({ name: 'News' }) },
     'to change the audience': { operationId: 'updateAudience', status: 200, body: () => ({ name: 'Newer' }) },
     'to delete the audience': { operationId: 'deleteAudience', status: 401 },

@@ -107,6 +107,8 @@ const owners: Record<string, Owner> = {
     },
   },
   contact_properties: { room: 'subscribers' },
+  topics: { room: 'topics' },
+  topic_choices: { room: 'topics' },
   segments: { room: 'segments' },
   imports: { room: 'imports' },
   import_chunks: { room: 'imports' },

@@ -32,6 +32,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
   let counter = 0
   /** Of the body of operations that take one. */
   let newestAudience: string | null = null
+  let newestTopic: string | null = null
   const newEmail = () => `person-${++counter}@example.com`
 
   // Under capture such a name is verified without DNS.
@@ -58,6 +59,16 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     const conditions = { type: 'field', field: 'emailDomain', operator: 'is', value: 'example.com' } as const
     const body = { audienceId: await audience(), name: `Segment ${++counter}`, conditions }
     return (await client.succeed(contract.segments.create, { body })).id
+  }
+
+  /** Few at a time, since an account can have no more than 200. */
+  async function topic(): Promise<string> {
+    const { data } = await client.succeed(contract.topics.list, { query: { limit: 100 } })
+    if (data.length > 50) {
+      for (const { id } of data) await client.succeed(contract.topics.delete, { params: { id } })
+    }
+    const body = { name: `Topic ${++counter}`, default: 'opt_out' as const }
+    return (await client.succeed(contract.topics.create, { body })).id
   }
 
   async function newTemplate(): Promise<string> {
@@ -196,6 +207,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       if (id === 'createImport') return { audienceId: await audienceForImport() }
       if (template.includes('{audienceId}')) return { audienceId: await audience() }
       if (takesAudience.includes(id)) newestAudience = await audience()
+      if (id === 'updateSubscriberTopics') newestTopic = await topic()
       if (!template.includes('{')) return {}
       const make = {
         webhooks: webhook,
@@ -204,6 +216,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
         subscribers: subscriber,
         audiences: audience,
         segments: segment,
+        topics: topic,
         emails: email,
         imports: importOf,
         templates: newTemplate,
@@ -226,6 +239,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       return {
         ...example,
         ...(takesAudience.includes(id) && newestAudience !== null && { audienceId: newestAudience }),
+        ...('topics' in example && newestTopic !== null && { topics: [{ topicId: newestTopic, subscribed: false }] }),
         ...('email' in example && { email: newEmail() }),
         ...('contacts' in example && { contacts: [{ email: newEmail() }] }),
         ...('address' in example && { address: newEmail() }),

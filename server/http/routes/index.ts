@@ -20,8 +20,10 @@ import type { StatisticsService } from '../../statistics/service.ts'
 import type { CapturedMessageService, InboundMessageService } from '../../stored-messages/service.ts'
 import type { ContactPropertyService } from '../../subscribers/property-service.ts'
 import type { SubscriberService } from '../../subscribers/service.ts'
+import type { SubscriberTopicService } from '../../subscribers/topics.ts'
 import type { SuppressionService } from '../../suppressions/service.ts'
 import type { TemplateService } from '../../templates/service.ts'
+import type { TopicService } from '../../topics/service.ts'
 import type { UserServices } from '../../users/service.ts'
 import type { WebhookService } from '../../webhooks/service.ts'
 import type { FollowEvents } from '../event-stream.ts'
@@ -52,6 +54,7 @@ import { capturedMessageRoutes, inboundMessageRoutes } from './stored-messages.t
 import { subscriberRoutes } from './subscribers.ts'
 import { suppressionRoutes } from './suppressions.ts'
 import { templateRoutes } from './templates.ts'
+import { topicRoutes } from './topics.ts'
 import { webhookRoutes } from './webhooks.ts'
 
 export type Services = {
@@ -64,6 +67,8 @@ export type Services = {
   contacts: ContactService
   contactProperties: ContactPropertyService
   segments: SegmentService
+  topics: TopicService
+  subscriberTopics: SubscriberTopicService
   imports: ImportService
   domains: DomainService
   emails: EmailService
@@ -113,6 +118,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     imports: importRoutes(services.imports, endpoint),
     contactProperties: contactPropertyRoutes(services.contactProperties, endpoint),
     segments: segmentRoutes(services.segments, endpoint),
+    topics: topicRoutes(services.topics, services.subscriberTopics, endpoint),
     domains: domainRoutes(services.domains, endpoint),
     emails: emailRoutes(services.emails, endpoint),
     templates: templateRoutes(services.templates, endpoint),

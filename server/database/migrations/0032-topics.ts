@@ -1,0 +1,35 @@
+import { type Kysely, sql } from 'kysely'
+
+/** What people may subscribe to or leave, and what each person chose. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql
+    .raw(`
+    CREATE TABLE topics (
+      account_id text COLLATE "C" NOT NULL REFERENCES accounts ON DELETE CASCADE,
+      id text COLLATE "C" NOT NULL,
+      name text NOT NULL,
+      description text,
+      -- Whether people get it who chose nothing.
+      default_choice text NOT NULL CHECK (default_choice IN ('opt_in', 'opt_out')),
+      created_at timestamptz(3) NOT NULL,
+      updated_at timestamptz(3) NOT NULL,
+      -- Not null: it is deleted, and its choices are being taken away.
+      deleted_at timestamptz(3),
+      PRIMARY KEY (account_id, id)
+    );
+    CREATE INDEX topics_deleted ON topics (account_id, id) WHERE deleted_at IS NOT NULL;
+
+    -- No reference to subscribers: the choices of a person are deleted with them, under the lock of the person.
+    CREATE TABLE topic_choices (
+      account_id text COLLATE "C" NOT NULL,
+      subscriber_id text COLLATE "C" NOT NULL,
+      topic_id text COLLATE "C" NOT NULL,
+      subscribed boolean NOT NULL,
+      changed_at timestamptz(3) NOT NULL,
+      PRIMARY KEY (account_id, subscriber_id, topic_id),
+      FOREIGN KEY (account_id, topic_id) REFERENCES topics ON DELETE CASCADE
+    );
+    CREATE INDEX topic_choices_by_topic ON topic_choices (account_id, topic_id, subscriber_id);
+  `)
+    .execute(db)
+}

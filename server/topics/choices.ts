@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import type { TopicChoice, TopicDefault } from '../../contract/topics.ts'
+import type { Handle, Trx } from '../database/connection.ts'
+import { prepare } from '../database/prepared.ts'
+
+/*
+ * What people chose, for other rooms. The choices of a person are written under the lock of the person.
+ */
+
+/** A topic as it is for one person. */
+export type PersonTopic = {
+  id: string
+  name: string
+  description: string | null
+  default_choice: TopicDefault
+  /** What the person chose. Null: nothing. */
+  chosen: boolean | null
+  chosen_at: Date | null
+}
+
+/** Returns whether a person gets a topic: what they chose, or else the default. */
+export function isSubscribed({ chosen, default_choice }: Pick<PersonTopic, 'chosen' | 'default_choice'>): boolean {
+  return chosen ?? default_choice === 'opt_out'
+}
+
+const selectPersonTopics = prepare<{ accountId: string; subscriberId: string }, PersonTopic>({
+  name: 'find_person_topics',
+})`
+  SELECT t.id, t.name, t.description, t.default_choice, c.subscribed AS chosen, c.changed_at AS chosen_at
+  FROM topics t LEFT JOIN topic_choices c
+    ON c.account_id = t.account_id AND c.subscriber_id = ${'subscriberId'} AND c.topic_id = t.id
+  WHERE t.account_id = ${'accountId'} AND t.deleted_at IS NULL ORDER BY t.id DESC
+`
+
+/** Returns all topics of an account, newest first, as they are for a person: at most 200. */
+export function topicsOfPerson(handle: Handle, accountId: string, subscriberId: string): Promise<PersonTopic[]> {
+  return selectPersonTopics(handle, { accountId, subscriberId })
+}
+
+/** Returns those of the topics that are there. None of them is deleted before the transaction ends. */
+export async function holdTopics(trx: Trx, accountId: string, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await trx
+    .selectFrom('topics')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', sql<string>`ANY(${ids}::text[])`)
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .forKeyShare()
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/**
+ * Writes what a locked person chose.
+ *
+ * @param choices Of topics that are held, each once.
+ */
+export async function writeChoices(
+  trx: Trx,
+  { accountId, subscriberId, at }: { accountId: string; subscriberId: string; at: Date },
+  choices: readonly TopicChoice[],
+): Promise<void> {
+  if (choices.length === 0) return
+  await sql`
+    INSERT INTO topic_choices (account_id, subscriber_id, topic_id, subscribed, changed_at)
+    SELECT ${accountId}, ${subscriberId}, c.topic_id, c.subscribed, ${at}
+    FROM unnest(
+      ${choices.map(({ topicId }) => topicId)}::text[],
+      ${choices.map(({ subscribed }) => subscribed)}::bool[]
+    ) AS c (topic_id, subscribed)
+    ON CONFLICT (account_id, subscriber_id, topic_id)
+      DO UPDATE SET subscribed = excluded.subscribed, changed_at = excluded.changed_at
+  `.execute(trx)
+}
+
+/** Returns true when a locked person has left a topic that is there. */
+export async function hasLeftTopic(trx: Trx, accountId: string, subscriberId: string): Promise<boolean> {
+  const row = await trx
+    .selectFrom('topic_choices')
+    .innerJoin('topics', (join) =>
+      join
+        .onRef('topics.account_id', '=', 'topic_choices.account_id')
+        .onRef('topics.id', '=', 'topic_choices.topic_id'),
+    )
+    .select('topic_choices.topic_id')
+    .where('topic_choices.account_id', '=', accountId)
+    .where('topic_choices.subscriber_id', '=', subscriberId)
+    .where('topic_choices.subscribed', '=', false)
+    .where('topics.deleted_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Deletes what a person chose, who is locked and is being deleted. */
+export async function deleteChoicesOf(trx: Trx, accountId: string, subscriberId: string): Promise<void> {
+  await trx
+    .deleteFrom('topic_choices')
+    .where('account_id', '=', accountId)
+    .where('subscriber_id', '=', subscriberId)
+    .execute()
+}
