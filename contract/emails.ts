@@ -59,6 +59,10 @@ export const sendEmail = z
       'audience',
       'The audience it is written to: each recipient gets a message of their own, with a link to unsubscribe, and none goes to people who did.',
     ).optional(),
+    topicId: idSchema(
+      'topic',
+      'The topic that it is about: none goes to people who do not get it, and the link to unsubscribe leaves the topic alone. Only with `audienceId`.',
+    ).optional(),
     trackOpens: z.boolean().optional().meta({ description: 'Whether to tell of opens. Default: no.' }),
     trackClicks: z.boolean().optional().meta({ description: 'Whether to tell of clicks on links. Default: no.' }),
     scheduledAt: timeInput
@@ -144,6 +148,7 @@ const sendingErrors = [
   'domain_not_verified',
   'public_url_needed',
   'audience_not_found',
+  'topic_not_found',
   'template_not_found',
   'template_fault',
 ] as const
@@ -253,6 +258,7 @@ export const emails = c.router({
           'domain_not_verified',
           'public_url_needed',
           'audience_not_found',
+          'topic_not_found',
           'email_not_ended',
         ],
       },

@@ -221,7 +221,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       : null
   starting.defer(() => requestLogs?.stop())
   const { subscribers } = services
-  const unsubscribe = (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, subscribers }, from)
+  const unsubscribe = (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, outbox, subscribers }, from)
   const tracking = roles.api ? startTracking({ ...recording, db, unsubscribe, pollIntervalMs }) : null
   starting.defer(() => tracking?.stop())
   const { rateLimits } = config

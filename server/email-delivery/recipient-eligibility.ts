@@ -11,6 +11,8 @@ export type RecipientStanding = {
   suppressed: SuppressionReason | null
   /** True when the person unsubscribed from the audience or from everything. */
   unsubscribed: boolean
+  /** True when the email is about a topic that the person does not get, or that was deleted. */
+  withoutTopic: boolean
 }
 
 /**
@@ -22,10 +24,11 @@ export function withheldFor({
   audienceId,
   suppressed,
   unsubscribed,
+  withoutTopic,
 }: RecipientStanding): 'suppressed' | 'unsubscribed' | null {
   // Results of the simulator must be repeatable.
   if (domain === simulatorDomain) return null
   // People who unsubscribed still get transactional email, such as a receipt.
   if (suppressed !== null && (suppressed !== 'unsubscribe' || audienceId !== null)) return 'suppressed'
-  return unsubscribed && audienceId !== null ? 'unsubscribed' : null
+  return (unsubscribed || withoutTopic) && audienceId !== null ? 'unsubscribed' : null
 }

@@ -19,7 +19,9 @@ export function withheldReason(standing: SendingStanding, mayHaveIt: boolean): s
     case 'suppressed':
       return `The address came onto the suppression list (${standing.suppressed}) ${beforeSent(mayHaveIt)}`
     case 'unsubscribed':
-      return `The person unsubscribed ${beforeSent(mayHaveIt)}`
+      return standing.unsubscribed
+        ? `The person unsubscribed ${beforeSent(mayHaveIt)}`
+        : `The person left the topic of the email, or it was deleted, ${beforeSent(mayHaveIt)}`
     case null:
       if (!standing.hasLeft || standing.domain === simulatorDomain) return null
       return `The person left the audience ${beforeSent(mayHaveIt)}`

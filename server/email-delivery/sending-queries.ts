@@ -23,6 +23,7 @@ export type DueEmail = {
   createdAt: Date
   scheduledAt: Date | null
   audienceId: string | null
+  topicId: string | null
   trackOpens: boolean
   trackClicks: boolean
   /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
@@ -77,6 +78,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     suppressed: SuppressionsTable['reason'] | null
     unsubscribed: boolean
     has_left: boolean
+    without_topic: boolean
   }
 
 /** How early a recipient may be sent to, to allow for clock differences between processes. Seconds. */
@@ -89,7 +91,7 @@ const earlySeconds = 5
 export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<DueEmail[]> {
   const { rows } = await sql<Row>`
     SELECT e.id, e.account_id, e.domain_id, e.message_id, e.sender, e.subject, e.created_at, e.scheduled_at, e.audience_id,
-      e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
+      e.topic_id, e.track_opens, e.track_clicks, r.position, r.kind, r.name, r.address, r.domain, r.status, r.attempt_count,
       r.first_attempt_at, r.next_attempt_at, r.delayed_at, d.name AS domain_name, d.status AS domain_status, d.return_path,
       r.status = 'sending' OR r.status IN ('queued', 'deferred')
         AND coalesce(r.next_attempt_at <= ${queueNow} + make_interval(secs => ${earlySeconds}), true) AS due,
@@ -118,6 +120,13 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
             SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
           )
       ) AS has_left
+      -- The topic may be deleted: then nobody is known to want it.
+      e.topic_id IS NOT NULL AND NOT coalesce((
+        SELECT coalesce(h.subscribed, t.default_choice = 'opt_out') FROM topics t
+        LEFT JOIN subscribers p ON p.account_id = t.account_id AND p.email_key = r.address_key
+        LEFT JOIN topic_choices h ON h.account_id = t.account_id AND h.subscriber_id = p.id AND h.topic_id = t.id
+        WHERE t.account_id = e.account_id AND t.id = e.topic_id AND t.deleted_at IS NULL
+      ), false) AS without_topic
     FROM emails e JOIN email_recipients r ON r.email_id = e.id LEFT JOIN domains d ON d.id = e.domain_id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
@@ -135,6 +144,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       createdAt: email.created_at,
       scheduledAt: email.scheduled_at,
       audienceId: email.audience_id,
+      topicId: email.topic_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
       campaignStatus: email.campaign_status,
@@ -162,7 +172,8 @@ function recipientOf(row: Row): DueRecipient {
   const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
   const isSenderDead = status === 'sending'
   const mayHaveIt = isSenderDead || doubts.length > 0
-  const withheld = withheldReason({ ...row, audienceId: row.audience_id, hasLeft: row.has_left }, mayHaveIt)
+  const { audience_id: audienceId, has_left: hasLeft, without_topic: withoutTopic } = row
+  const withheld = withheldReason({ ...row, audienceId, hasLeft, withoutTopic }, mayHaveIt)
   return {
     position,
     kind,

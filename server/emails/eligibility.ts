@@ -27,6 +27,12 @@ export type EligibilityMeans = {
   ) => Promise<Map<string, Suppressed>>
   /** Returns the addresses whose owners have unsubscribed from an audience, or null when there is no such audience. */
   findUnsubscribed: ContactService['unsubscribed']
+  /** Returns the addresses whose owners do not get a topic, or null when there is no such topic. */
+  findWithoutTopic: (
+    handle: Handle,
+    accountId: string,
+    topic: { id: string; addressKeys: readonly string[] },
+  ) => Promise<Set<string> | null>
 }
 
 /** Decides which emails may be sent and to whom, from the state of the account at one moment. */
@@ -41,7 +47,7 @@ export type Eligibility = {
   reasonAgainst(recipient: NewRecipient, email: ReadEmail): string | null
 }
 
-/** Reads the domains, suppressions and unsubscriptions that concern `emails`, with concurrent queries. */
+/** Reads the domains, suppressions, unsubscriptions and topics that concern `emails`, with concurrent queries. */
 export async function createEligibility(
   handle: Handle,
   means: EligibilityMeans,
@@ -54,7 +60,9 @@ export async function createEligibility(
   const keys = unique(written.flatMap((email) => keysOf(email)))
   const audiences = Map.groupBy(emails, ({ audienceId }) => audienceId)
   audiences.delete(null)
-  const [domains, suppressed, unsubscribed] = await Promise.all([
+  const topics = Map.groupBy(emails, ({ topicId }) => topicId)
+  topics.delete(null)
+  const [domains, suppressed, unsubscribed, withoutTopic] = await Promise.all([
     readAll(domainNames, (name) => means.findSendingDomain(handle, accountId, name)),
     means.findSuppressed(handle, accountId, keys),
     readAll([...audiences.keys()], (id) =>
@@ -63,21 +71,41 @@ export async function createEligibility(
         addressKeys: isLive ? unique((audiences.get(id) ?? []).flatMap(keysOf)) : [],
       }),
     ),
+    readAll([...topics.keys()], (id) =>
+      means.findWithoutTopic(handle, accountId, {
+        id: id ?? '',
+        addressKeys: isLive ? unique((topics.get(id) ?? []).flatMap(keysOf)) : [],
+      }),
+    ),
   ])
 
-  const withheldFrom: Eligibility['withheldFrom'] = ({ key, domain }, { audienceId }) => {
-    const isUnsubscribed = audienceId !== null && unsubscribed.get(audienceId)?.has(key) === true
+  const hasLeftAudience = (key: string, { audienceId }: ReadEmail) =>
+    audienceId !== null && unsubscribed.get(audienceId)?.has(key) === true
+
+  const withheldFrom: Eligibility['withheldFrom'] = ({ key, domain }, email) => {
+    const { audienceId, topicId } = email
     const reason = suppressed.get(key)?.reason ?? null
-    return withheldFor({ domain, audienceId, suppressed: reason, unsubscribed: isUnsubscribed })
+    return withheldFor({
+      domain,
+      audienceId,
+      suppressed: reason,
+      unsubscribed: hasLeftAudience(key, email),
+      withoutTopic: topicId !== null && withoutTopic.get(topicId)?.has(key) === true,
+    })
   }
 
   return {
     refusalOf(email, path) {
-      const { from, audienceId } = email
+      const { from, audienceId, topicId } = email
       if (audienceId !== null && (unsubscribed.get(audienceId) ?? null) === null) {
         const details = [{ path: `${path}.audienceId`, message: 'must be an audience of the account' }]
         const message = `There is no audience with the id "${audienceId}" in this account.`
         return new DomainError('audience_not_found', message, { details })
+      }
+      if (topicId !== null && (withoutTopic.get(topicId) ?? null) === null) {
+        const details = [{ path: `${path}.topicId`, message: 'must be a topic of the account' }]
+        const message = `There is no topic with the id "${topicId}" in this account.`
+        return new DomainError('topic_not_found', message, { details })
       }
       const linked = isLive && means.faultOfLinks !== null ? fieldWithLinks(email) : null
       if (linked !== null) return noLinks(`${path}.${linked}`, means.faultOfLinks)
@@ -94,7 +122,9 @@ export async function createEligibility(
         case 'suppressed':
           return suppressedReason(recipient.address, suppressed.get(recipient.key))
         case 'unsubscribed':
-          return 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
+          return hasLeftAudience(recipient.key, email)
+            ? 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
+            : 'The person does not get the topic of the email, so it is not sent to them.'
         case null:
           return null
       }

@@ -18,6 +18,7 @@ const emailColumns = [
   'metadata',
   'campaign_id',
   'audience_id',
+  'topic_id',
   'track_opens',
   'track_clicks',
   'scheduled_at',

@@ -39,6 +39,7 @@ export async function readEnded(trx: Trx, scope: Scope, id: string): Promise<Rea
     tags: row.tags,
     metadata: row.metadata,
     audienceId: row.audience_id,
+    topicId: row.topic_id,
     trackOpens: row.track_opens,
     trackClicks: row.track_clicks,
     scheduledAt: null,

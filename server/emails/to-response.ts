@@ -19,6 +19,7 @@ export function toEmail(row: EmailRow, recipients: readonly RecipientRow[]): Ema
     metadata: row.metadata,
     campaignId: row.campaign_id,
     audienceId: row.audience_id,
+    topicId: row.topic_id,
     scheduledAt: row.scheduled_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),

@@ -38,6 +38,8 @@ export type ReadEmail = {
   tags: readonly string[]
   metadata: Readonly<Record<string, string>>
   audienceId: string | null
+  /** Only with an audience. */
+  topicId: string | null
   trackOpens: boolean
   trackClicks: boolean
   /** Null: at once. */
@@ -89,6 +91,7 @@ export async function readEmail(
   for (const found of faultsOfHeaders(headers, { path: `${path}.headers`, hasAudience })) {
     faults.push({ ...found, isOfForm: false })
   }
+  if (email.topicId !== undefined && !hasAudience) fault('topicId', 'needs audienceId too')
   const attachments = await readAttachments(email.attachments ?? [], fault)
   const scheduledAt = email.scheduledAt === undefined ? null : new Date(email.scheduledAt)
   const lateness = scheduledAt === null ? null : faultOfSchedule(scheduledAt, now)
@@ -106,6 +109,7 @@ export async function readEmail(
       metadata: email.metadata ?? {},
       tags: [...new Set(email.tags)],
       audienceId: email.audienceId ?? null,
+      topicId: email.topicId ?? null,
       trackOpens: email.trackOpens ?? false,
       trackClicks: email.trackClicks ?? false,
       scheduledAt,

@@ -26,6 +26,7 @@ import { createSubscriberService } from '../subscribers/service.ts'
 import { createSubscriberTopicService } from '../subscribers/topics.ts'
 import { createSuppressionService } from '../suppressions/service.ts'
 import { createTemplateService, type TemplateServiceOptions } from '../templates/service.ts'
+import { findWithoutTopic } from '../topics/choices.ts'
 import { createTopicService } from '../topics/service.ts'
 import { countMembers, countOpenInvitations } from '../users/counts.ts'
 import { maxInvitations } from '../users/members.ts'
@@ -44,7 +45,7 @@ export type ServicesOptions = Shared & {
   domains: Omit<DomainServiceOptions, keyof Shared | 'countBounces'>
   emails: Omit<
     EmailServiceOptions,
-    keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed' | 'renderTemplates'
+    keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed' | 'findWithoutTopic' | 'renderTemplates'
   >
   templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
@@ -109,6 +110,7 @@ export function createServices({
     findSendingDomain,
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
+    findWithoutTopic,
     renderTemplates: templateService.render,
   })
   return {

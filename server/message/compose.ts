@@ -34,6 +34,8 @@ export type MessageParts = {
     createdAt: Date
     scheduledAt: Date | null
     audienceId: string | null
+    /** The topic that its link to unsubscribe leaves. Null: it leaves everything. */
+    topicId: string | null
     trackOpens: boolean
     trackClicks: boolean
   }
@@ -85,8 +87,9 @@ export function createComposer({ tokens, publicUrl, clock }: ComposerOptions): C
   function unsubscribeUrl({ email, recipients }: MessageParts, position: number): string | null {
     const address = recipients.find((recipient) => recipient.position === position)?.address
     if (email.audienceId === null || address === undefined) return null
-    const { id: emailId, accountId } = email
-    return `${publicUrl()}/u/${tokens.unsubscribe({ emailId, position, accountId, address })}`
+    const { id: emailId, accountId, topicId } = email
+    const from = { emailId, position, accountId, address, topicId: topicId ?? undefined }
+    return `${publicUrl()}/u/${tokens.unsubscribe(from)}`
   }
 
   function personalHtml({ email, content }: MessageParts, position: number): string {

@@ -28,7 +28,12 @@ export type CopyRef = {
 export type LinkRef = RecipientRef & { link: string }
 
 /** The recipient, email and account of an unsubscribe link: all that is needed, even after the email was deleted. */
-export type UnsubscribeRef = RecipientRef & { accountId: string; address: string }
+export type UnsubscribeRef = RecipientRef & {
+  accountId: string
+  address: string
+  /** The topic that the link leaves. Absent: it leaves everything. */
+  topicId?: string | undefined
+}
 
 /**
  * Makes and reads the tokens in return paths and links. The `read` functions return null for a token that was not made
@@ -72,6 +77,7 @@ export function createMailTokens(key: Buffer): MailTokens {
   const pixels = createSealer(key, 'pixel')
   const clicks = createSealer(key, 'click')
   const unsubscribes = createSealer(key, 'unsubscribe')
+  const leavings = createSealer(key, 'leave topic')
 
   function copy({ emailId, position }: CopyRef): string {
     const text = emailId.slice(idPrefixes.email.length + 1) + (position === null ? '' : digitsOf(position))
@@ -111,13 +117,21 @@ export function createMailTokens(key: Buffer): MailTokens {
       if (payload === null) return null
       return { ...unpackRecipient(payload), link: payload.toString('utf8', recipientLength) }
     },
-    unsubscribe: (from) =>
-      unsubscribes.seal(Buffer.concat([packRecipient(from), packId(from.accountId), Buffer.from(from.address)])),
+    unsubscribe(from) {
+      const { accountId, address, topicId } = from
+      const ids = [packRecipient(from), packId(accountId), ...(topicId === undefined ? [] : [packId(topicId)])]
+      const sealer = topicId === undefined ? unsubscribes : leavings
+      return sealer.seal(Buffer.concat([...ids, Buffer.from(address)]))
+    },
     readUnsubscribe(token) {
+      // Links of before topics leave everything.
       const payload = unsubscribes.open(token)
-      if (payload === null) return null
-      const accountId = unpackId('account', payload.subarray(recipientLength))
-      return { ...unpackRecipient(payload), accountId, address: payload.toString('utf8', recipientLength + idLength) }
+      if (payload !== null) return unpackUnsubscribe(payload)
+      const leaving = leavings.open(token)
+      if (leaving === null) return null
+      const topicId = unpackId('topic', leaving.subarray(topicAt))
+      const rest = Buffer.concat([leaving.subarray(0, topicAt), leaving.subarray(topicAt + idLength)])
+      return { ...unpackUnsubscribe(rest), topicId }
     },
   }
 }
@@ -200,6 +214,14 @@ function packRecipient({ emailId, position }: RecipientRef): Buffer {
 
 function unpackRecipient(bytes: Buffer): RecipientRef {
   return { emailId: unpackId('email', bytes), position: bytes.readUInt16BE(idLength) }
+}
+
+/** Where the address of an unsubscribe link begins, or the topic before it. */
+const topicAt = recipientLength + idLength
+
+function unpackUnsubscribe(payload: Buffer): UnsubscribeRef {
+  const accountId = unpackId('account', payload.subarray(recipientLength))
+  return { ...unpackRecipient(payload), accountId, address: payload.toString('utf8', topicAt) }
 }
 
 function packId(id: string): Buffer {

@@ -1,15 +1,18 @@
-import { type Handle, inTransaction } from '../database/connection.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
 import { DomainError } from '../shared/errors.ts'
+import type { Scope } from '../shared/scope.ts'
 import { suppressUnsubscribed } from '../suppressions/unsubscribed.ts'
+import { lockPerson, type PeopleDependencies } from './people.ts'
 import { findModeOfEmail } from './queries.ts'
 import type { SubscriberService } from './service.ts'
+import { chooseTopics } from './topics.ts'
 
-export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
+export type OneClickMeans = PeopleDependencies & { subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
 
 /**
- * Unsubscribes an address by the link of an email, however old the email is. The subscriber with this address, if there
+ * Unsubscribes an address by the link of an email, however old the email is. A link with a topic leaves the topic alone,
+ * unless there is no such person or topic any more; nothing else can be left then but everything. The subscriber with this address, if there
  * is one, is unsubscribed from everything, as over the API. The address gets no more emails to audiences. A second call
  * changes nothing. The events have the mode of the email, or `live` when the email was deleted. Returns false when the
  * account no longer exists.
@@ -18,15 +21,31 @@ export type OneClickMeans = { clock: Clock; subscribers: Pick<SubscriberService,
  */
 export async function unsubscribeByLink(
   handle: Handle,
-  { clock, subscribers }: OneClickMeans,
-  { accountId, address, emailId }: UnsubscribeRef,
+  means: OneClickMeans,
+  { accountId, address, emailId, topicId }: UnsubscribeRef,
 ): Promise<boolean> {
+  const { clock, subscribers } = means
   return inTransaction(handle, async (trx) => {
     const scope = { accountId, mode: (await findModeOfEmail(trx, accountId, emailId)) ?? 'live' }
     const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
+    if (topicId !== undefined && (await leaveTopic(trx, means, scope, { subscriberId: data[0]?.id, topicId })))
+      return true
     for (const { id } of data) await unlessGone(subscribers.unsubscribe(trx, scope, id))
     return suppressUnsubscribed(trx, { accountId, address, emailId, at: clock.now() })
   })
+}
+
+/** Leaves one topic. Returns false when there is no such person or topic. */
+async function leaveTopic(
+  trx: Trx,
+  means: PeopleDependencies,
+  { accountId, mode }: Scope,
+  { subscriberId, topicId }: { subscriberId: string | undefined; topicId: string },
+): Promise<boolean> {
+  const person = subscriberId === undefined ? undefined : await lockPerson(trx, accountId, subscriberId)
+  if (person === undefined) return false
+  const missing = await chooseTopics(trx, means, person, { choices: [{ topicId, subscribed: false }], mode })
+  return missing.size === 0
 }
 
 /** Ignores `not_found`: a subscriber who was deleted meanwhile needs no change. */

@@ -54,7 +54,7 @@ export function createSubscriberTopicService(dependencies: PeopleDependencies): 
  * @param choices Each topic once.
  * @param mode Mode of the request or the email that causes the change.
  */
-async function chooseTopics(
+export async function chooseTopics(
   trx: Trx,
   dependencies: PeopleDependencies,
   person: Person,

@@ -74,6 +74,32 @@ export async function writeChoices(
   `.execute(trx)
 }
 
+const selectWithoutTopic = prepare<
+  { accountId: string; topicId: string; addressKeys: readonly string[] },
+  { without: string[] }
+>({ name: 'find_without_topic' })`
+  SELECT ARRAY(
+    SELECT k.address_key FROM unnest(${'addressKeys'}::text[]) AS k (address_key)
+    LEFT JOIN subscribers s ON s.account_id = t.account_id AND s.email_key = k.address_key
+    LEFT JOIN topic_choices c ON c.account_id = t.account_id AND c.subscriber_id = s.id AND c.topic_id = t.id
+    WHERE NOT coalesce(c.subscribed, t.default_choice = 'opt_out')
+  ) AS without
+  FROM topics t WHERE t.account_id = ${'accountId'} AND t.id = ${'topicId'} AND t.deleted_at IS NULL
+`
+
+/**
+ * Returns the keys, as `addressKey` makes them, of the addresses whose owners do not get a topic; an address without a
+ * person gets it by its default. Returns null when there is no such topic.
+ */
+export async function findWithoutTopic(
+  handle: Handle,
+  accountId: string,
+  { id: topicId, addressKeys }: { id: string; addressKeys: readonly string[] },
+): Promise<Set<string> | null> {
+  const [row] = await selectWithoutTopic(handle, { accountId, topicId, addressKeys })
+  return row === undefined ? null : new Set(row.without)
+}
+
 /** Returns true when a locked person has left a topic that is there. */
 export async function hasLeftTopic(trx: Trx, accountId: string, subscriberId: string): Promise<boolean> {
   const row = await trx

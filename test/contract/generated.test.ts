@@ -63,14 +63,15 @@ function bodies({ body }: Operation): fc.Arbitrary<unknown> {
 
 /** Keeps the rules of emails that no schema can say: of several fields, of octets, of the present time. */
 function withinRules(body: unknown): unknown {
-  const { emails, to, cc, bcc, subject = 'Hello', template, scheduledAt, ...rest } = Object(body)
+  const { emails, to, cc, bcc, subject = 'Hello', template, scheduledAt, topicId, ...rest } = Object(body)
   if (emails !== undefined) return { emails: emails.map(withinRules) }
   const time = scheduledAt === undefined ? {} : { scheduledAt: tomorrow() }
   if (to === undefined || rest.from === undefined) return { ...Object(body), ...time }
   const few = (list: unknown) => (Array.isArray(list) ? list.slice(0, 16) : list)
   const copies = { ...(cc !== undefined && { cc: few(cc) }), ...(bcc !== undefined && { bcc: few(bcc) }) }
+  const about = { ...(rest.audienceId !== undefined && topicId !== undefined && { topicId }) }
   const text = rest.html ?? rest.text ?? 'Hello'
-  return { ...rest, ...time, ...copies, to: few(to), subject: [...subject].slice(0, 200).join(''), text }
+  return { ...rest, ...about, ...time, ...copies, to: few(to), subject: [...subject].slice(0, 200).join(''), text }
 }
 
 /** Present with something in it, or not there at all. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { simulatorDomain } from '../../contract/simulator.ts'
 import { withheldFor } from '../../server/email-delivery/recipient-eligibility.ts'
 
-const person = { domain: 'example.com', audienceId: null, suppressed: null, unsubscribed: false }
+const person = { domain: 'example.com', audienceId: null, suppressed: null, unsubscribed: false, withoutTopic: false }
 const audienceId = 'aud_01'
 
 test.each([
@@ -17,10 +17,11 @@ test.each([
   ],
   ['an unsubscribed contact gets transactional email', { unsubscribed: true }, null],
   ['an unsubscribed contact gets no email to the audience', { unsubscribed: true, audienceId }, 'unsubscribed'],
+  ['a person without the topic gets no email about it', { withoutTopic: true, audienceId }, 'unsubscribed'],
   ['suppression is told before unsubscribing', { suppressed: 'manual', unsubscribed: true, audienceId }, 'suppressed'],
   [
     'the simulator gets everything',
-    { domain: simulatorDomain, suppressed: 'hard_bounce', unsubscribed: true, audienceId },
+    { domain: simulatorDomain, suppressed: 'hard_bounce', unsubscribed: true, withoutTopic: true, audienceId },
     null,
   ],
 ] as const)('%s', (_, standing, expected) => {

@@ -6,6 +6,7 @@ import { createOutbox } from '../../server/outbox/append.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { createTemplateService } from '../../server/templates/service.ts'
+import { findWithoutTopic } from '../../server/topics/choices.ts'
 import { startWithScript } from '../support/worlds/email-delivery.ts'
 
 async function start() {
@@ -23,6 +24,7 @@ async function start() {
     findSendingDomain,
     findSuppressed: createSuppressionService({ clock }).find,
     findUnsubscribed: createContactService({ clock, outbox }).unsubscribed,
+    findWithoutTopic,
     renderTemplates: createTemplateService({ clock, renderer: createRenderer() }).render,
   })
   return { server, engine, emails }

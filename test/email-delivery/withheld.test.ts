@@ -3,7 +3,9 @@ import { createContactService } from '../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../server/audiences/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createSubscriberService } from '../../server/subscribers/service.ts'
+import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createTopicService } from '../../server/topics/service.ts'
 import { seedAccount } from '../support/emails.ts'
 import { startMailEngine, startMailServer } from '../support/mail-engine.ts'
 import { live } from '../support/scope.ts'
@@ -92,4 +94,35 @@ test('what another account knows of somebody keeps no email of this one', async 
 
   expect(await people.outcomeOf(own)).toEqual(['delivered', 'delivered', 'delivered'])
   expect(await people.outcomeOf(toAudience)).toEqual(['delivered', 'delivered', 'delivered'])
+})
+
+test('who does not get its topic any more at its time gets no email, nor anybody once the topic is deleted', async () => {
+  const { engine, scheduledAt, ...people } = await start()
+  const { db, clock, accountId } = engine
+  const topics = createTopicService({ clock })
+  const choices = createSubscriberTopicService({ clock, outbox: createOutbox({ clock, wake: () => undefined }) })
+  const audienceId = await people.addAudience()
+  const topic = await topics.create(db, accountId, { name: 'Offers', default: 'opt_out' })
+  const joined = await topics.create(db, accountId, { name: 'News', default: 'opt_in' })
+  const deleted = await topics.create(db, accountId, { name: 'Gone', default: 'opt_out' })
+  const to = ['Left@example.com', 'stays@example.com', 'stranger@example.com']
+  const left = await people.add(audienceId, 'left@example.com')
+  const stays = await people.add(audienceId, 'stays@example.com')
+  const choose = (subscriberId: string, topicId: string, subscribed: boolean) =>
+    choices.update(db, live(accountId), subscriberId, [{ topicId, subscribed }])
+  await choose(left, joined.id, true)
+  await choose(stays, joined.id, true)
+  const byDefault = await engine.send({ to, scheduledAt, audienceId, topicId: topic.id })
+  const byChoice = await engine.send({ to, scheduledAt, audienceId, topicId: joined.id })
+  const toNobody = await engine.send({ to, scheduledAt, audienceId, topicId: deleted.id })
+  await choose(left, topic.id, false)
+  await choose(left, joined.id, false)
+  await topics.delete(db, accountId, deleted.id)
+
+  expect(await people.outcomeOf(byDefault)).toEqual(['suppressed', 'delivered', 'delivered'])
+  expect(await people.outcomeOf(byChoice)).toEqual(['suppressed', 'delivered', 'suppressed'])
+  expect(await people.outcomeOf(toNobody)).toEqual(['suppressed', 'suppressed', 'suppressed'])
+  const detail = 'The person left the topic of the email, or it was deleted, before the email was sent.'
+  const timeline = await engine.timelineOf(byDefault)
+  expect(timeline.filter((entry) => entry.type === 'suppressed')).toEqual([{ position: 0, type: 'suppressed', detail }])
 })

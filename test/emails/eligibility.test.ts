@@ -3,6 +3,7 @@ import type { SendEmail } from '../../contract/emails.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEligibility } from '../../server/emails/eligibility.ts'
 import { readEmail } from '../../server/emails/validate-email.ts'
+import { findWithoutTopic } from '../../server/topics/choices.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
@@ -24,7 +25,12 @@ async function refusalOf(from: string, isCaptured: boolean): Promise<string | un
 
 function readers() {
   const { suppressions, contacts } = world
-  return { findSendingDomain, findSuppressed: suppressions.find, findUnsubscribed: contacts.unsubscribed }
+  return {
+    findSendingDomain,
+    findSuppressed: suppressions.find,
+    findUnsubscribed: contacts.unsubscribed,
+    findWithoutTopic,
+  }
 }
 
 test('who has no domain yet hears of those that need no DNS, where there are any', async () => {

@@ -18,9 +18,9 @@ beforeAll(async () => {
 afterAll(() => world.end())
 
 async function unsubscribe(address: string): Promise<string> {
-  const { db, account, subscribers, time } = world
+  const { db, account, subscribers, time, outbox } = world
   const emailId = newId('email', time.clock.now())
-  const means = { clock: time.clock, subscribers }
+  const means = { clock: time.clock, outbox, subscribers }
   await unsubscribeByLink(db, means, { accountId: account, address, emailId, position: 0 })
   return emailId
 }

@@ -303,6 +303,15 @@ describe('an email to an audience', () => {
     }
   })
 
+  test('offers each recipient to leave the topic alone, where the email has one', async () => {
+    const topicId = 'top_01jqz4x7m8e5v9t2k6r3w0y1ab'
+    const parts = partsOf({ email: { audienceId, topicId } })
+    const headers = headersOf(await composer.compose(parts, 0))
+    const [, token = ''] = headers.get('list-unsubscribe')?.[0]?.match(/\/u\/([\w-]+)>$/) ?? []
+
+    expect(tokens.readUnsubscribe(token)).toMatchObject({ address: 'ann@example.org', topicId })
+  })
+
   test.each([
     ['belongs to an audience, in the copy for all', { audienceId }, null],
     ['belongs to none', { audienceId: null }, 0],

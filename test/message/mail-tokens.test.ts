@@ -12,7 +12,11 @@ const emailIds = fc.uuid().map((uuid) => idOfUuid('email', uuid))
 const positions = fc.nat({ max: 65_535 })
 const accountIds = fc.uuid().map((uuid) => idOfUuid('account', uuid))
 const addresses = fc.oneof(fc.emailAddress(), fc.constantFrom('jürgen@münchen.example', '"a b"@example.com'))
-const leaving = fc.record({ emailId: emailIds, position: positions, accountId: accountIds, address: addresses })
+const topicIds = fc.uuid().map((uuid) => idOfUuid('topic', uuid))
+const leaving = fc.record(
+  { emailId: emailIds, position: positions, accountId: accountIds, address: addresses, topicId: topicIds },
+  { requiredKeys: ['emailId', 'position', 'accountId', 'address'] },
+)
 const recipients = fc.record({ emailId: emailIds, position: positions })
 const copies = fc.record({ emailId: emailIds, position: fc.option(positions) })
 const links = fc.record({
@@ -151,6 +155,7 @@ describe('what stands in the token of a link', () => {
     ['pixel', tokens.pixel(recipient)],
     ['click', tokens.click({ ...recipient, link })],
     ['unsubscribe', tokens.unsubscribe(from)],
+    ['unsubscribe from a topic', tokens.unsubscribe({ ...from, topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab' })],
   ])('cannot be read: %s', (_, token) => {
     const bytes = Buffer.from(token, 'base64url')
     const email = Buffer.from(uuidOf(recipient.emailId).replaceAll('-', ''), 'hex')

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
+import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { createTopicService } from '../../server/topics/service.ts'
 import { live } from '../support/scope.ts'
 import { createWorld, type World } from '../support/worlds/audiences.ts'
 
@@ -12,11 +14,11 @@ beforeAll(async () => {
 })
 afterAll(() => world.end())
 
-function follow(address: string, account = world.account) {
+function follow(address: string, account = world.account, topicId?: string) {
   const emailId = newId('email', world.clock.now())
   return {
     emailId,
-    done: unsubscribeByLink(world.db, world, { emailId, position: 0, accountId: account, address }),
+    done: unsubscribeByLink(world.db, world, { emailId, position: 0, accountId: account, address, topicId }),
   }
 }
 
@@ -91,10 +93,60 @@ describe('the unsubscribe link of an email', () => {
       await subscribers.delete(db, live(account), person.id)
       return page
     }
-    const means = { clock: world.clock, subscribers: { ...subscribers, list: listing } }
+    const means = { ...world, subscribers: { ...subscribers, list: listing } }
     const from = { emailId: newId('email', world.clock.now()), position: 0, accountId: account, address: person.email }
 
     expect(await unsubscribeByLink(db, means, from)).toBe(true)
     expect(await suppressed('gone@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
+  })
+})
+
+describe('the unsubscribe link of an email about a topic', () => {
+  async function arrange(email: string) {
+    const { db, account, audiences, contacts } = world
+    const topics = createTopicService(world)
+    const audience = await audiences.create(db, account, { name: 'News' })
+    const { subscriberId } = await contacts.add(db, live(account), audience.id, { email })
+    const topic = await topics.create(db, account, { name: 'Offers', default: 'opt_out' })
+    const kept = await topics.create(db, account, { name: 'News', default: 'opt_out' })
+    await world.emitted()
+    const left = async () => {
+      const all = await createSubscriberTopicService(world).list(db, account, subscriberId)
+      return all.flatMap(({ topicId, subscribed }) => (subscribed ? [] : [topicId]))
+    }
+    return { topics, topic, kept, subscriberId, left }
+  }
+
+  test('leaves the topic alone, and again changes nothing', async () => {
+    const { topic, subscriberId, left } = await arrange('topic@example.org')
+
+    const link = () => follow('TOPIC@example.org', world.account, topic.id).done
+    expect(await Promise.all([link(), link(), link()])).toEqual([true, true, true])
+    expect(await left()).toEqual([topic.id])
+    expect(await world.subscribers.get(world.db, world.account, subscriberId)).toMatchObject({ status: 'active' })
+    expect((await world.emitted()).map(([type, data]) => [type, Object(data).changes])).toEqual([
+      ['contact.updated', ['topics']],
+    ])
+    expect(await suppressed('topic@example.org')).toEqual([])
+  })
+
+  test('leaves everything where the topic was deleted', async () => {
+    const { topics, topic, kept, subscriberId } = await arrange('deleted-topic@example.org')
+    await topics.delete(world.db, world.account, topic.id)
+
+    expect(await follow('deleted-topic@example.org', world.account, topic.id).done).toBe(true)
+    expect(await world.subscribers.get(world.db, world.account, subscriberId)).toMatchObject({ status: 'unsubscribed' })
+    expect(await suppressed('deleted-topic@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
+    await topics.delete(world.db, world.account, kept.id)
+  })
+
+  test('leaves everything for an address that is no subscriber’s, or of another account', async () => {
+    const { topic, left } = await arrange('theirs@example.org')
+
+    expect(await follow('unknown@example.org', world.account, topic.id).done).toBe(true)
+    expect(await suppressed('unknown@example.org')).toMatchObject([{ reason: 'unsubscribe' }])
+    expect(await follow('theirs@example.org', world.stranger, topic.id).done).toBe(true)
+    expect(await left()).toEqual([])
+    expect(await suppressed('theirs@example.org')).toEqual([])
   })
 })

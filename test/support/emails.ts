@@ -11,6 +11,7 @@ export type SeedEmail = {
   scheduledAt?: Date
   trackOpens?: boolean
   audienceId?: string
+  topicId?: string
   subject?: string
   text?: string
 }
@@ -56,6 +57,7 @@ export async function seedEmail(db: Db, { accountId, at, to, ...given }: SeedEma
       message_id: `<${id}@example.test>`,
       campaign_id: null,
       audience_id: given.audienceId ?? null,
+      topic_id: given.topicId ?? null,
       track_opens: given.trackOpens ?? false,
       scheduled_at: scheduled,
       created_at: at,

@@ -30,6 +30,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       FOREIGN KEY (account_id, topic_id) REFERENCES topics ON DELETE CASCADE
     );
     CREATE INDEX topic_choices_by_topic ON topic_choices (account_id, topic_id, subscriber_id);
+
+    -- No reference: the topic may be deleted. Its emails then go to nobody.
+    ALTER TABLE emails ADD COLUMN topic_id text COLLATE "C";
   `)
     .execute(db)
 }

@@ -43,6 +43,8 @@ export type EmailsTable = {
   metadata: Generated<Record<string, string>>
   campaign_id: string | null
   audience_id: string | null
+  /** The topic that it is about, which may be deleted. Only with an audience. */
+  topic_id: Generated<string | null>
   track_opens: Generated<boolean>
   track_clicks: Generated<boolean>
   scheduled_at: Date | null

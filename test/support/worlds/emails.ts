@@ -12,6 +12,7 @@ import { newId } from '../../../server/shared/ids.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
 import { createTemplateService } from '../../../server/templates/service.ts'
+import { findWithoutTopic } from '../../../server/topics/choices.ts'
 import { createTestTime } from '../clock.ts'
 import { createTestDatabase } from '../database.ts'
 import { live, testing } from '../scope.ts'
@@ -63,6 +64,7 @@ export async function createEmailWorld({
     findSuppressed: suppressions.find,
     findUnsubscribed: contacts.unsubscribed,
     renderTemplates: templates.render,
+    findWithoutTopic,
     traceparent,
   })
 

@@ -81,6 +81,7 @@ export function partsOf({ email, content, ...others }: Changes = {}): MessagePar
       createdAt,
       scheduledAt: null,
       audienceId: null,
+      topicId: null,
       trackOpens: false,
       trackClicks: false,
       ...email,
