@@ -119,7 +119,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
           AND NOT EXISTS (
             SELECT FROM contacts c WHERE c.audience_id = e.audience_id AND c.subscriber_id = m.subscriber_id
           )
-      ) AS has_left
+      ) AS has_left,
       -- The topic may be deleted: then nobody is known to want it.
       e.topic_id IS NOT NULL AND NOT coalesce((
         SELECT coalesce(h.subscribed, t.default_choice = 'opt_out') FROM topics t
