@@ -19,8 +19,8 @@ const otherVariables: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: 'compose.yaml',
   WEBHOOK_SECRET: 'README.md',
   // Columns in exports of Mailchimp.
-  UNSUB_TIME: 'server/imports/read-head.ts',
-  CLEAN_TIME: 'server/imports/read-head.ts',
+  UNSUB_TIME: 'contract/import-files.ts',
+  CLEAN_TIME: 'contract/import-files.ts',
   // Of versions before: the start says what has replaced them.
   DELIVERY_CONCURRENCY: 'server/config/config.ts',
   WEBHOOK_CONCURRENCY: 'server/config/config.ts',
