@@ -8,7 +8,7 @@ import { createApiKeyService, type FirstAccount, keysChannel } from './api-keys/
 import { startBackground } from './background/start.ts'
 import { silenceLimitMs } from './background/workers.ts'
 import { startInboundListener } from './bounces/start.ts'
-import { startCampaignWorker } from './campaigns/worker.ts'
+import { campaignSilenceLimitMs, startCampaignWorker } from './campaigns/worker.ts'
 import type { Config } from './config/config.ts'
 import { inTransaction } from './database/connection.ts'
 import { runDueChecks } from './domains/check-domain.ts'
@@ -127,6 +127,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const keyring = createKeyring(secretBox)
   const delivering = { queue, exchange, keyring, webhookChanges, clock, tracer, retentionMs: config.retentionMs }
   let mail: MailSending | null = null
+  let campaigns: Loop | null = null
   let accountEmails: AccountEmailWorker | null = null
   let imports: ImportWorker | null = null
   const background = starting.use(
@@ -231,7 +232,10 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => eventStreams.close())
   const ofRequests = { apiKeys, keyCache, lastUses, rateLimits, eventStreams, heartbeatMs: options.heartbeatMs }
   const api = { services, db, clock, secretBox, ...ofRequests, requestLogs, capturing: isCaptured }
-  const workersAlive = async () => background.workersAlive() && (mail?.idleMs() ?? 0) < silenceLimitMs
+  const workersAlive = async () =>
+    background.workersAlive() &&
+    (mail?.idleMs() ?? 0) < silenceLimitMs &&
+    (campaigns?.idleMs() ?? 0) < campaignSilenceLimitMs
   const http = await startHttp({
     config: config.http,
     api: roles.api ? { ...api, document: document() } : null,
@@ -245,7 +249,6 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
 
   // Mail. It starts after the HTTP server, since emails contain the server's address.
   let inbound: SmtpListener | null = null
-  let campaigns: Loop | null = null
   if (roles.worker) {
     mail = await startMail({
       ...recording,
@@ -266,7 +269,8 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
       clock,
       logger,
       outbox,
-      renderer,
+      // Of its own: neither do previews wait behind campaigns, nor campaigns behind previews.
+      renderer: starting.use(createRenderer()),
       emails: services.emails,
       unsubscribeUrl,
       intervalMs: Math.ceil(pollIntervalMs / 4),

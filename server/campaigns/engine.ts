@@ -22,6 +22,7 @@ import {
   writeTurns,
 } from './engine-queries.ts'
 import { contentOf, emailTo, variablesOf } from './message.ts'
+import { purge } from './purge.ts'
 import { type CampaignRow, lockCampaign, setDue, updateCampaign } from './queries.ts'
 import { retract, settle } from './retract.ts'
 import { conditionOf } from './segments.ts'
@@ -64,7 +65,7 @@ const queryMs = 1_000
 export type TurnResult = 'went on' | 'waits'
 
 /**
- * Gives a claimed campaign one turn: a step of listing its recipients, or a batch of emails. Every change is one
+ * Gives a claimed campaign one turn: a step of listing or deleting its recipients, or a batch of emails. Every change is one
  * transaction that locks the campaign first and looks at its state, so that a process may die between any two, and
  * others may pause or cancel it meanwhile.
  */
@@ -298,6 +299,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   }
 
   return (campaign) => {
+    if (campaign.deleted_at !== null) return purge(db, keyOf(campaign))
     switch (campaign.status) {
       case 'scheduled':
         return list(campaign)

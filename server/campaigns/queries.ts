@@ -65,6 +65,7 @@ function oneOf(handle: Handle, { accountId, mode }: Scope, id: string) {
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .where('mode', '=', mode)
+    .where('deleted_at', 'is', null)
 }
 
 export function findCampaign(handle: Handle, scope: Scope, id: string): Promise<CampaignRow | undefined> {
@@ -108,8 +109,15 @@ export async function setDue(trx: Trx, { accountId, id }: CampaignKey, ms: numbe
     .execute()
 }
 
+/** Deletes a campaign without recipients. */
 export async function deleteCampaign(trx: Trx, { accountId, id }: CampaignKey): Promise<void> {
   await trx.deleteFrom('campaigns').where('account_id', '=', accountId).where('id', '=', id).execute()
+}
+
+/** Hides a locked campaign from readers, and has a worker delete it with its recipients. */
+export async function hideCampaign(trx: Trx, key: CampaignKey, at: Date): Promise<void> {
+  await updateCampaign(trx, key, { deleted_at: at, handled_to: '' })
+  await setDue(trx, key, 0)
 }
 
 export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader' | 'variables' | 'constants'>
@@ -119,7 +127,7 @@ const summaryColumns = sql.raw(
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
    scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to, throttled_to, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
-   created_at, updated_at`,
+   created_at, updated_at, deleted_at`,
 )
 
 /** Returns campaigns, newest first. With `status` it looks through 10,000 at most. */
@@ -131,7 +139,7 @@ export function selectCampaigns(
   return selectFitting<CampaignSummary>(handle, {
     rows: sql`
       SELECT ${summaryColumns} FROM campaigns
-      WHERE account_id = ${accountId} AND mode = ${mode} AND ${after === undefined ? sql`true` : sql`id < ${after}`}
+      WHERE account_id = ${accountId} AND mode = ${mode} AND deleted_at IS NULL AND ${after === undefined ? sql`true` : sql`id < ${after}`}
       ORDER BY id DESC`,
     fits: status === undefined ? sql`true` : sql`status = ${status}`,
     as: 'campaign',

@@ -35,6 +35,7 @@ import {
   deleteCampaign,
   findCampaign,
   hasWaitingEmails,
+  hideCampaign,
   insertCampaign,
   lockCampaign,
   selectCampaigns,
@@ -66,7 +67,7 @@ export type CampaignService = {
   /** Changes a draft. Throws `campaign_state` for any other, and what `create` throws. */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateCampaign): Promise<CampaignDetails>
   /**
-   * Deletes a campaign with its list of recipients. Throws `campaign_state` while it is under way, or emails of it still
+   * Deletes a campaign at once for readers, and its list of recipients later, in steps. Throws `campaign_state` while it is under way, or emails of it still
    * wait after it was canceled.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
@@ -200,7 +201,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
     async delete(handle, scope, id) {
       await inTransaction(handle, async (trx) => {
-        const { status } = await lock(trx, scope, id)
+        const { status, listed_at: listedAt } = await lock(trx, scope, id)
         const key = { accountId: scope.accountId, id }
         if (status === 'scheduled' || status === 'sending' || status === 'paused') {
           throw wrongState(id, status, 'deleted')
@@ -209,7 +210,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
           const message = `The campaign "${id}" is canceled, but emails of it are still on their way: they would be sent if it was deleted. Delete it when GET /v1/emails?campaign=${id}&status=sending lists none.`
           throw new DomainError('campaign_state', message)
         }
-        await deleteCampaign(trx, key)
+        if (listedAt === null) await deleteCampaign(trx, key)
+        else await hideCampaign(trx, key, clock.now())
       })
     },
     async send(handle, scope, id, at) {

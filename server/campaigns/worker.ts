@@ -14,13 +14,20 @@ const inHand = 10
 /** After so long another process takes the campaigns of one that died. Milliseconds. */
 const leaseMs = 30_000
 
+/**
+ * A worker without a turn that ended, or a look that found nothing, for this long counts as not alive. Longer than a
+ * turn may take, in which each message is as slow to render as it may be. Milliseconds.
+ */
+export const campaignSilenceLimitMs = 120_000
+
 /** Starts the loop that gives campaigns their turns, one batch of each account at a time. */
 export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
   const { db, logger, intervalMs = 250 } = options
   const takeTurn = createEngine(options)
   /** The account that had the last turn. */
   let lastAccount = ''
-  return startLoop({
+  let lastTurn = performance.now()
+  const loop = startLoop({
     intervalMs,
     onError: (error) => logger.error({ err: error }, 'looking for campaigns failed; trying again'),
     async run() {
@@ -30,6 +37,7 @@ export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
       for (const campaign of claimed) {
         try {
           if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
+          lastTurn = performance.now()
         } catch (error) {
           // It is due again when its lease is over.
           logger.error({ err: error, campaign: campaign.id }, 'a turn of a campaign failed; trying again')
@@ -38,4 +46,6 @@ export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
       return isGoingOn
     },
   })
+  // A run gives many turns, and is not over before the last.
+  return { ...loop, idleMs: () => Math.min(loop.idleMs(), performance.now() - lastTurn) }
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** Templates, constants and segments in campaigns. */
+/** Templates, constants and segments in campaigns, and their deletion in steps. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`
@@ -16,7 +16,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       -- The same with the fallbacks of the template, when the campaign was sent. Null: it was not.
       ADD COLUMN constants json,
       -- No reference: segments may be deleted.
-      ADD COLUMN segment_ids text[] COLLATE "C" NOT NULL DEFAULT '{}';
+      ADD COLUMN segment_ids text[] COLLATE "C" NOT NULL DEFAULT '{}',
+      -- Gone for readers; its recipients are being deleted. Null: it is there.
+      ADD COLUMN deleted_at timestamptz(3);
   `)
     .execute(db)
 }

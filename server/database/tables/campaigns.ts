@@ -62,6 +62,8 @@ export type CampaignsTable = {
   canceled_count: Generated<number>
   created_at: Date
   updated_at: Date
+  /** Gone for readers; its recipients are being deleted. Null: it is there. */
+  deleted_at: Date | null
 }
 
 export type CampaignRecipientsTable = {

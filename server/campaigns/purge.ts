@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import { type CampaignKey, deleteCampaign, setDue } from './queries.ts'
+
+/** Recipients that one transaction deletes. */
+const deletedAtOnce = 10_000
+
+/**
+ * Deletes the next recipients of a campaign that was deleted, and after the last the campaign. A process may die between
+ * any two steps: the next one goes on where they ended.
+ */
+export async function purge(db: Db, key: CampaignKey): Promise<'went on' | 'waits'> {
+  return inTransaction(db, async (trx) => {
+    const from = await lockDeleted(trx, key)
+    if (from === null) return 'waits'
+    const { last, count } = await deleteRecipients(trx, key, from)
+    if (last === null || count < deletedAtOnce) {
+      await deleteCampaign(trx, key)
+      return 'waits'
+    }
+    await trx
+      .updateTable('campaigns')
+      .set({ handled_to: last })
+      .where('account_id', '=', key.accountId)
+      .where('id', '=', key.id)
+      .execute()
+    await setDue(trx, key, 0)
+    return 'went on'
+  })
+}
+
+/** Returns the last recipient that was deleted. Null: the campaign is gone. */
+async function lockDeleted(trx: Trx, { accountId, id }: CampaignKey): Promise<string | null> {
+  const row = await trx
+    .selectFrom('campaigns')
+    .select('handled_to')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is not', null)
+    .forUpdate()
+    .executeTakeFirst()
+  return row?.handled_to ?? null
+}
+
+/** Begins behind `after`, so that no step reads over the rows that those before have left dead in the index. */
+async function deleteRecipients(
+  trx: Trx,
+  { accountId, id }: CampaignKey,
+  after: string,
+): Promise<{ last: string | null; count: number }> {
+  const { rows } = await sql<{ last: string | null; count: number }>`
+    WITH page AS MATERIALIZED (
+      SELECT subscriber_id FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id > ${after}
+      ORDER BY account_id, campaign_id, subscriber_id LIMIT ${deletedAtOnce}
+    ), gone AS (
+      DELETE FROM campaign_recipients
+      WHERE account_id = ${accountId} AND campaign_id = ${id} AND subscriber_id > ${after}
+        AND subscriber_id <= (SELECT max(subscriber_id) FROM page)
+      RETURNING subscriber_id
+    )
+    SELECT max(subscriber_id) AS last, count(*)::int AS count FROM gone
+  `.execute(trx)
+  return rows[0] ?? { last: null, count: 0 }
+}

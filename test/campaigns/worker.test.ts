@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { campaignSilenceLimitMs, startCampaignWorker } from '../../server/campaigns/worker.ts'
+import type { Loop } from '../../server/lib/polling-loop.ts'
+import { createLogger } from '../../server/observability/logging.ts'
+import { createRenderer, type Renderer } from '../../server/rendering/renderer.ts'
+import { holdMonotonicClock } from '../support/clock.ts'
+import { testing } from '../support/scope.ts'
+import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
+
+const renderer = createRenderer()
+afterAll(() => renderer[Symbol.asyncDispose]())
+
+let world: CampaignWorld
+let worker: Loop | undefined
+beforeEach(async () => {
+  world = await createCampaignWorld(renderer)
+})
+afterEach(async () => {
+  await worker?.stop()
+  await world[Symbol.asyncDispose]()
+})
+
+/** Starts a campaign of an account to one person. */
+async function startOf(accountId: string): Promise<void> {
+  const { db, audiences, contacts, campaigns } = world
+  const scope = testing(accountId)
+  const audience = await audiences.create(db, accountId, { name: 'News' })
+  await contacts.add(db, scope, audience.id, { email: 'ada@example.org' })
+  const { id } = await campaigns.create(db, scope, {
+    name: 'News',
+    audienceId: audience.id,
+    from: 'a@example.com',
+    subject: 'News',
+    content: { text: 'News' },
+  })
+  await campaigns.send(db, scope, id, null)
+}
+
+test('a worker is silent while a turn stands still, not while one turn follows another', async () => {
+  await startOf(world.account)
+  await startOf(world.stranger)
+  // Their recipients are listed.
+  await world.turn()
+  const clock = holdMonotonicClock()
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const goOn = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let turns = 0
+  const gated: Renderer = {
+    ...renderer,
+    async render(content, people) {
+      const turn = turns++
+      begun[turn]?.resolve()
+      await goOn[turn]?.promise
+      return renderer.render(content, people)
+    },
+  }
+  const started = startCampaignWorker({
+    ...world.means,
+    renderer: gated,
+    logger: createLogger({ level: 'silent' }),
+    intervalMs: 3_600_000,
+  })
+  worker = started
+  await begun[0]?.promise
+  clock.advance(campaignSilenceLimitMs)
+  expect(started.idleMs()).toBe(campaignSilenceLimitMs)
+  goOn[0]?.resolve()
+  await begun[1]?.promise
+  expect(started.idleMs()).toBe(0)
+  clock.advance(1_000)
+  expect(started.idleMs()).toBe(1_000)
+  goOn[1]?.resolve()
+})
