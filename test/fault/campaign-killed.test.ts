@@ -25,19 +25,27 @@ const longestLifeMs = 500
 const longestLifeMessages = 80
 /** The mail server takes this long to answer a message, at most. Milliseconds. */
 const longestAnswerMs = 40
-const people = rounds({ short: 100, long: 300 })
+/** Of two workers. Milliseconds. */
+const leaseMs = 5
+/** More than one batch. */
+const people = rounds({ short: 210, long: 650 })
 
-/** Resolves at a random moment: after a time, or in the conversation about a message to come. */
-function killPoint(random: Random): Promise<void> {
+/**
+ * Resolves at a random moment: after a time, in the conversation about a message to come, or as soon as something has
+ * been written down about the campaign.
+ */
+function killPoint(trial: CampaignTrial, random: Random): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  let left = random.int(2) === 0 ? random.int(longestLifeMessages) : Number.POSITIVE_INFINITY
-  if (left === Number.POSITIVE_INFINITY) setTimeout(resolve, random.number(longestLifeMs))
-  // Where the campaign has no such message.
-  else setTimeout(resolve, 4 * longestLifeMs)
+  const kind = random.pick(['time', 'message', 'change'] as const)
+  const [messages, lifeMs] = [random.int(longestLifeMessages), random.number(longestLifeMs)]
+  let left = kind === 'message' ? messages : Number.POSITIVE_INFINITY
   stage.mail.server.at('message', () => {
     if (left-- === 0) resolve()
-    return delay(random.number(longestAnswerMs), undefined)
+    return delay(Math.random() * longestAnswerMs, undefined)
   })
+  if (kind === 'change') void stage.untilChanged(trial, 4 * longestLifeMs).then(resolve)
+  // Also where the campaign has no such message.
+  else setTimeout(resolve, kind === 'time' ? lifeMs : 4 * longestLifeMs)
   return promise
 }
 
@@ -70,8 +78,9 @@ test(`each person gets a campaign once when the service is killed ${kills} times
   const trials = [await beginOne(random)]
   for (let kill = 1; kill <= kills; kill++) {
     const last = trials.at(-1)
-    if (last === undefined || (await hasEnded(last))) trials.push(await beginOne(random))
-    await killPoint(random)
+    const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
+    if (trial !== last) trials.push(trial)
+    await killPoint(trial, random)
     await stage.mail.kill()
     await stage.lapse()
     await stage.mail.restart()
@@ -100,7 +109,7 @@ test(
           ])
         },
         async () => {
-          await killPoint(random)
+          await killPoint(trial, random)
           await stage.mail.kill()
         },
       )
@@ -128,8 +137,15 @@ test(
     try {
       for (let kill = 1; kill <= switches; kill++) {
         const last = trials.at(-1)
-        if (last === undefined || (await hasEnded(last))) trials.push(await beginOne(random))
-        await killPoint(random)
+        const trial = last === undefined || (await hasEnded(last)) ? await beginOne(random) : last
+        if (trial !== last) trials.push(trial)
+        await beside(
+          // Both have it in hand all the time, as if no lease was ever long enough.
+          async (signal) => {
+            while (!signal.aborted) await stage.lapseLeases().then(() => delay(leaseMs))
+          },
+          () => killPoint(trial, random),
+        )
         if (random.int(2) === 0) {
           other.child.kill('SIGKILL')
           await other.exit

@@ -30,6 +30,8 @@ export type CampaignStage = AsyncDisposable & {
    */
   begin(options: { people: number; inMs?: number; fields?: Record<string, unknown> }): Promise<CampaignTrial>
   statusOf(trial: CampaignTrial): Promise<string>
+  /** Resolves as soon as something else is written down about a campaign, or after `ms`. */
+  untilChanged(trial: CampaignTrial, ms: number): Promise<void>
   /** Takes away what processes that were killed have claimed, as time does. */
   lapse(): Promise<void>
   /** The same for campaigns alone, also while a process lives. */
@@ -135,6 +137,21 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
       return { id, audienceId, people }
     },
     statusOf,
+    async untilChanged({ id }, ms) {
+      const look = async () => {
+        const { rows } = await sql<{ seen: string }>`
+          SELECT concat_ws(' ', status, listed_to, handled_to, recipient_count, queued_count, handed_over_count, (
+            SELECT count(*) FROM campaign_recipients r WHERE r.campaign_id = c.id AND r.status <> 'waiting'
+          )) AS seen FROM campaigns c WHERE id = ${id}
+        `.execute(db)
+        return rows[0]?.seen
+      }
+      const before = await look()
+      for (const since = performance.now(); performance.now() - since < ms; ) {
+        if ((await look()) !== before) return
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+    },
     async lapse() {
       await lapseClaims(mail)
       await lapseLeases()

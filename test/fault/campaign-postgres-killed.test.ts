@@ -1,0 +1,56 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { campaignVerdict } from './support/campaign-evidence.ts'
+import { type CampaignStage, type CampaignTrial, setCampaignStage } from './support/campaign-stage.ts'
+import { type Postgres, startPostgres } from './support/postgres.ts'
+import { rounds, within } from './support/rounds.ts'
+import { createRandom } from './support/seeded-random.ts'
+
+let postgres: Postgres
+let stage: CampaignStage
+
+beforeEach(async () => {
+  postgres = await startPostgres()
+  stage = await setCampaignStage({ ...postgres, env: { MAIL_CONNECTIONS_PER_HOST: '10' } })
+})
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]()
+  await postgres[Symbol.asyncDispose]()
+})
+
+const kills = rounds({ short: 1, long: 20 })
+const people = rounds({ short: 210, long: 650 })
+/** PostgreSQL is killed this long after a campaign was sent or it was started again, at most. Milliseconds. */
+const longestLifeMs = 700
+/** The mail server takes this long to answer a message, at most. Milliseconds. */
+const longestAnswerMs = 40
+
+// The service lives through it all, and has what it sent in hand until it is written down.
+test(`each person gets a campaign once when PostgreSQL is killed ${kills} times`, within(kills), async () => {
+  const random = createRandom(20_260_303)
+  stage.mail.server.at('message', () => delay(Math.random() * longestAnswerMs, undefined))
+  const trials: CampaignTrial[] = []
+  for (let kill = 1; kill <= kills; kill++) {
+    const last = trials.at(-1)
+    if (last === undefined || (await stage.statusOf(last)) === 'completed') trials.push(await stage.begin({ people }))
+    await delay(random.number(longestLifeMs))
+    await postgres.kill()
+    await postgres.restart()
+    // What a process has in hand as the database goes, it takes again when its lease is over.
+    await expect
+      .poll(() =>
+        stage.lapseLeases().then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true)
+  }
+  // What it had in hand is written down when it has ended.
+  stage.mail.service.child.kill('SIGTERM')
+  expect(await stage.mail.service.exit).toEqual({ code: 0, signal: null })
+  await stage.lapse()
+  await stage.mail.restart()
+  // Whom it was about to send to as the database went, nobody saw.
+  expect(await campaignVerdict(stage, trials, { areLossesKnown: false })).toEqual([])
+})
