@@ -24,11 +24,11 @@ export async function writeHostileCampaigns(
   { audienceId, script, mildHtml, hostileHtml }: Options,
 ): Promise<Written> {
   const quoted = `"${script.replaceAll('"', "'")}"`
-  const writeTemplate = async (html: string) => {
+  const writeTemplate = async (html: string, preheader: string) => {
     const body = {
       name: script,
       subject: script,
-      preheader: script,
+      preheader,
       html,
       text: script,
       variables: [{ name: 'firstName', type: 'string' as const, fallback: script }],
@@ -48,8 +48,9 @@ export async function writeHostileCampaigns(
     }
     return (await client.succeed(contract.campaigns.create, { body })).id
   }
-  const template = await writeTemplate(mildHtml)
-  const hostileTemplate = await writeTemplate(hostileHtml)
+  // The preheader of a template is a part of its HTML, and the browser tells of each script that it stops.
+  const template = await writeTemplate(mildHtml, 'Hello')
+  const hostileTemplate = await writeTemplate(hostileHtml, script)
   const draft = await write(mildHtml)
   const hostileDraft = await write(hostileHtml)
   const sent = await write(mildHtml)
