@@ -41,7 +41,6 @@ const tones: Readonly<Record<string, Tone>> = {
   queued: 'busy',
   running: 'busy',
   uploading: 'busy',
-  waiting: 'busy',
   scheduled: 'busy',
   sending: 'busy',
   waiting: 'busy',
