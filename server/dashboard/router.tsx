@@ -220,6 +220,18 @@ const screens = [
     lazyRouteComponent(() => import('./screens/imports/import-detail.tsx'), 'ImportDetail'),
   ),
   screen(
+    'segments',
+    lazyRouteComponent(() => import('./screens/segments/segment-list.tsx'), 'SegmentList'),
+  ),
+  screen(
+    'segments/new',
+    lazyRouteComponent(() => import('./screens/segments/new-segment.tsx'), 'NewSegment'),
+  ),
+  screen(
+    'segments/$id',
+    lazyRouteComponent(() => import('./screens/segments/segment-detail.tsx'), 'SegmentDetail'),
+  ),
+  screen(
     'settings/api-keys',
     lazyRouteComponent(() => import('./screens/settings/api-keys.tsx'), 'ApiKeys'),
   ),

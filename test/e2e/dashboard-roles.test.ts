@@ -91,6 +91,15 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       event: String(event.id),
       subscriber: contact.subscriberId,
       audience: audience.id,
+      segment: (
+        await client.succeed(contract.segments.create, {
+          body: {
+            audienceId: audience.id,
+            name: 'Pro readers',
+            conditions: { type: 'field', field: 'status', operator: 'is', value: 'active' },
+          },
+        })
+      ).id,
       import: await importCsv(service, {
         audienceId: audience.id,
         fileName: 'people.csv',

@@ -124,6 +124,16 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     })
     await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
     written = await writeHostileCampaigns(service, { audienceId: audience.id, script, mildHtml, hostileHtml })
+    const segment = await client.succeed(contract.segments.create, {
+      body: {
+        audienceId: audience.id,
+        name: script,
+        conditions: {
+          type: 'not',
+          condition: { type: 'field', field: 'lastName', operator: 'is', value: `${script}!` },
+        },
+      },
+    })
     const imported = await importCsv(service, {
       audienceId: audience.id,
       fileName: script,
@@ -178,6 +188,9 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'audiences',
       `audiences/${audience.id}`,
       'suppressions',
+      'segments',
+      'segments/new',
+      `segments/${segment.id}`,
       'imports',
       'imports/new',
       `imports/${imported}`,

@@ -34,6 +34,7 @@ export type Made = Record<
   | 'subscriber'
   | 'audience'
   | 'request'
-  | 'import',
+  | 'import'
+  | 'segment',
   string
 >

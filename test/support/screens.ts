@@ -1,4 +1,5 @@
 import { campaignScreens } from './campaign-screens.ts'
+import { contactScreens } from './contact-screens.ts'
 import { deadUrl } from './fixtures.ts'
 import { type Made, none, type Screen } from './screen.ts'
 
@@ -240,33 +241,7 @@ export function screensOf(made: Made): Screen[] {
         [`DELETE /v1/audiences/${none}`, 'audiences:write'],
       ],
     },
-    {
-      path: 'imports',
-      heading: 'Imports',
-      permission: 'contacts:read',
-      buttons: [],
-      calls: [['GET /v1/imports', 'contacts:read']],
-    },
-    {
-      path: 'imports/new',
-      heading: 'Import contacts',
-      area: 'Imports',
-      permission: 'contacts:write',
-      buttons: [],
-      calls: [['POST /v1/imports', 'contacts:write']],
-    },
-    {
-      path: `imports/${made.import}`,
-      heading: 'people.csv',
-      area: 'Imports',
-      permission: 'contacts:read',
-      buttons: [['Download the failed rows', 'contacts:read']],
-      calls: [
-        [`GET /v1/imports/${none}`, 'contacts:read'],
-        [`GET /v1/imports/${none}/failed-rows`, 'contacts:read'],
-        [`POST /v1/imports/${none}/cancel`, 'contacts:write'],
-      ],
-    },
+    ...contactScreens(made),
     {
       path: 'suppressions',
       heading: 'Suppressions',

@@ -58,6 +58,7 @@ export function useApiForm<Values extends Record<string, unknown>>({
   return { form, error, isRunning, submit: form.onSubmit((values) => void run(values)) }
 }
 
-function capitalized(text: string): string {
+/** Returns what the API says of a field, to stand by itself. */
+export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

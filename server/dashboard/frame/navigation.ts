@@ -7,6 +7,7 @@ import {
   IconClipboardList,
   IconDatabase,
   IconDevices,
+  IconFilter,
   IconGauge,
   IconInbox,
   IconKey,
@@ -59,6 +60,7 @@ export const navigation: readonly NavigationGroup[] = [
     items: [
       { label: 'Subscribers', path: '/subscribers', icon: IconUser, permission: 'subscribers:read' },
       { label: 'Audiences', path: '/audiences', icon: IconUsers, permission: 'audiences:read' },
+      { label: 'Segments', path: '/segments', icon: IconFilter, permission: 'segments:read' },
       { label: 'Imports', path: '/imports', icon: IconUpload, permission: 'contacts:read' },
       { label: 'Suppressions', path: '/suppressions', icon: IconBan, permission: 'suppressions:read' },
     ],

@@ -15,6 +15,7 @@ import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AddPerson, type NewPerson } from './add-person.tsx'
 import type { Audience } from './audience.ts'
+import { AudienceSegments } from './audience-segments.tsx'
 import { type ContactAct, ContactDialog, type ContactNames } from './contact-dialogs.tsx'
 import { ContactMenu } from './contact-menu.tsx'
 import { DeleteAudience } from './delete-audience.tsx'
@@ -68,6 +69,7 @@ export function AudienceDetail() {
         {(read) => (
           <>
             <Copyable label="Copy the ID" value={id} />
+            {can('segments:read') && <AudienceSegments audienceId={id} />}
             <Section title="Contacts">
               <Contacts audience={read} />
             </Section>

@@ -1,0 +1,88 @@
+import { Skeleton, Text } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import type { SegmentCondition } from '../../../../contract/segment-conditions.ts'
+import type { ApiError, Result } from '../../api/client.ts'
+import { useScope } from '../../api/scope.tsx'
+import { PlainTable } from '../../components/data-table.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { personColumns } from '../people/person-columns.tsx'
+
+export type Preview = Result<'POST /v1/segments/preview'>
+
+/** Milliseconds without a change before the people are counted. */
+const waitMs = 500
+
+/**
+ * Counts the people whom conditions choose, and shows some of them.
+ *
+ * @param conditions As JSON, so that the same conditions are counted once. Null: they are not complete.
+ */
+export function usePreview(audienceId: string, conditions: string | null) {
+  const { accountId, mode, call, onRefused } = useScope()
+  const [settled] = useDebouncedValue(conditions, waitMs)
+  const query = useQuery<Preview, ApiError>({
+    queryKey: [accountId, mode, 'POST /v1/segments/preview', audienceId, settled],
+    queryFn: () => {
+      const parsed: SegmentCondition = JSON.parse(settled ?? 'null')
+      return call('POST /v1/segments/preview', { body: { audienceId, conditions: parsed } })
+    },
+    enabled: settled !== null && audienceId !== '',
+    // While the next is counted, the last one stays.
+    placeholderData: (last) => last,
+  })
+  const { error } = query
+  useEffect(() => {
+    if (error !== null) onRefused(error)
+  }, [error, onRefused])
+  return { ...query, isSettled: settled === conditions && !query.isFetching }
+}
+
+type Props = {
+  preview: ReturnType<typeof usePreview>
+  isComplete: boolean
+  /** Whether what is wrong is told at the conditions. */
+  isFaultShown: boolean
+}
+
+const number = new Intl.NumberFormat()
+const columns = personColumns<Preview['contacts'][number]>(({ subscriberId }) => subscriberId)
+
+/** How many people match, and the first of them. */
+export function SegmentPreview({ preview, isComplete, isFaultShown }: Props) {
+  const { data, error, isSettled, refetch } = preview
+  if (!isComplete) return <Text c="dimmed">Fill in every condition, and the people are counted.</Text>
+  if (error !== null) {
+    if (isFaultShown) return <Text c="dimmed">Correct the conditions, and the people are counted.</Text>
+    return <ErrorNotice error={error} onRetry={() => void refetch()} />
+  }
+  return (
+    <>
+      <p className="segment-count" aria-live="polite" data-settled={isSettled}>
+        {data === undefined ? <Skeleton height={24} width={200} /> : <Count of={data} />}
+      </p>
+      {data !== undefined && data.contacts.length > 0 && (
+        <PlainTable
+          label="Some of the people"
+          rows={data.contacts}
+          columns={columns}
+          keyOf={({ subscriberId }) => subscriberId}
+        />
+      )}
+      {data !== undefined && data.contacts.length === 0 && data.count > 0 && (
+        <Text c="dimmed">None of the newest 10,000 contacts is among them, so none is shown.</Text>
+      )}
+    </>
+  )
+}
+
+function Count({ of: { count, isEstimate } }: { of: Preview }) {
+  const people = count === 1 ? '1 person matches' : `${number.format(count)} people match`
+  return (
+    <>
+      <strong>{isEstimate ? `About ${people}` : people}</strong>
+      {isEstimate && <span className="dimmed"> Estimated from a sample of 10,000 contacts.</span>}
+    </>
+  )
+}

@@ -1,0 +1,254 @@
+import { arch, platform } from 'node:os'
+import { sql } from 'kysely'
+import type { Locator } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { patienceMs } from '../support/patience.ts'
+import { type Person, signUp } from '../support/people.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
+const title = runsHere
+  ? 'segments in the dashboard'
+  : `segments in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+
+describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+  let service: TestService
+  let chromium: TestBrowser
+  let person: Person
+  let audienceId: string
+
+  beforeAll(async () => {
+    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
+    person = await signUp(service)
+    const { client } = service
+    audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
+    for (const property of [
+      { key: 'plan', type: 'string' },
+      { key: 'seats', type: 'number' },
+      { key: 'vip', type: 'boolean' },
+    ] as const) {
+      await client.succeed(contract.contactProperties.create, { body: property })
+    }
+    for (const [email, properties] of [
+      ['ada@example.com', { plan: 'pro', seats: 5, vip: true }],
+      ['grace@example.com', { plan: 'pro', seats: 1 }],
+      ['edsger@example.net', { plan: 'basic', seats: 12 }],
+    ] as const) {
+      await client.succeed(contract.contacts.add, { params: { audienceId }, body: { email, properties } })
+    }
+  })
+  afterAll(async () => {
+    await chromium?.[Symbol.asyncDispose]()
+    await service?.stop()
+  })
+
+  const open = async (path: string, options: { viewport?: typeof phone } = {}) => {
+    const opened = await openDashboard(chromium.browser, service, { person, ...options })
+    await opened.page.goto(`/app/${service.accountId}/live/${path}`)
+    await shown(opened.page)
+    return { ...opened, main: opened.page.getByRole('main'), dialog: opened.page.getByRole('dialog') }
+  }
+
+  /** Waits for a count that is not of conditions of before. */
+  const counted = (main: Locator, text: string) =>
+    main.locator('.segment-count[data-settled="true"]').getByText(text, { exact: true }).waitFor()
+
+  const made = async (name: string, conditions: object) =>
+    service.client.succeed(contract.segments.create, { body: { audienceId, name, conditions } as never })
+
+  test.each([
+    ['on a desktop', desktop],
+    ['on a phone', phone],
+  ])('the count follows what is typed, and what is saved is found again, %s', async (_, viewport) => {
+    const name = `Pro ${viewport.width}`
+    const { page, main, context, complaints } = await open(`audiences/${audienceId}`, { viewport })
+    await main.getByRole('link', { name: 'Create segment' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Create a segment' }).waitFor()
+    await counted(main, '3 people match')
+    await main.getByLabel('Name').fill(name)
+
+    await main.getByLabel('What is compared').selectOption('plan')
+    await main.getByText('Fill in every condition').waitFor()
+    await main.getByLabel('Value').fill('pro')
+    await counted(main, '2 people match')
+    await main.getByRole('link', { name: 'grace@example.com' }).waitFor()
+    expect(await main.getByRole('link', { name: 'edsger@example.net' }).count()).toBe(0)
+
+    await main.getByRole('button', { name: 'Add a condition' }).click()
+    await main.getByLabel('What is compared').nth(1).selectOption('seats')
+    await main.getByLabel('How it is compared').nth(1).selectOption('is at least')
+    await main.getByRole('button', { name: 'Create segment' }).click()
+    await main.getByText('Enter a value.').waitFor()
+    await main.getByLabel('Value').nth(1).fill('5')
+    await counted(main, '1 person matches')
+
+    await main.getByLabel('How the conditions go together').selectOption('At least one of these holds')
+    await counted(main, '3 people match')
+    await main.getByRole('button', { name: 'Add a group' }).click()
+    const group = main.getByRole('group', { name: 'Group of conditions' })
+    await group.getByLabel('How the conditions go together').selectOption('None of these holds')
+    await group.getByLabel('What is compared').selectOption('Email address')
+    await group.getByLabel('How it is compared').selectOption('contains')
+    await group.getByLabel('Value').fill('example')
+    await counted(main, '3 people match')
+    await keepScreenshots(page, 'segment-editor')
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(viewport.width)
+    await main.getByRole('button', { name: 'Create segment' }).click()
+
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    const { data } = await service.client.succeed(contract.segments.list, { query: {} })
+    expect(data[0]).toMatchObject({
+      name,
+      audienceId,
+      conditions: {
+        type: 'or',
+        conditions: [
+          { type: 'property', property: 'plan', operator: 'is', value: 'pro' },
+          { type: 'property', property: 'seats', operator: 'at_least', value: 5 },
+          { type: 'not', condition: { type: 'field', field: 'email', operator: 'contains', value: 'example' } },
+        ],
+      },
+    })
+    await main.getByRole('link', { name: 'Segments' }).click()
+    if (viewport === phone) await main.getByRole('button', { name: 'Filters' }).click()
+    await main.getByLabel('Audience').selectOption('Readers')
+    await main.getByRole('link', { name, exact: true }).waitFor()
+    expect(new URL(page.url()).searchParams.get('audience')).toBe(audienceId)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a segment is opened as it was saved, changed, and deleted when that is confirmed', async () => {
+    const { id } = await made('Not basic', {
+      type: 'and',
+      conditions: [
+        { type: 'property', property: 'vip', operator: 'exists', value: false },
+        { type: 'not', condition: { type: 'property', property: 'plan', operator: 'is', value: 'basic' } },
+        { type: 'not', condition: { type: 'engagement', event: 'opened', inLastDays: 30 } },
+      ],
+    })
+    const { page, main, dialog, context, complaints } = await open(`segments/${id}`)
+    await counted(main, '1 person matches')
+    const save = main.getByRole('button', { name: 'Save' })
+    expect(await save.isDisabled()).toBe(true)
+    expect(await main.getByLabel('How it is compared').first().inputValue()).toBe('exists_not')
+    expect(await main.getByLabel('Days').inputValue()).toBe('30')
+    await main.getByLabel('How it is compared').first().selectOption('is')
+    expect(await main.getByLabel('Value').first().inputValue()).toBe('true')
+    await main.getByRole('button', { name: 'Remove the group' }).last().click()
+    await counted(main, '1 person matches')
+    await main.getByRole('link', { name: 'ada@example.com' }).waitFor()
+    await main.getByLabel('Name').fill('Important')
+    await save.click()
+    await page.getByRole('heading', { level: 1, name: 'Important' }).waitFor()
+    expect(await save.isDisabled()).toBe(true)
+    expect(await service.client.succeed(contract.segments.get, { params: { id } })).toMatchObject({
+      name: 'Important',
+      conditions: {
+        type: 'and',
+        conditions: [
+          { type: 'property', property: 'vip', operator: 'is', value: true },
+          { type: 'not', condition: { type: 'property', property: 'plan', operator: 'is', value: 'basic' } },
+        ],
+      },
+    })
+    await main.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByRole('button', { name: 'Delete the segment' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Segments' }).waitFor()
+    await main.getByRole('link', { name: 'Important' }).waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('what the API refuses stands at the condition that it belongs to', async () => {
+    const { client } = service
+    await client.succeed(contract.contactProperties.create, { body: { key: 'gone', type: 'string' } })
+    const { id } = await made('Gone', {
+      type: 'and',
+      conditions: [
+        { type: 'property', property: 'plan', operator: 'is', value: 'pro' },
+        { type: 'property', property: 'gone', operator: 'is', value: 'x' },
+      ],
+    })
+    await client.succeed(contract.contactProperties.delete, { params: { key: 'gone' } })
+    const { page, main, context } = await open(`segments/${id}`)
+    const second = main.locator('.condition').nth(1)
+    await second.getByText('the account has no contact property "gone"').waitFor()
+    expect(await main.locator('.condition').first().innerText()).not.toContain('no contact property')
+    expect(await second.getByLabel('What is compared').getAttribute('aria-invalid')).toBe('true')
+    await keepScreenshots(page, 'segment-fault')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await second.getByLabel('What is compared').selectOption('Added to this audience')
+    await second.getByLabel('How it is compared').selectOption('was in the last … days')
+    await second.getByLabel('Days').fill('0')
+    await second.getByText(/whole number of days/).waitFor()
+    await second.getByLabel('Days').fill('7')
+    await counted(main, '2 people match')
+    await context.close()
+  })
+
+  test('a count that would take too long is an estimate, and says so', async () => {
+    const { id } = await made('Slow', { type: 'field', field: 'status', operator: 'is', value: 'active' })
+    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    const main = page.getByRole('main')
+    const { db } = service.database
+    const waiting = new Set<string>()
+    await db.transaction().execute(async (trx) => {
+      await sql`LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE`.execute(trx)
+      await page.goto(`/app/${service.accountId}/live/segments/${id}`)
+      // The exact count reaches its time limit, and the estimate waits in turn.
+      await vi.waitFor(
+        async () => {
+          const { rows } = await sql<{ query: string }>`
+            SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          `.execute(db)
+          for (const { query } of rows) waiting.add(query)
+          expect(waiting.size).toBe(2)
+        },
+        { timeout: patienceMs },
+      )
+    })
+    await counted(main, 'About 3 people match')
+    await main.getByText('Estimated from a sample of 10,000 contacts.').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await context.close()
+  })
+
+  test('the keyboard alone makes a segment: the focus stays in the editor when a condition is removed', async () => {
+    const { page, main, context } = await open(`segments/new?audience=${audienceId}`)
+    await main.getByLabel('Name').focus()
+    await page.keyboard.type('By keyboard')
+    await main.getByRole('button', { name: 'Add a condition' }).press('Enter')
+    expect(await main.locator('.condition').count()).toBe(2)
+    await main.getByRole('button', { name: 'Remove the condition' }).last().press('Enter')
+    expect(await main.locator('.condition').count()).toBe(1)
+    const focused = await page.evaluate('document.activeElement.textContent')
+    expect(focused).toBe('Add a condition')
+    await main.getByLabel('Name').press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'By keyboard' }).waitFor()
+    await context.close()
+  })
+
+  test('an account without an audience is led to them', async () => {
+    const { db } = service.database
+    const { id: accountId } = await db
+      .selectFrom('accounts')
+      .select('id')
+      .where('name', '=', 'Theirs')
+      .executeTakeFirstOrThrow()
+    const other = await signUp(service, { accountId })
+    const { page, context } = await openDashboard(chromium.browser, service, { person: other })
+    await page.goto(`/app/${accountId}/live/segments`)
+    await page.getByRole('heading', { name: 'No segments yet' }).waitFor()
+    await page.getByRole('main').getByRole('link', { name: 'Create segment' }).first().click()
+    await page.getByRole('link', { name: 'To the audiences' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Audiences' }).waitFor()
+    await context.close()
+  })
+})
