@@ -232,6 +232,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/segments/segment-detail.tsx'), 'SegmentDetail'),
   ),
   screen(
+    'properties',
+    lazyRouteComponent(() => import('./screens/properties/property-list.tsx'), 'PropertyList'),
+  ),
+  screen(
     'settings/api-keys',
     lazyRouteComponent(() => import('./screens/settings/api-keys.tsx'), 'ApiKeys'),
   ),

@@ -114,8 +114,9 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     }
     const emailId = await send(mildHtml)
     hostileEmail = await send(hostileHtml)
+    await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string', fallback: script } })
     const subscriber = await client.succeed(contract.subscribers.create, {
-      body: { email: 'ada@example.com', firstName: script, lastName: script },
+      body: { email: 'ada@example.com', firstName: script, lastName: script, properties: { plan: script } },
     })
     const audience = await client.succeed(contract.audiences.create, { body: { name: script, description: script } })
     await client.succeed(contract.contacts.add, {
@@ -191,6 +192,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'segments',
       'segments/new',
       `segments/${segment.id}`,
+      'properties',
       'imports',
       'imports/new',
       `imports/${imported}`,

@@ -1,6 +1,6 @@
 import { none, type Screen } from './screen.ts'
 
-/** Returns the screens of segments and imports. */
+/** Returns the screens of segments, properties and imports. */
 export function contactScreens(made: Record<'segment' | 'import', string>): Screen[] {
   return [
     {
@@ -34,6 +34,21 @@ export function contactScreens(made: Record<'segment' | 'import', string>): Scre
         ['POST /v1/segments/preview', 'contacts:read'],
         [`PATCH /v1/segments/${none}`, 'segments:write'],
         [`DELETE /v1/segments/${none}`, 'segments:write'],
+      ],
+    },
+    {
+      path: 'properties',
+      heading: 'Properties',
+      permission: 'contacts:read',
+      buttons: [
+        ['Declare property', 'contacts:write'],
+        ['Actions for plan', 'contacts:write'],
+      ],
+      calls: [
+        ['GET /v1/contact-properties', 'contacts:read'],
+        ['POST /v1/contact-properties', 'contacts:write'],
+        [`PATCH /v1/contact-properties/${none}`, 'contacts:write'],
+        [`DELETE /v1/contact-properties/${none}`, 'contacts:write'],
       ],
     },
     {

@@ -197,6 +197,7 @@ export function screensOf(made: Made): Screen[] {
       buttons: [
         ['Edit', 'subscribers:write'],
         ['More', 'subscribers:write'],
+        ['Change values', 'subscribers:write'],
         ['Add to an audience', 'contacts:write'],
         ['Actions for Readers', 'contacts:write'],
         ['Write to it again', 'suppressions:write'],

@@ -12,7 +12,8 @@ export function Dialog(props: Props) {
       setTimeout(() => opener?.focus({ preventScroll: true }))
     }
   }, [opener])
-  return <Modal {...props} opened returnFocus={false} />
+  // Its head is no banner of the page: on a phone there is one.
+  return <Modal {...props} opened returnFocus={false} attributes={{ header: { role: 'presentation' } }} />
 }
 
 function findOpener(): HTMLElement | null {

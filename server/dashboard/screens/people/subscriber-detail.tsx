@@ -15,6 +15,7 @@ import { SubscriberAudiences } from './subscriber-audiences.tsx'
 import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
 import { SubscriberEmails } from './subscriber-emails.tsx'
 import { SubscriberMenu } from './subscriber-menu.tsx'
+import { SubscriberProperties } from './subscriber-properties.tsx'
 import { SuppressionNotice } from './suppression-notice.tsx'
 
 /** One person: whether they can be written to, their audiences, and what was sent to them. */
@@ -51,6 +52,7 @@ function Details({ subscriber }: { subscriber: Subscriber }) {
           ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
         ]}
       />
+      {can('contacts:read') && <SubscriberProperties subscriber={subscriber} />}
       {can('contacts:read') && <SubscriberAudiences subscriber={subscriber} />}
       {can('emails:read') && <SubscriberEmails address={email} />}
     </>
