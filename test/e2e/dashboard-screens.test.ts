@@ -293,6 +293,19 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     },
   )
 
+  test('the event types have a receiver too, for a webhook that is not made yet', async () => {
+    const { page, context, complaints } = await openDashboard(chromium.browser, service, { person })
+    await page.goto(`/app/${service.accountId}/live/event-types`)
+    await page.getByText('Ruby', { exact: true }).click()
+    const [code, command] = await page.locator('pre.block').allTextContents()
+    const file = join(import.meta.dirname, '../../server/dashboard/receivers/receiver.rb')
+    expect(code).toBe(await readFile(file, 'utf8'))
+    expect(command).toBe("WEBHOOK_SECRET='whsec_…' PORT=4000 ruby receiver.rb")
+    await page.getByText('http://127.0.0.1:4000/hooks').waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('on a phone the navigation is out of reach until it is opened, and closes behind a link', async () => {
     const { page, context } = await openDashboard(chromium.browser, service, { person, viewport: phone })
     await page.goto(`/app/${service.accountId}/live/emails`)

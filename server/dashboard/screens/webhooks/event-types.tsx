@@ -3,8 +3,10 @@ import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { Section } from '../../components/facts.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import { ReceiverProgram } from './receiver-program.tsx'
 import { isOffered } from './webhook-fields.tsx'
 
 type EventType = Result<'GET /v1/event-types'>['data'][number]
@@ -42,6 +44,10 @@ export function EventTypes() {
           keyOf={({ type }) => type}
         />
       )}
+      <Section title="A program that receives them">
+        <p className="lead">It checks signatures, refuses replays and handles each event once.</p>
+        <ReceiverProgram url={null} />
+      </Section>
     </Screen>
   )
 }
