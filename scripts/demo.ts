@@ -1,3 +1,5 @@
+import { parseArgs } from 'node:util'
+import { openInBrowser } from './demo/browser.ts'
 import { email } from './demo/email.ts'
 import { line } from './demo/print.ts'
 import { assertRunning, clientOf, DemoError, keyFor } from './demo/service.ts'
@@ -6,12 +8,14 @@ import { webhooks } from './demo/webhooks.ts'
 
 /*
  * Shows a running service at work: `npm run demo` from a change to the webhook, `npm run demo -- email` an email from
- * the API call to its events.
+ * the API call to its events. It ends with where the dashboard shows it; `--open` opens that in a browser.
  */
+
+type Options = { isOpened: boolean; env: NodeJS.ProcessEnv }
 
 const stories: Readonly<Record<string, Story>> = { webhooks, email }
 
-async function demonstrate(name: string, env: NodeJS.ProcessEnv): Promise<void> {
+async function demonstrate(name: string, { isOpened, env }: Options): Promise<void> {
   const story = Object.hasOwn(stories, name) ? stories[name] : undefined
   if (story === undefined) throw new DemoError(`there is no "${name}"; there are ${Object.keys(stories).join(', ')}`)
   const baseUrl = env.POSTERN_URL || `http://${env.HOST || '127.0.0.1'}:${env.PORT || 3000}`
@@ -24,10 +28,26 @@ async function demonstrate(name: string, env: NodeJS.ProcessEnv): Promise<void> 
   }
   line('')
   line(story.ending)
+  const screen = `${baseUrl}${story.screen}`
+  line(`The dashboard shows what stays: ${screen}`)
+  if (isOpened) await openInBrowser(screen, { isTerminal: process.stdout.isTTY === true, env })
+}
+
+/** Throws DemoError for an option that there is not. */
+function readArguments() {
+  const { values, positionals } = parseArgs({
+    options: { open: { type: 'boolean' } },
+    allowPositionals: true,
+    strict: false,
+  })
+  const unknown = Object.keys(values).find((name) => name !== 'open')
+  if (unknown !== undefined) throw new DemoError(`there is no option "--${unknown}"; there is --open`)
+  return { values, positionals }
 }
 
 try {
-  await demonstrate(process.argv[2] ?? 'webhooks', process.env)
+  const { values, positionals } = readArguments()
+  await demonstrate(positionals[0] ?? 'webhooks', { isOpened: values.open === true, env: process.env })
 } catch (error) {
   if (!(error instanceof DemoError)) throw error
   console.error(`demo: ${error.message}`)

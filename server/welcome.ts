@@ -39,7 +39,7 @@ export function welcome(url: string, { first: secrets, nobodySignsIn }: Access, 
 /** Returns the text for a process without an API. */
 export function welcomeWorker(url: string, { mail, webhooks }: Setup): string {
   const working = `Postern works, and answers ${url}/readyz and ${url}/metrics\n`
-  return `${working}${tellOf(mail, 'shown by the API at /captured')}\n${tellOfWebhooks(webhooks)}`
+  return `${working}${tellOf(mail, 'shown in the dashboard, where /captured of the API leads')}\n${tellOfWebhooks(webhooks)}`
 }
 
 function tellOfWebhooks({ allowPrivateNetworks }: Setup['webhooks']): string {

@@ -14,6 +14,7 @@ export const email: Story = {
   keyMode: 'live',
   tell,
   ending: 'The domain, the webhook and the key are taken away again; the emails stay for the retention of the service.',
+  screen: '/captured',
 }
 
 const pollMs = 50
@@ -33,7 +34,7 @@ async function tell(means: StoryMeans): Promise<void> {
   heading('4. It is captured instead of leaving this machine')
   const sent = await completed(means.service, id)
   showMessage(await captured(means.service, id))
-  good(`The last 1,000 of them stand at ${means.baseUrl}/captured`)
+  good(`The dashboard shows the last 1,000 of them: ${means.baseUrl}/captured`)
 
   heading('5. Its timeline')
   showTimeline(sent)

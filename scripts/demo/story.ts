@@ -16,4 +16,6 @@ export type Story = {
   tell(means: StoryMeans): Promise<void>
   /** Printed at the end. */
   ending: string
+  /** The path of what the dashboard shows of it. */
+  screen: string
 }

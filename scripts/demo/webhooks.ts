@@ -12,6 +12,7 @@ export const webhooks: Story = {
   keyMode: 'test',
   tell,
   ending: 'All of it is taken away again: the webhook, the audience, the contact and the key.',
+  screen: '/app',
 }
 
 async function tell(means: StoryMeans): Promise<void> {

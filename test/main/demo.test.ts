@@ -27,6 +27,7 @@ describe('npm run demo', () => {
     expect(demo.stdout).toMatch(/"type": "contact.created"/)
     expect(demo.stdout).toMatch(/✓ X-Service-Signature is the HMAC-SHA-256/)
     expect(demo.stdout).toMatch(/✗ evt_\w+ \(contact.updated\) arrived and was answered 500/)
+    expect(demo.stdout).toContain(`The dashboard shows what stays: ${service.url}/app\n`)
     expect(demo.stdout).toMatch(/nextAttemptAt +\S+Z \(in 60 s\)/)
 
     const [key] = /postern_live_\w+/.exec(service.greeting) ?? []
@@ -40,7 +41,7 @@ describe('npm run demo', () => {
   })
 
   test('email shows it captured and signed, its timeline and signed events, and takes away what it made', async () => {
-    const demo = await runNode(['scripts/demo.ts', 'email'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
+    const demo = await runNode(['scripts/demo.ts', 'email', '--open'], { DATA_DIR: dataDir, POSTERN_URL: service.url })
     expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
     for (const algorithm of ['rsa-sha256', 'ed25519-sha256']) {
       expect(demo.stdout).toMatch(new RegExp(`DKIM-Signature +a=${algorithm}; d=demo-\\w{8}\\.test; s=\\S+; …`))
@@ -50,6 +51,8 @@ describe('npm run demo', () => {
     expect(demo.stdout).toMatch(/Z {2}bounced {4}bounced@simulator\.test {2}550 5\.1\.1 No such user/)
     expect(demo.stdout.match(/✓ email\.\w+ of \S+ arrived as evt_\w{26}, and its signature is right/g)).toHaveLength(5)
     expect(demo.stdout).toMatch(/"type": "email.delivered"/)
+    // Without a terminal nothing is opened.
+    expect(demo.stdout).toContain(`The dashboard shows what stays: ${service.url}/captured\n`)
 
     const [key] = /postern_live_\w+/.exec(service.greeting) ?? []
     for (const things of ['webhooks', 'domains']) {
@@ -60,6 +63,7 @@ describe('npm run demo', () => {
 
   test.each([
     ['a name it does not know', ['emial'], {}, 'there is no "emial"; there are webhooks, email'],
+    ['an option it does not know', ['--opne'], {}, 'there is no option "--opne"; there is --open'],
     ['a test key for email', ['email'], { POSTERN_API_KEY: 'postern_test_x' }, 'POSTERN_API_KEY must be a live key'],
   ])('refuses %s', async (_, args, env, reason) => {
     const demo = await runNode(['scripts/demo.ts', ...args], { POSTERN_URL: service.url, ...env })
