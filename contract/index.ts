@@ -3,6 +3,7 @@ import { account } from './account.ts'
 import { apiKeys } from './api-keys.ts'
 import { audiences } from './audiences.ts'
 import { auditLog } from './audit-log.ts'
+import { brands } from './brand.ts'
 import { campaigns } from './campaigns.ts'
 import { capturedMessages } from './captured-messages.ts'
 import { contactProperties } from './contact-properties.ts'
@@ -54,6 +55,7 @@ export const contract = initContract().router(
     inboundMessages,
     statistics,
     account,
+    brands,
     apiKeys,
     auditLog,
     requestLogs,

@@ -1,6 +1,7 @@
 import { publishedDocument } from '../openapi/published.ts'
 import manifest from '../package.json' with { type: 'json' }
 import { type AccountEmailWorker, startAccountEmailWorker } from './account-email/worker.ts'
+import { findBrand } from './accounts/brand.ts'
 import { createAccountService } from './accounts/service.ts'
 import { createKeyCache } from './api-keys/cache.ts'
 import { startLastUses } from './api-keys/last-used.ts'
@@ -25,6 +26,7 @@ import { clientAddressOf } from './http/client-address.ts'
 import { deleteExpired } from './http/retention.ts'
 import { createServices } from './http/services.ts'
 import { startHttp } from './http/start.ts'
+import { createWindowLimits } from './http/window-limits.ts'
 import { deleteEndedImports } from './imports/retention.ts'
 import { type ImportWorker, startImportWorker } from './imports/worker.ts'
 import type { Loop } from './lib/polling-loop.ts'
@@ -39,6 +41,7 @@ import { secretBox as createSecretBox, deriveKey } from './secrets/secret-box.ts
 import { shutDown } from './shutdown.ts'
 import type { SmtpListener } from './smtp-listener/listener.ts'
 import { unsubscribeByLink } from './subscribers/one-click.ts'
+import { type PreferencesChange, savePreferences, showPreferences } from './subscribers/preferences.ts'
 import { clearDeletedProperties } from './subscribers/property-service.ts'
 import { clearDeletedTopics } from './topics/service.ts'
 import { startTracking } from './tracking/start.ts'
@@ -93,6 +96,8 @@ export type AppOptions = FoundationOptions & {
 const firstPlan = 'scale'
 /** The version of the service. */
 const { version } = manifest
+/** Changes that a reader may make by the page of an unsubscribe link, in each process. */
+const readerChangesPerMinute = 30
 /** Time for emails to users that are being sent when the service stops. Milliseconds. */
 const accountEmailGraceMs = 2_000
 /** Database connections for sending email: for its loops, and for storing captured messages. */
@@ -223,7 +228,15 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   starting.defer(() => requestLogs?.stop())
   const { subscribers } = services
   const unsubscribe = (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, outbox, subscribers }, from)
-  const tracking = roles.api ? startTracking({ ...recording, db, unsubscribe, pollIntervalMs }) : null
+  const changesOfReaders = createWindowLimits({ clock, perMinute: readerChangesPerMinute })
+  const ofLinks = {
+    unsubscribe,
+    preferences: (from: UnsubscribeRef) => showPreferences(db, from, findBrand),
+    savePreferences: (from: UnsubscribeRef, change: PreferencesChange) =>
+      savePreferences(db, { clock, outbox }, from, change),
+    takeChange: (person: string) => changesOfReaders.take(person).allowed,
+  }
+  const tracking = roles.api ? startTracking({ ...recording, ...ofLinks, db, pollIntervalMs }) : null
   starting.defer(() => tracking?.stop())
   const { rateLimits } = config
   const document = () => publishedDocument(publicUrl === null ? {} : { serverUrl: publicUrl })

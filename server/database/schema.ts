@@ -32,7 +32,7 @@ import type { SegmentsTable } from './tables/segments.ts'
 import type { StatisticsDaysTable, StatisticsDeltasTable, StatisticsHoursTable } from './tables/statistics.ts'
 import type { CapturedMessagesTable, InboundMessagesTable } from './tables/stored-messages.ts'
 import type { TemplatesTable, TemplateVersionsTable } from './tables/templates.ts'
-import type { TopicChoicesTable, TopicsTable } from './tables/topics.ts'
+import type { AccountBrandsTable, TopicChoicesTable, TopicsTable } from './tables/topics.ts'
 import type { UserIdentitiesTable } from './tables/user-identities.ts'
 import type {
   AccountEmailsTable,
@@ -81,6 +81,7 @@ export type Database = {
   contacts: ContactsTable
   contact_properties: ContactPropertiesTable
   segments: SegmentsTable
+  account_brands: AccountBrandsTable
   topics: TopicsTable
   topic_choices: TopicChoicesTable
   imports: ImportsTable

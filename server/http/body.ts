@@ -141,7 +141,8 @@ function isJsonInUtf8(contentType: string): boolean {
  * Returns the whole body. Bytes beyond `maxBytes` are not kept; Node discards them after the response. The promise
  * never settles when the client disconnects: there is no one left to respond to.
  */
-async function collect(req: Request, maxBytes: number, onData?: (body: ByteCollector) => void): Promise<Buffer> {
+/** Reads a body as it is. Throws `payload_too_large`. */
+export async function collect(req: Request, maxBytes: number, onData?: (body: ByteCollector) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 
   return new Promise((resolve, reject) => {

@@ -1,39 +1,20 @@
-import { createHash } from 'node:crypto'
 import type { Express, Request, RequestHandler, Response } from 'express'
-import type { Asking, MailLinks } from '../tracking/tracking.ts'
+import { personName } from '../../contract/subscribers.ts'
+import type { Asking, MailLinks, PreferencesChange } from '../tracking/tracking.ts'
+import { collect } from './body.ts'
 import { clientAddressOf } from './client-address.ts'
+import { type MailPage, preferencesPage, tooOftenPage, unknownPage, unsubscribedPage } from './mail-pages.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 /** One transparent pixel. */
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
-const style = `body { margin: 15vh auto; max-width: 26rem; padding: 0 1.5rem; font: 1rem/1.5 sans-serif; color: #222; }
-h1 { font-size: 1.4rem; }
-button { font: inherit; padding: 0.6rem 1.2rem; border: 0; border-radius: 0.3rem; background: #222; color: #fff; }`
-
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const pages = {
-  ask: page(
-    'Unsubscribe',
-    '<p>You will get no more of these emails.</p>\n    <form method="post"><button>Unsubscribe</button></form>',
-  ),
-  done: page('You are unsubscribed', '<p>You will get no more of these emails.</p>'),
-  unknown: page(
-    'This link does not work',
-    '<p>It is not whole, or what it belongs to is gone. Open it from the email again, or ask whoever sent it.</p>',
-  ),
-} as const
+/** Bytes of the form with preferences: 200 topics, each shown and wanted, and two names. */
+const maxFormBytes = 32_768
 
 /**
  * Serves the links in emails, without a key: pixels under `/t/o`, redirects under `/t/c`, and pages to unsubscribe
- * under `/u`. Only POST unsubscribes, and redirects lead only to signed targets.
+ * and to choose preferences under `/u`. Only POST changes anything, and redirects lead only to signed targets.
  */
 export function serveMailLinks(app: Express, links: MailLinks): void {
   app.get('/t/o/:token', (req, res) => {
@@ -45,28 +26,54 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
   app.get('/t/c/:token', (req, res) => {
     const link = links.clicked(req.params.token, askingOf(req))
     if (link === null) {
-      sendPage(res, 404, pages.unknown)
+      sendPage(res, 404, unknownPage())
       return
     }
     res.setHeader('Referrer-Policy', 'no-referrer')
     res.status(302).setHeader('Location', new URL(link).href).end()
   })
 
-  app.get('/u/:token', (req, res) => {
-    if (links.isUnsubscribe(req.params.token)) sendPage(res, 200, pages.ask)
-    else sendPage(res, 404, pages.unknown)
-  })
+  const ask =
+    (at: 'link' | 'preferences'): RequestHandler<{ token: string }> =>
+    async (req, res) => {
+      const { token } = req.params
+      const shown = await links.preferences(token)
+      if (shown === null) sendPage(res, 404, unknownPage())
+      else sendPage(res, 200, preferencesPage(shown, { token, at }))
+    }
+  app.get('/u/:token', ask('link'))
+  app.get('/u/:token/preferences', ask('preferences'))
 
   // The body is ignored: a mailbox provider sends `List-Unsubscribe=One-Click`, the page an empty form.
   // No redirect: RFC 8058 §3.1 allows none.
-  const unsubscribe: RequestHandler<{ token: string }> = async (req, res) => {
-    if (await links.unsubscribe(req.params.token)) sendPage(res, 200, pages.done)
-    else sendPage(res, 404, pages.unknown)
+  const unsubscribe =
+    (from?: 'everything'): RequestHandler<{ token: string }> =>
+    async (req, res) => {
+      const { token } = req.params
+      const shown = (await links.unsubscribe(token, from)) ? await links.preferences(token) : null
+      if (shown === null) sendPage(res, 404, unknownPage())
+      else sendPage(res, 200, unsubscribedPage(shown))
+    }
+  app.post('/u/:token', unsubscribe())
+
+  const save: RequestHandler<{ token: string }> = async (req, res, next) => {
+    const { token } = req.params
+    const { isLeaving, change } = await readForm(req)
+    if (isLeaving) {
+      await unsubscribe('everything')(req, res, next)
+      return
+    }
+    const saved = change === null ? await links.preferences(token) : await links.savePreferences(token, change)
+    if (saved === null) sendPage(res, 404, unknownPage())
+    else if (saved === 'too often') sendPage(res, 429, tooOftenPage())
+    else if (change === null)
+      sendPage(res, 400, preferencesPage(saved, { token, at: 'preferences', notice: faultyName }))
+    else sendPage(res, 200, preferencesPage(saved, { token, at: 'preferences', notice: isSaved }))
   }
-  app.post('/u/:token', unsubscribe)
+  app.post('/u/:token/preferences', save)
 
   for (const path of ['/t/o/:token', '/t/c/:token']) refuseOtherMethods(app, path, ['GET'])
-  refuseOtherMethods(app, '/u/:token', ['GET', 'POST'])
+  for (const path of ['/u/:token', '/u/:token/preferences']) refuseOtherMethods(app, path, ['GET', 'POST'])
 }
 
 function askingOf(req: Request): Asking {
@@ -79,26 +86,24 @@ function askingOf(req: Request): Asking {
   }
 }
 
-function sendPage(res: Response, status: number, html: string): void {
+const isSaved = { kind: 'saved', text: 'Your preferences are saved.' } as const
+const faultyName = { kind: 'fault', text: 'Nothing was saved: a name may have 200 characters.' } as const
+
+/** Reads the form with preferences. A null change: a name is too long, or has characters that none may have. */
+async function readForm(req: Request): Promise<{ isLeaving: boolean; change: PreferencesChange | null }> {
+  const form = new URLSearchParams((await collect(req, maxFormBytes)).toString())
+  const [firstName, lastName] = ['firstName', 'lastName'].map((field) => {
+    const name = form.get(field)?.trim() ?? ''
+    return personName.nullable().safeParse(name === '' ? null : name).data
+  })
+  const isRight = firstName !== undefined && lastName !== undefined
+  const sets = { shown: new Set(form.getAll('shown')), wanted: new Set(form.getAll('topic')) }
+  return { isLeaving: form.get('action') === 'leave', change: isRight ? { firstName, lastName, ...sets } : null }
+}
+
+function sendPage(res: Response, status: number, { html, contentSecurityPolicy }: MailPage): void {
   res.setHeader('Content-Security-Policy', contentSecurityPolicy)
   res.setHeader('Referrer-Policy', 'no-referrer')
   res.setHeader('X-Robots-Tag', 'noindex')
   res.status(status).type('html').send(html)
-}
-
-function page(title: string, content: string): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>${title}</title>
-    <style>${style}</style>
-  </head>
-  <body>
-    <h1>${title}</h1>
-    ${content}
-  </body>
-</html>
-`
 }

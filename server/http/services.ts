@@ -1,3 +1,4 @@
+import { createBrandService } from '../accounts/brand.ts'
 import type { AccountService } from '../accounts/service.ts'
 import { type AccountUsageOptions, createAccountUsageService } from '../accounts/usage.ts'
 import { type AccountKeyServiceOptions, createAccountKeyService } from '../api-keys/account-keys.ts'
@@ -135,6 +136,7 @@ export function createServices({
     domains: domainService,
     statistics: statisticsService,
     usage: usageService,
+    brands: createBrandService(shared),
     operator: {
       accounts: createOperatorAccountService({
         ...shared,

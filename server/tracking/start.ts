@@ -2,19 +2,14 @@ import type { Logger } from 'pino'
 import type { Db } from '../database/connection.ts'
 import type { RecipientFact } from '../email-delivery/recipient-facts.ts'
 import { recordFacts } from '../email-delivery/record-facts.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { MailTokens } from '../message/mail-tokens.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { createMailLinks, type MailLinks, type MailLinksOptions } from './tracking.ts'
 import { startVisitRecorder } from './visits.ts'
 
-export type TrackingOptions = {
+export type TrackingOptions = Omit<MailLinksOptions, 'record'> & {
   db: Db
-  clock: Clock
   outbox: Outbox
   logger: Logger
-  tokens: MailTokens
-  unsubscribe: MailLinksOptions['unsubscribe']
   /** Called with every stored open and click. */
   onFact: (fact: RecipientFact) => void
   /** Milliseconds between batches of opens and clicks. Default 1,000. */
@@ -29,7 +24,7 @@ export type TrackingService = {
 
 /** Starts serving the pixels and links of emails in this process. */
 export function startTracking(options: TrackingOptions): TrackingService {
-  const { db, clock, outbox, logger, tokens, unsubscribe, onFact, pollIntervalMs } = options
+  const { db, outbox, logger, onFact, pollIntervalMs } = options
   const visits = startVisitRecorder({
     db,
     record: async (facts) => {
@@ -41,7 +36,7 @@ export function startTracking(options: TrackingOptions): TrackingService {
     ...(pollIntervalMs === undefined ? {} : { intervalMs: pollIntervalMs }),
   })
   return {
-    links: createMailLinks({ tokens, clock, unsubscribe, record: (visit) => visits.add(visit) }),
+    links: createMailLinks({ ...options, record: (visit) => visits.add(visit) }),
     stop: () => visits.stop(),
   }
 }

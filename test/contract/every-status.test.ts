@@ -313,6 +313,7 @@ describe('on a service with a fault', () => {
       'contacts',
       'contact_properties',
       'segments',
+      'account_brands',
       'topics',
       'topic_choices',
       'imports',

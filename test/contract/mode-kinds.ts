@@ -121,6 +121,8 @@ export const kinds: Record<string, Kind> = {
   getStatistics: 'figures',
   rankStatistics: 'figures',
   getAccount: 'figures',
+  getBrand: 'shared',
+  updateBrand: 'live',
   createApiKey: 'makes',
   listApiKeys: 'list',
   getApiKey: 'own',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpApp } from '../../server/http/express-app.ts'
@@ -5,7 +6,12 @@ import { type HttpServer, listen } from '../../server/http/server.ts'
 import { createMailTokens, type UnsubscribeRef } from '../../server/message/mail-tokens.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { createMailLinks, type Visit } from '../../server/tracking/tracking.ts'
+import {
+  createMailLinks,
+  type PreferencesChange,
+  type PreferencesPage,
+  type Visit,
+} from '../../server/tracking/tracking.ts'
 
 const at = new Date('2026-03-01T09:30:00.000Z')
 const tokens = createMailTokens(Buffer.alloc(32, 7))
@@ -18,11 +24,23 @@ const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Fire
 let server: HttpServer
 let visits: Visit[] = []
 let unsubscribed: UnsubscribeRef[] = []
+let saved: PreferencesChange[] = []
+/** What the page of a link shows. */
+let shown: PreferencesPage
+
+const noBrand = { name: null, accentColor: null, text: null }
+const person = { firstName: 'Ann', lastName: null, isUnsubscribed: false, topics: [] }
+const ofLinks = {
+  preferences: async ({ accountId }: UnsubscribeRef) => (accountId === gone.accountId ? null : shown),
+  savePreferences: async (_: UnsubscribeRef, change: PreferencesChange) => void saved.push(change),
+  takeChange: () => saved.length < 3,
+}
 
 beforeAll(async () => {
   const mailLinks = createMailLinks({
     tokens,
     clock: { now: () => at },
+    ...ofLinks,
     record: (visit) => visits.push(visit),
     unsubscribe: async (one) => {
       if (one.accountId === gone.accountId) return false
@@ -38,6 +56,8 @@ afterAll(() => server?.close(0))
 beforeEach(() => {
   visits = []
   unsubscribed = []
+  saved = []
+  shown = { brand: noBrand, topic: null, preferences: null }
 })
 
 function send(path: string, init: RequestInit = {}): Promise<Response> {
@@ -183,6 +203,7 @@ describe('to unsubscribe', () => {
     const links = createMailLinks({
       tokens,
       clock: { now: () => at },
+      ...ofLinks,
       record: () => undefined,
       unsubscribe: (one) => {
         done.push(one)
@@ -217,10 +238,130 @@ describe('to unsubscribe', () => {
   })
 })
 
+describe('preferences', () => {
+  const token = tokens.unsubscribe({ ...leaving, topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab' })
+  const path = `/u/${token}/preferences`
+  const offers = { id: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab', name: 'Offers', description: null, isSubscribed: true }
+  const news = { id: 'top_01jqz4x7m8e5v9t2k6r3w0y1ac', name: 'News', description: 'Monthly.', isSubscribed: false }
+  const post = (fields: [string, string][]) => send(path, { method: 'POST', body: new URLSearchParams(fields) })
+
+  test('are shown behind the link, with forms that lead where they are saved', async () => {
+    shown = { brand: { ...noBrand, name: 'Acme' }, topic: 'Offers', preferences: { ...person, topics: [offers, news] } }
+    const [atLink, atPreferences] = [await send(`/u/${token}`), await send(path)]
+    const [link, preferences] = [await atLink.text(), await atPreferences.text()]
+
+    expect([atLink.status, atPreferences.status]).toEqual([200, 200])
+    for (const html of [link, preferences]) {
+      expect(html).toContain('You will get no more emails about “Offers”.')
+      expect(html).toContain(`<input type="checkbox" name="topic" value="${offers.id}" checked> Offers`)
+      expect(html).toContain(`<input type="checkbox" name="topic" value="${news.id}"> News`)
+      expect(html).toContain('value="Ann"')
+    }
+    const actions = (html: string) =>
+      Array.from(html.matchAll(/<form method="post"(?: action="([^"]+)")?>/g), ([, to]) => to)
+    const base = `${server.url}/u/${token}`
+    const targets = (html: string, at: string) => actions(html).map((to) => new URL(to ?? at, at).href)
+    expect(targets(link, base)).toEqual([base, `${base}/preferences`])
+    expect(targets(preferences, `${base}/preferences`)).toEqual([base, `${base}/preferences`])
+    expect([saved, unsubscribed]).toEqual([[], []])
+  })
+
+  test('are saved by POST alone, and say so', async () => {
+    shown = { ...shown, preferences: { ...person, topics: [offers, news] } }
+    const answer = await post([
+      ['firstName', '  Ada '],
+      ['lastName', ''],
+      ['shown', offers.id],
+      ['shown', news.id],
+      ['topic', news.id],
+      ['action', 'save'],
+    ])
+
+    expect(answer.status).toBe(200)
+    expect(await answer.text()).toContain('<p role="status">Your preferences are saved.</p>')
+    expect(saved).toEqual([
+      { firstName: 'Ada', lastName: null, shown: new Set([offers.id, news.id]), wanted: new Set([news.id]) },
+    ])
+    expect(unsubscribed).toEqual([])
+  })
+
+  test('can be to leave everything, also by the link of a topic', async () => {
+    const answer = await post([['action', 'leave']])
+
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('You are unsubscribed')])
+    expect(unsubscribed).toEqual([{ ...leaving, topicId: undefined }])
+    expect(saved).toEqual([])
+  })
+
+  test('take no name that the API would refuse', async () => {
+    shown = { ...shown, preferences: person }
+    const answers = [await post([['firstName', 'x'.repeat(201)]]), await post([['lastName', 'a\u0000b']])]
+
+    expect(answers.map(({ status }) => status)).toEqual([400, 400])
+    expect(await answers[0]?.text()).toContain('<p role="alert">Nothing was saved')
+    expect(saved).toEqual([])
+  })
+
+  test('of a person are changed so often in a minute', async () => {
+    shown = { ...shown, preferences: person }
+    const answers: Response[] = []
+    for (let time = 0; time < 4; time++) answers.push(await post([['firstName', `Name ${time}`]]))
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    expect(await answers[3]?.text()).toContain('Wait a minute')
+  })
+
+  test.each([
+    ['a token that is none', '/u/x/preferences'],
+    ['a token of another purpose', `/u/${tokens.pixel(recipient)}/preferences`],
+    ['a token made with another key', `/u/${createMailTokens(Buffer.alloc(32, 8)).unsubscribe(leaving)}/preferences`],
+    ['an account that is gone', `/u/${tokens.unsubscribe(gone)}/preferences`],
+  ])('are not shown with %s', async (_, wrong) => {
+    const answers = [await send(wrong), await send(wrong, { method: 'POST', body: 'action=save' })]
+
+    expect(answers.map(({ status }) => status)).toEqual([404, 404])
+  })
+
+  test('that are longer than any page sends are refused', async () => {
+    expect((await send(path, { method: 'POST', body: `firstName=${'x'.repeat(40_000)}` })).status).toBe(413)
+    expect(saved).toEqual([])
+  })
+
+  test('are in the colors of the account, and have nothing in them that runs', async () => {
+    const script = '"><script>alert(1)</script>\''
+    const topic = { id: offers.id, name: script, description: script, isSubscribed: true }
+    const brand = { name: script, accentColor: '#ffff00', text: script }
+    shown = {
+      brand,
+      topic: script,
+      preferences: { firstName: script, lastName: script, isUnsubscribed: false, topics: [topic] },
+    }
+    const answer = await send(path)
+    const html = await answer.text()
+
+    expect(html).not.toContain('<script')
+    expect(html).not.toContain(script)
+    expect(html.match(/&quot;&gt;&lt;script&gt;alert\(1\)&lt;\/script&gt;&#39;/g)).toHaveLength(8)
+    const [, style = ''] = /<style>([^<]+)<\/style>/.exec(html) ?? []
+    expect(style).toContain('background: #ffff00; color: #000000')
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect(answer.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
+  })
+
+  test('of somebody who unsubscribed from everything say so, and offer nothing', async () => {
+    shown = { ...shown, preferences: { ...person, isUnsubscribed: true, topics: [offers] } }
+    const html = await (await send(path)).text()
+
+    expect(html).toContain('You are unsubscribed from everything.')
+    expect(html).not.toContain('type="checkbox"')
+  })
+})
+
 test.each([
   ['POST', '/t/o/x', 'GET, HEAD'],
   ['DELETE', '/t/c/x', 'GET, HEAD'],
   ['PUT', '/u/x', 'GET, HEAD, POST'],
+  ['DELETE', '/u/x/preferences', 'GET, HEAD, POST'],
 ])('%s %s is refused, with what there is', async (method, path, allowed) => {
   const answer = await send(path, { method })
 

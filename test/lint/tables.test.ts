@@ -108,6 +108,7 @@ const owners: Record<string, Owner> = {
     },
   },
   contact_properties: { room: 'subscribers' },
+  account_brands: { room: 'accounts' },
   topics: { room: 'topics', also: { 'email-delivery': 'who may be sent to is decided with locks' } },
   topic_choices: { room: 'topics', also: { 'email-delivery': 'who may be sent to is decided with locks' } },
   segments: { room: 'segments' },

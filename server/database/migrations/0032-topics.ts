@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** What people may subscribe to or leave, and what each person chose. */
+/** What people may subscribe to or leave, what each person chose, and how the page for that looks. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(`
@@ -30,6 +30,14 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       FOREIGN KEY (account_id, topic_id) REFERENCES topics ON DELETE CASCADE
     );
     CREATE INDEX topic_choices_by_topic ON topic_choices (account_id, topic_id, subscriber_id);
+
+    CREATE TABLE account_brands (
+      account_id text COLLATE "C" PRIMARY KEY REFERENCES accounts ON DELETE CASCADE,
+      name text,
+      accent_color text CHECK (accent_color ~ '^#[0-9a-fA-F]{6}$'),
+      text text,
+      updated_at timestamptz(3) NOT NULL
+    );
 
     -- No reference: the topic may be deleted. Its emails then go to nobody.
     ALTER TABLE emails ADD COLUMN topic_id text COLLATE "C";

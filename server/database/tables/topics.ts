@@ -12,6 +12,16 @@ export type TopicsTable = {
   deleted_at: Date | null
 }
 
+/** How pages for the readers of an account look. */
+export type AccountBrandsTable = {
+  account_id: string
+  name: string | null
+  /** As `#rrggbb`. */
+  accent_color: string | null
+  text: string | null
+  updated_at: Date
+}
+
 /** What a person chose about a topic. */
 export type TopicChoicesTable = {
   account_id: string

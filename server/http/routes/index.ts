@@ -1,5 +1,6 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
+import type { BrandService } from '../../accounts/brand.ts'
 import type { AccountUsageService } from '../../accounts/usage.ts'
 import type { AccountKeyService } from '../../api-keys/account-keys.ts'
 import type { ContactService } from '../../audiences/contact-service.ts'
@@ -29,7 +30,7 @@ import type { WebhookService } from '../../webhooks/service.ts'
 import type { FollowEvents } from '../event-stream.ts'
 import type { Endpoint } from '../route-handler.ts'
 import type { SessionEndpoints } from '../session-endpoint.ts'
-import { accountRoutes } from './account.ts'
+import { accountRoutes, brandRoutes } from './account.ts'
 import { apiKeyRoutes } from './api-keys.ts'
 import { audienceRoutes } from './audiences.ts'
 import { auditLogRoutes } from './audit-log.ts'
@@ -79,6 +80,7 @@ export type Services = {
   inboundMessages: InboundMessageService
   statistics: StatisticsService
   usage: AccountUsageService
+  brands: BrandService
   operator: { accounts: OperatorAccountService; instance: InstanceService }
   apiKeys: AccountKeyService
   auditLog: AuditLogService
@@ -128,6 +130,7 @@ export function createRoutes(services: Services, { endpoint, sessionEndpoints, f
     inboundMessages: inboundMessageRoutes(services.inboundMessages, endpoint),
     statistics: statisticsRoutes(services.statistics, endpoint),
     account: accountRoutes(services.usage, endpoint),
+    brands: brandRoutes(services.brands, endpoint),
     apiKeys: apiKeyRoutes(services.apiKeys, endpoint),
     auditLog: auditLogRoutes(services.auditLog, endpoint),
     requestLogs: requestLogRoutes(services.requestLogs, endpoint),

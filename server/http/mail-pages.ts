@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import type { Brand } from '../../contract/brand.ts'
+import type { PreferencesPage } from '../tracking/tracking.ts'
+
+/** A page for readers, with the policy that allows nothing but its own style and forms. */
+export type MailPage = { html: string; contentSecurityPolicy: string }
+
+const noBrand: Brand = { name: null, accentColor: null, text: null }
+const defaultAccent = '#222222'
+
+/** The page for a link that is not whole, or whose account is gone. */
+export function unknownPage(): MailPage {
+  return page(noBrand, 'This link does not work', [
+    '<p>It is not whole, or what it belongs to is gone. Open it from the email again, or ask whoever sent it.</p>',
+  ])
+}
+
+/** The page for somebody who saves too often. */
+export function tooOftenPage(): MailPage {
+  return page(noBrand, 'Please wait', ['<p>That was a lot of changes. Wait a minute, then try again.</p>'])
+}
+
+/** The page after unsubscribing. */
+export function unsubscribedPage({ brand }: Pick<PreferencesPage, 'brand'>): MailPage {
+  return page(brand, 'You are unsubscribed', ['<p>You will get no more of these emails.</p>'])
+}
+
+export type Place = {
+  /** The token of the link, so that forms lead to it. */
+  token: string
+  /** The path that is asked for: `/u/:token` or `/u/:token/preferences`. */
+  at: 'link' | 'preferences'
+  /** What to say above the forms. */
+  notice?: { kind: 'saved' | 'fault'; text: string }
+}
+
+/**
+ * The page behind the link to unsubscribe: one button for that, and below it what the person gets. All that comes from
+ * an account or a person is escaped. Forms work without scripts, and lead to relative addresses, since the service may
+ * be reached below a path.
+ */
+export function preferencesPage({ brand, topic, preferences }: PreferencesPage, place: Place): MailPage {
+  const { token, at, notice } = place
+  const toLink = at === 'link' ? '' : ` action="../${token}"`
+  const toPreferences = at === 'link' ? ` action="${token}/preferences"` : ''
+  const what = topic === null ? 'of these emails' : `emails about “${escaped(topic)}”`
+  const content = [`<p>You will get no more ${what}.</p>`]
+  content.push(`<form method="post"${toLink}><button>Unsubscribe</button></form>`)
+  if (preferences !== null) {
+    content.push('<h2>Your preferences</h2>')
+    if (brand.text !== null) content.push(`<p class="text">${escaped(brand.text)}</p>`)
+    if (preferences.isUnsubscribed) {
+      content.push('<p>You are unsubscribed from everything. To get emails again, ask whoever sent this one.</p>')
+    } else content.push(formOf(preferences, toPreferences))
+  }
+  if (notice) content.unshift(`<p role="${notice.kind === 'fault' ? 'alert' : 'status'}">${escaped(notice.text)}</p>`)
+  return page(brand, 'Unsubscribe', content)
+}
+
+function formOf(preferences: NonNullable<PreferencesPage['preferences']>, action: string): string {
+  const { topics, firstName, lastName } = preferences
+  const boxes = topics.flatMap(({ id, name, description, isSubscribed }) => [
+    `<input type="hidden" name="shown" value="${escaped(id)}">`,
+    `<p><label><input type="checkbox" name="topic" value="${escaped(id)}"${isSubscribed ? ' checked' : ''}> ${escaped(name)}</label>`,
+    description === null ? '</p>' : `<br><small>${escaped(description)}</small></p>`,
+  ])
+  return `<form method="post"${action}>
+      ${boxes.length === 0 ? '' : `<fieldset><legend>What you get</legend>${boxes.join('\n      ')}</fieldset>`}
+      <p><label>First name<br><input name="firstName" autocomplete="given-name" value="${escaped(firstName ?? '')}"></label></p>
+      <p><label>Last name<br><input name="lastName" autocomplete="family-name" value="${escaped(lastName ?? '')}"></label></p>
+      <p><button name="action" value="save">Save</button></p>
+      <p><button name="action" value="leave" class="plain">Unsubscribe from everything</button></p>
+    </form>`
+}
+
+function page({ name, accentColor }: Brand, title: string, content: readonly string[]): MailPage {
+  const accent = accentColor ?? defaultAccent
+  // The colors are the only parts that come from outside, and have the form of a color.
+  const style = `body { margin: 10vh auto; max-width: 26rem; padding: 0 1.5rem; font: 1rem/1.5 sans-serif; color: #222; background: #fff; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
+fieldset { border: 1px solid #767676; border-radius: 0.3rem; } small { color: #555; } .text { white-space: pre-line; }
+input:not([type]) { font: inherit; width: 100%; box-sizing: border-box; padding: 0.4rem; border: 1px solid #767676; border-radius: 0.3rem; }
+input[type=checkbox] { accent-color: ${accent}; }
+button { font: inherit; padding: 0.6rem 1.2rem; border: 1px solid #222; border-radius: 0.3rem; background: ${accent}; color: ${readableOn(accent)}; }
+button.plain { background: #fff; color: #222; }`
+  const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${escaped(name === null ? title : `${title} – ${name}`)}</title>
+    <style>${style}</style>
+  </head>
+  <body>
+    <main>
+    ${name === null ? '' : `<p><strong>${escaped(name)}</strong></p>`}
+    <h1>${escaped(title)}</h1>
+    ${content.join('\n    ')}
+    </main>
+  </body>
+</html>
+`
+  const contentSecurityPolicy = [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+  return { html, contentSecurityPolicy }
+}
+
+/**
+ * Returns black or white, whichever is easier to read on a color: at least 4.5 to 1, whatever the color.
+ *
+ * Source: WCAG 2.2, relative luminance, and success criterion 1.4.3.
+ *
+ * @param color As `#rrggbb`.
+ */
+export function readableOn(color: string): '#000000' | '#ffffff' {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(color.slice(at, at + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+  return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? '#000000' : '#ffffff'
+}
+
+/** Escapes text for HTML, also within an attribute in double quotes. */
+function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}

@@ -1,0 +1,97 @@
+import type { Brand } from '../../contract/brand.ts'
+import type { TopicChoice } from '../../contract/topics.ts'
+import { type Handle, inTransaction } from '../database/connection.ts'
+import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import { isSubscribed, topicsOfPerson } from '../topics/choices.ts'
+import { changePerson, lockPerson, type PeopleDependencies } from './people.ts'
+import { findModeOfEmail, type SubscriberRow, selectSubscribers } from './queries.ts'
+import { chooseTopics } from './topics.ts'
+
+/** What the holder of an unsubscribe link sees of the person it belongs to. */
+export type Preferences = {
+  firstName: string | null
+  lastName: string | null
+  isUnsubscribed: boolean
+  /** All topics of the account, newest first. */
+  topics: readonly { id: string; name: string; description: string | null; isSubscribed: boolean }[]
+}
+
+/** What the holder of an unsubscribe link changes. */
+export type PreferencesChange = {
+  firstName: string | null
+  lastName: string | null
+  /** The topics that were shown. Others stay as they are, such as those that were made since. */
+  shown: ReadonlySet<string>
+  /** Those of them that are wanted. */
+  wanted: ReadonlySet<string>
+}
+
+/** What the page of a link shows. `topic`: the name of the one that the link leaves. */
+export type ShownPreferences = { brand: Brand; topic: string | null; preferences: Preferences | null }
+
+/**
+ * Returns what the page of a link shows. Returns null when the account is gone.
+ *
+ * @param findBrand Returns the brand of an account, null when it is gone.
+ */
+export async function showPreferences(
+  handle: Handle,
+  ref: UnsubscribeRef,
+  findBrand: (handle: Handle, accountId: string) => Promise<Brand | null>,
+): Promise<ShownPreferences | null> {
+  const brand = await findBrand(handle, ref.accountId)
+  if (brand === null) return null
+  const preferences = await findPreferences(handle, ref)
+  const topic = preferences?.topics.find(({ id }) => id === ref.topicId)
+  return { brand, topic: topic?.name ?? null, preferences }
+}
+
+/** Returns what a person gets. Returns null when the address is no subscriber's. */
+async function findPreferences(handle: Handle, { accountId, address }: UnsubscribeRef): Promise<Preferences | null> {
+  const person = await findPerson(handle, accountId, address)
+  if (person === undefined) return null
+  const topics = await topicsOfPerson(handle, accountId, person.id)
+  return {
+    firstName: person.first_name,
+    lastName: person.last_name,
+    isUnsubscribed: person.status === 'unsubscribed',
+    topics: topics.map((topic) => ({
+      id: topic.id,
+      name: topic.name,
+      description: topic.description,
+      isSubscribed: isSubscribed(topic),
+    })),
+  }
+}
+
+/**
+ * Changes the names and topics of the person that a link belongs to, with the events of these changes. Topics that are
+ * not of the account are left out. Does nothing for somebody who unsubscribed from everything, and when the address is
+ * no subscriber's.
+ */
+export async function savePreferences(
+  handle: Handle,
+  dependencies: PeopleDependencies,
+  { accountId, address, emailId }: UnsubscribeRef,
+  { firstName, lastName, shown, wanted }: PreferencesChange,
+): Promise<void> {
+  await inTransaction(handle, async (trx) => {
+    const found = await findPerson(trx, accountId, address)
+    const person = found === undefined ? undefined : await lockPerson(trx, accountId, found.id)
+    if (person === undefined || person.status === 'unsubscribed') return
+    const mode = (await findModeOfEmail(trx, accountId, emailId)) ?? 'live'
+    await changePerson(trx, dependencies, person, { patch: { firstName, lastName }, mode })
+    const topics = await topicsOfPerson(trx, accountId, person.id)
+    // What stays as it is was not chosen: a default goes on being one.
+    const choices = topics.flatMap((topic): TopicChoice[] => {
+      const subscribed = wanted.has(topic.id)
+      return shown.has(topic.id) && subscribed !== isSubscribed(topic) ? [{ topicId: topic.id, subscribed }] : []
+    })
+    await chooseTopics(trx, dependencies, person, { choices, mode })
+  })
+}
+
+async function findPerson(handle: Handle, accountId: string, address: string): Promise<SubscriberRow | undefined> {
+  const { rows } = await selectSubscribers(handle, accountId, { email: address, limit: 1 })
+  return rows[0]
+}
