@@ -156,6 +156,76 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     })
   })
 
+  test('the message of a template goes to the segments of an audience that were chosen', async () => {
+    const { client } = service
+    const audienceId = await addAudience(3)
+    const { id: segmentId } = await client.succeed(contract.segments.create, {
+      body: {
+        audienceId,
+        name: 'First ones',
+        conditions: { type: 'field', field: 'email', operator: 'starts_with', value: 'person-0' },
+      },
+    })
+    const template = await client.succeed(contract.templates.create, {
+      body: {
+        name: 'Season',
+        subject: '{{ season }} is here',
+        html: '<h1>{{ season }}</h1><p>Dear {{ contact.firstName }}</p><a href="{{ unsubscribeUrl }}">Leave</a>',
+        variables: [{ name: 'season', type: 'string', required: true }],
+      },
+    })
+    await client.succeed(contract.templates.create, { body: { name: 'Unpublished', subject: 'x' } })
+    await client.succeed(contract.templates.publish, { params: { id: template.id }, body: {} })
+
+    await page.goto(`${root}/campaigns/new`)
+    await main.getByLabel('Name').fill('Of a template')
+    await main.getByLabel('Audience').selectOption(audienceId)
+    await main.getByLabel('First ones').check()
+    await main.getByLabel('From').fill('hello@shop.test')
+    await main.getByLabel('Message', { exact: true }).getByText('Use a template').click()
+    await main.getByRole('button', { name: 'Create draft' }).click()
+    await main.getByText('Choose a template', { exact: true }).waitFor()
+    const option = main.getByRole('option', { name: 'Unpublished (not published)' })
+    expect(await option.isDisabled()).toBe(true)
+    await main.getByLabel('Template', { exact: true }).selectOption('Season')
+    await page.frameLocator('iframe').getByText('Dear Ada').waitFor()
+    await main.getByLabel('Values').fill('{ "season": ')
+    await main.getByRole('button', { name: 'Create draft' }).click()
+    await main.getByText('Must be an object in JSON').waitFor()
+    await main.getByLabel('Values').fill('{ "season": "Summer" }')
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Summer' }).waitFor()
+    await keepScreenshots(page, 'campaign-of-a-template')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Create draft' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Of a template' }).waitFor()
+    await main.getByText('the version that is published when it is sent').waitFor()
+    await page.frameLocator('iframe').getByRole('heading', { name: 'Summer' }).waitFor()
+    const id = idShown()
+    const expected = { templateId: template.id, segmentIds: [segmentId], variables: { season: 'Summer' } }
+    expect(await read(id)).toMatchObject({ ...expected, subject: '{{ season }} is here' })
+
+    // A change of the name alone leaves the subject that of the template.
+    await main.getByRole('button', { name: 'Edit', exact: true }).click()
+    await main.getByLabel('Name').fill('Still of a template')
+    await main.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Still of a template' }).waitFor()
+    expect(await read(id)).toMatchObject(expected)
+    await client.succeed(contract.templates.update, {
+      params: { id: template.id },
+      body: { subject: 'Now: {{ season }}' },
+    })
+    await client.succeed(contract.templates.publish, { params: { id: template.id }, body: {} })
+
+    await main.getByRole('button', { name: 'Send it' }).click()
+    await dialog.getByText('and in the segment chosen').waitFor()
+    await dialog.getByRole('button', { name: 'Send it now' }).click()
+    await state('Completed')
+    await main.getByText('1 of 1 email was handed over.').waitFor()
+    await main.getByText('Season, version 2').waitFor()
+    const { data } = await client.succeed(contract.emails.list, { query: { campaign: id } })
+    expect(data).toMatchObject([{ subject: 'Now: Summer', to: ['person-0@example.org'] }])
+  })
+
   test('a test goes to given addresses, and leads to what became of each', async () => {
     await page.goto(`${root}/campaigns/${await draft()}`)
     await choose('Send a test')
@@ -176,7 +246,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     await main.getByRole('button', { name: 'Send it' }).click()
     await dialog.getByRole('button', { name: 'Send it now' }).click()
     await state('Sending')
-    await main.getByText('1 of 3 emails were handed over (33 % done).').waitFor()
+    await main.getByText('1 of 3 emails were handed over (33 % done).').waitFor({ timeout: 10_000 }).catch(async (e) => { console.log(await main.innerText(), JSON.stringify(await service.client.succeed(campaigns.statistics, { params: { id } }))); throw e })
     await main.getByRole('progressbar', { name: 'Recipients handled' }).waitFor()
     await page.goto(`${root}/campaigns`)
     await main.getByRole('row', { name: /Slow/ }).getByText('33 %').waitFor()

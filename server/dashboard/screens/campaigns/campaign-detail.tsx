@@ -1,6 +1,7 @@
 import { Alert } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
+import { Fragment } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
@@ -16,6 +17,7 @@ import { type CampaignDetails, hasFaultOfContent, isMoving } from './campaign.ts
 import { CampaignActions } from './campaign-actions.tsx'
 import { CampaignFigures } from './campaign-figures.tsx'
 import { CampaignRecipients } from './campaign-recipients.tsx'
+import { TemplateMessage } from './template-message.tsx'
 
 /** Milliseconds between two looks at a campaign that is on its way. */
 const pollMs = 3_000
@@ -51,7 +53,7 @@ export function CampaignDetail() {
 }
 
 function Details({ campaign }: { campaign: CampaignDetails }) {
-  const { content, subject, startedAt } = campaign
+  const { startedAt } = campaign
   return (
     <>
       <Notice campaign={campaign} />
@@ -65,11 +67,22 @@ function Details({ campaign }: { campaign: CampaignDetails }) {
         </Section>
       )}
       <Section title="Content">
-        <MessageViews subject={subject} html={content.html} text={content.text}>
-          Liquid is filled in for each person.
-        </MessageViews>
+        <Message campaign={campaign} />
       </Section>
     </>
+  )
+}
+
+function Message({ campaign }: { campaign: CampaignDetails }) {
+  const { status, templateId, name, subject, content, variables } = campaign
+  // Sending copies the template into the campaign: from then on the message is the campaign's own.
+  if (status === 'draft' && templateId !== null) {
+    return <TemplateMessage templateId={templateId} name={name} variables={variables} />
+  }
+  return (
+    <MessageViews subject={subject} html={content.html} text={content.text}>
+      Liquid is filled in for each person.
+    </MessageViews>
   )
 }
 
@@ -134,16 +147,21 @@ function NextStep({ campaign }: { campaign: CampaignDetails }) {
 
 function About({ campaign }: { campaign: CampaignDetails }) {
   const { from, replyTo, tags, throttle, trackOpens, trackClicks, scheduledAt, startedAt, endedAt } = campaign
+  const { segmentIds, templateId, templateVersion } = campaign
   const metadata = Object.entries(campaign.metadata)
   const tracked = [trackOpens && 'Opens', trackClicks && 'Clicks'].filter((one) => one !== false)
   return (
     <Facts
       of={[
         ['Audience', <AudienceName key="audience" id={campaign.audienceId} />],
+        ...(segmentIds.length > 0 ? ([['Segments', <SegmentNames key="segments" ids={segmentIds} />]] as const) : []),
         ['From', from],
         ...(replyTo.length > 0 ? ([['Reply to', replyTo.join(', ')]] as const) : []),
         ['Subject', campaign.subject],
         ...(campaign.content.preheader === null ? [] : ([['Preheader', campaign.content.preheader]] as const)),
+        ...(templateId === null
+          ? []
+          : ([['Template', <TemplateName key="template" id={templateId} version={templateVersion} />]] as const)),
         ['Tracked', tracked.length === 0 ? 'Nothing' : tracked.join(', ')],
         ['Speed', throttle === null ? 'As fast as they leave' : `At most ${countOf(throttle)} an hour`],
         ...(tags.length > 0 ? ([['Tags', tags.join(', ')]] as const) : []),
@@ -165,4 +183,32 @@ function AudienceName({ id }: { id: string }) {
   const { data, error } = useGet('GET /v1/audiences/:id', { params: { id } }, { enabled: can('audiences:read') })
   if (error?.status === 404) return <span className="dimmed">It was deleted</span>
   return <ScreenLink to={`/audiences/${id}`}>{data?.name ?? id}</ScreenLink>
+}
+
+function SegmentNames({ ids }: { ids: readonly string[] }) {
+  return ids.map((id, index) => (
+    <Fragment key={id}>
+      {index > 0 && ', '}
+      <SegmentName id={id} />
+    </Fragment>
+  ))
+}
+
+function SegmentName({ id }: { id: string }) {
+  const { can } = useScope()
+  const { data, error } = useGet('GET /v1/segments/:id', { params: { id } }, { enabled: can('segments:read') })
+  if (error?.status === 404) return <span className="dimmed">one that was deleted</span>
+  return <ScreenLink to={`/segments/${id}`}>{data?.name ?? id}</ScreenLink>
+}
+
+function TemplateName({ id, version }: { id: string; version: number | null }) {
+  const { can } = useScope()
+  const { data, error } = useGet('GET /v1/templates/:id', { params: { id } }, { enabled: can('templates:read') })
+  if (error?.status === 404) return <span className="dimmed">It was deleted</span>
+  return (
+    <>
+      <ScreenLink to={`/templates/${id}`}>{data?.name ?? id}</ScreenLink>
+      {version === null ? ', the version that is published when it is sent' : `, version ${version}`}
+    </>
+  )
 }

@@ -1,11 +1,12 @@
 import { Button, Group, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
-import { useRef } from 'react'
+import { useRef, useState } from 'react'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { readValues } from '../../components/json-values.ts'
 import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -13,7 +14,9 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { MessageViews } from '../emails/message-views.tsx'
 import type { CampaignDetails } from './campaign.ts'
-import { bodyOf, CampaignFields, type CampaignValues, emptyValues, fieldOf, valuesOf } from './campaign-fields.tsx'
+import { CampaignFields } from './campaign-fields.tsx'
+import { bodyOf, type CampaignValues, changeOf, emptyValues, fieldOf, valuesOf } from './campaign-values.ts'
+import { TemplateMessage } from './template-message.tsx'
 
 const list = { label: 'Campaigns', path: '/campaigns' }
 
@@ -64,6 +67,7 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
   const { id, status } = campaign
   const { can } = useScope()
   const update = useChange('PATCH /v1/campaigns/:id')
+  const [initial] = useState(() => valuesOf(campaign))
   if (status !== 'draft' || !can('campaigns:write')) {
     return (
       <Screen title="Edit the campaign" parent={parent}>
@@ -80,10 +84,10 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
     <Editor
       title="Edit the campaign"
       parent={parent}
-      initial={valuesOf(campaign)}
+      initial={initial}
       action="Save"
       save={async (values) => {
-        await update.mutateAsync({ params: { id }, body: bodyOf(values) })
+        await update.mutateAsync({ params: { id }, body: changeOf(values, initial) })
         notifications.show({ message: `${values.name} was saved.` })
         return id
       }}
@@ -107,8 +111,10 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
   const { form, error, isRunning, submit } = useApiForm<CampaignValues>({
     initial,
     fieldOf,
-    check: ({ audienceId, throttle }) => ({
+    check: ({ audienceId, source, templateId, variables, throttle }) => ({
       audienceId: audienceId === '' ? 'Choose an audience' : null,
+      templateId: source === 'template' && templateId === '' ? 'Choose a template' : null,
+      variables: readValues(variables) === null ? 'Must be an object in JSON' : null,
       throttle: /^\s*\d*\s*$/.test(throttle) ? null : 'Must be a number of messages',
     }),
     send: async (values) => {
@@ -122,7 +128,6 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
     enableBeforeUnload: () => form.isDirty() && !isSaved.current,
     withResolver: true,
   })
-  const { subject, html, text } = form.values
   return (
     <Screen title={title} parent={parent}>
       {blocker.status === 'blocked' && (
@@ -141,11 +146,22 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
           </Stack>
         </form>
         <section className="aside" aria-label="Preview">
-          <MessageViews subject={subject} html={html === '' ? null : html} text={text === '' ? null : text}>
-            Liquid is filled in for each person: send yourself a test to see it.
-          </MessageViews>
+          <Preview values={form.values} />
         </section>
       </div>
     </Screen>
+  )
+}
+
+function Preview({ values }: { values: CampaignValues }) {
+  const { source, templateId, name, subject, html, text, variables } = values
+  if (source === 'template') {
+    if (templateId === '') return <p className="dimmed">Choose a template to see it here.</p>
+    return <TemplateMessage templateId={templateId} name={name} variables={readValues(variables) ?? {}} />
+  }
+  return (
+    <MessageViews subject={subject} html={html === '' ? null : html} text={text === '' ? null : text}>
+      Liquid is filled in for each person: send yourself a test to see it.
+    </MessageViews>
   )
 }

@@ -2,100 +2,10 @@ import { Checkbox, Fieldset, Group, NativeSelect, Stack, Textarea, TextInput } f
 import type { UseFormReturnType } from '@mantine/form'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { CodeField } from '../../components/code-field.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
-import type { CampaignDetails } from './campaign.ts'
-
-/** A campaign as it is written: lists are lines, and what may be empty is empty text. */
-export type CampaignValues = {
-  name: string
-  audienceId: string
-  from: string
-  replyTo: string
-  subject: string
-  preheader: string
-  html: string
-  text: string
-  trackOpens: boolean
-  trackClicks: boolean
-  tags: string
-  throttle: string
-  lateStart: 'send' | 'skip'
-}
-
-/** The fields that have another name in the body of a request. */
-export const fieldOf = {
-  'content.preheader': 'preheader',
-  'content.html': 'html',
-  'content.text': 'text',
-  content: 'html',
-} as const
-
-const firstHtml = `<p>Hello {{ contact.firstName | default: "there" }},</p>
-
-<p>Write your message here.</p>
-
-<p><a href="{{ unsubscribeUrl }}">Unsubscribe</a></p>
-`
-
-/** What a new campaign begins with. */
-export const emptyValues: CampaignValues = {
-  name: '',
-  audienceId: '',
-  from: '',
-  replyTo: '',
-  subject: '',
-  preheader: '',
-  html: firstHtml,
-  text: '',
-  trackOpens: false,
-  trackClicks: false,
-  tags: '',
-  throttle: '',
-  lateStart: 'send',
-}
-
-export function valuesOf(campaign: CampaignDetails): CampaignValues {
-  const { name, audienceId, from, subject, content, trackOpens, trackClicks, lateStart, throttle } = campaign
-  return {
-    name,
-    audienceId,
-    from,
-    replyTo: campaign.replyTo.join('\n'),
-    subject,
-    preheader: content.preheader ?? '',
-    html: content.html ?? '',
-    text: content.text ?? '',
-    trackOpens,
-    trackClicks,
-    tags: campaign.tags.join('\n'),
-    throttle: throttle === null ? '' : String(throttle),
-    lateStart,
-  }
-}
-
-/** Returns the values as the API takes them. */
-export function bodyOf({ replyTo, tags, throttle, preheader, html, text, ...rest }: CampaignValues) {
-  return {
-    ...rest,
-    replyTo: linesOf(replyTo),
-    tags: linesOf(tags),
-    throttle: throttle.trim() === '' ? null : Number(throttle),
-    content: { preheader: orNull(preheader), html: orNull(html), text: orNull(text) },
-  }
-}
-
-function orNull(text: string): string | null {
-  return text === '' ? null : text
-}
-
-/** Returns the lines of a text that hold something. */
-export function linesOf(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-}
+import type { CampaignValues } from './campaign-values.ts'
+import { ContentFields } from './content-fields.tsx'
+import { SegmentsField } from './segments-field.tsx'
 
 /** As many audiences as one page of the API has. */
 const offered = 100
@@ -114,34 +24,9 @@ export function CampaignFields({ form }: Props) {
         {...form.getInputProps('name')}
       />
       <AudienceField form={form} />
+      <SegmentsField form={form} />
       <SenderFields form={form} />
-      <TextInput
-        label="Subject"
-        description={'May have Liquid: {{ contact.firstName | default: "there" }}.'}
-        required
-        {...form.getInputProps('subject')}
-      />
-      <TextInput
-        label="Preheader"
-        description="What mail programs show beside the subject. May be empty."
-        {...form.getInputProps('preheader')}
-      />
-      <CodeField
-        label="HTML"
-        description="Liquid: contact.firstName, contact.lastName, contact.email, account.name, campaign.name and unsubscribeUrl."
-        rows={18}
-        value={form.values.html}
-        error={form.errors.html}
-        onChange={(value) => form.setFieldValue('html', value)}
-      />
-      <CodeField
-        label="Text"
-        description="For mail programs that show no HTML. Empty: it is made from the HTML."
-        rows={6}
-        value={form.values.text}
-        error={form.errors.text}
-        onChange={(value) => form.setFieldValue('text', value)}
-      />
+      <ContentFields form={form} />
       <DeliveryFields form={form} />
     </>
   )
@@ -164,6 +49,8 @@ function AudienceField({ form }: Props) {
         ...(isListed ? [] : [{ value: audienceId, label: audienceId }]),
       ]}
       {...form.getInputProps('audienceId')}
+      // Segments are those of one audience.
+      onChange={(event) => form.setValues({ audienceId: event.currentTarget.value, segmentIds: [] })}
     />
   )
 }

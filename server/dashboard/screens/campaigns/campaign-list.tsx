@@ -3,11 +3,11 @@ import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { SelectFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { ShareBar } from '../../components/share-bar.tsx'
@@ -27,10 +27,10 @@ export function CampaignList() {
   const { mode, can, path } = useScope()
   const navigate = useNavigate()
   const filters = useFilters(['status'])
-  const { values, clear, isSet } = filters
+  const { status } = filters.values
   const list = useList(
     'GET /v1/campaigns',
-    { query: { ...(values.status !== undefined && { status: values.status as CampaignStatus }) } },
+    { query: given({ status: status as CampaignStatus | undefined }) },
     { pollMs },
   )
   const followed = new Set(
@@ -51,26 +51,23 @@ export function CampaignList() {
     )
   return (
     <Screen title="Campaigns" subtitle="One message to everyone in an audience." action={create('filled')}>
-      <Filters isSet={isSet}>
-        <SelectFilter filters={filters} name="status" label="State" options={statusOptions} />
-      </Filters>
-      <DataTable
+      <FilteredList
         label="Campaigns"
+        filters={filters}
+        inputs={<SelectFilter filters={filters} name="status" label="State" options={statusOptions} />}
         list={list}
         columns={columnsWith(followed)}
         keyOf={({ id }) => id}
+        nothingFits={{
+          title: 'No campaign fits these filters',
+          hint: 'Campaigns of the other mode are not searched.',
+        }}
         empty={
-          isSet ? (
-            <NothingFits title="No campaign fits these filters" onClear={clear}>
-              Campaigns of the other mode are not searched.
-            </NothingFits>
-          ) : (
-            <Empty title={`No campaigns in ${mode} mode yet`} action={create('default')}>
-              {mode === 'live'
-                ? 'Write a message to an audience, send yourself a test, and send it now or at a time.'
-                : 'Try one here: a campaign of test mode goes through everything and sends to nobody.'}
-            </Empty>
-          )
+          <Empty title={`No campaigns in ${mode} mode yet`} action={create('default')}>
+            {mode === 'live'
+              ? 'Write a message to an audience, send yourself a test, and send it now or at a time.'
+              : 'Try one here: a campaign of test mode goes through everything and sends to nobody.'}
+          </Empty>
         }
       />
     </Screen>

@@ -1,9 +1,9 @@
 import { useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty, NothingFits } from '../../components/empty.tsx'
-import { Filters } from '../../components/filter-bar.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { SelectFilter } from '../../components/filter-inputs.tsx'
-import { useFilters } from '../../components/filters.ts'
+import { FilteredList } from '../../components/filtered-list.tsx'
+import { given, useFilters } from '../../components/filters.ts'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
 import { type CampaignDetails, type CampaignRecipient, isMoving } from './campaign.ts'
@@ -69,35 +69,28 @@ const pollMs = 5_000
 /** The people that a campaign goes to, each with what became of the email. */
 export function CampaignRecipients({ campaign }: { campaign: CampaignDetails }) {
   const filters = useFilters(['recipient'])
-  const { values, clear, isSet } = filters
+  const { recipient } = filters.values
   const list = useList(
     'GET /v1/campaigns/:id/recipients',
     {
       params: { id: campaign.id },
-      query: { ...(values.recipient !== undefined && { status: values.recipient as CampaignRecipient['status'] }) },
+      query: given({ status: recipient as CampaignRecipient['status'] | undefined }),
     },
     { pollMs: isMoving(campaign, Date.now()) ? pollMs : undefined },
   )
   return (
-    <>
-      <Filters isSet={isSet}>
-        <SelectFilter filters={filters} name="recipient" label="State" options={statusOptions} />
-      </Filters>
-      <DataTable
-        label="Recipients"
-        list={list}
-        columns={columns}
-        keyOf={({ subscriberId }) => subscriberId}
-        empty={
-          isSet ? (
-            <NothingFits title="No recipient is in this state" onClear={clear}>
-              Look at all of them, or at the counts above.
-            </NothingFits>
-          ) : (
-            <Empty title="It went to nobody">Nobody in the audience was active when it started.</Empty>
-          )
-        }
-      />
-    </>
+    <FilteredList
+      label="Recipients"
+      filters={filters}
+      inputs={<SelectFilter filters={filters} name="recipient" label="State" options={statusOptions} />}
+      list={list}
+      columns={columns}
+      keyOf={({ subscriberId }) => subscriberId}
+      nothingFits={{
+        title: 'No recipient is in this state',
+        hint: 'Look at all of them, or at the counts above.',
+      }}
+      empty={<Empty title="It went to nobody">Nobody in the audience was active when it started.</Empty>}
+    />
   )
 }

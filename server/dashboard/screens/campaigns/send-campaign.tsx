@@ -11,7 +11,7 @@ const hourMs = 3_600_000
 
 /** Asks when a draft is to be sent, and says to whom. */
 export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails; onClose: () => void }) {
-  const { id, name, audienceId } = campaign
+  const { id, name, audienceId, segmentIds } = campaign
   const { can, mode } = useScope()
   const { data: audience } = useGet(
     'GET /v1/audiences/:id',
@@ -39,7 +39,9 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
       onClose={onClose}
     >
       <Text>
-        It goes to everyone who is active in <strong>{audience?.name ?? audienceId}</strong> when it starts.{' '}
+        It goes to everyone who is active in <strong>{audience?.name ?? audienceId}</strong>
+        {segmentIds.length > 0 && ` and in ${segmentIds.length === 1 ? 'the segment' : 'one of the segments'} chosen`}{' '}
+        when it starts.{' '}
         {mode === 'test'
           ? 'In test mode nothing leaves: each email is checked.'
           : 'What has left cannot be taken back.'}

@@ -7,7 +7,7 @@ import { FormDialog } from '../../components/form-dialog.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { CampaignDetails } from './campaign.ts'
-import { linesOf } from './campaign-fields.tsx'
+import { linesOf } from './campaign-values.ts'
 
 /** Sends the message to some addresses, then shows where to look for what became of it. */
 export function TestCampaign({ campaign: { id }, onClose }: { campaign: CampaignDetails; onClose: () => void }) {

@@ -1,3 +1,4 @@
+import '../../styles/editor.css'
 import { SegmentedControl } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { HtmlPreview } from './html-preview.tsx'

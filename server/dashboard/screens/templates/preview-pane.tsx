@@ -32,7 +32,8 @@ export function PreviewPane({ rendering }: { rendering: Rendering }) {
   )
 }
 
-function Rendered({ preview }: { preview: TemplatePreview }) {
+/** What a template becomes, or why it does not. */
+export function Rendered({ preview }: { preview: TemplatePreview }) {
   const { subject, html, text, errors, checks } = preview
   if (errors.length > 0) {
     return (

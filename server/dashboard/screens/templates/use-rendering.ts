@@ -2,6 +2,7 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ApiError } from '../../api/client.ts'
 import { useScope } from '../../api/scope.tsx'
+import { readValues } from '../../components/json-values.ts'
 import type { Template, TemplatePreview } from './template.ts'
 
 export type Rendering = Pick<UseQueryResult<TemplatePreview, ApiError>, 'data' | 'error' | 'isFetching'> & {
@@ -26,15 +27,4 @@ export function useRendering({ id, updatedAt }: Template): Rendering {
   })
   const { data, error, isFetching, refetch } = query
   return { data, error, isFetching, values, setValues, isReadable: variables !== null, retry: () => void refetch() }
-}
-
-/** Returns the values that `text` holds. Undefined: none. Null: it is no object. */
-function readValues(text: string): Record<string, unknown> | undefined | null {
-  if (text.trim() === '') return undefined
-  try {
-    const read: unknown = JSON.parse(text)
-    return typeof read === 'object' && read !== null && !Array.isArray(read) ? { ...read } : null
-  } catch {
-    return null
-  }
 }

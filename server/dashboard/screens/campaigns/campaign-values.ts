@@ -1,0 +1,132 @@
+import type { Input } from '../../api/client.ts'
+import { readValues } from '../../components/json-values.ts'
+import type { CampaignDetails } from './campaign.ts'
+
+/** A campaign as it is written: lists are lines, and what may be empty is empty text. */
+export type CampaignValues = {
+  name: string
+  audienceId: string
+  segmentIds: string[]
+  from: string
+  replyTo: string
+  /** With a template, empty: that of the template. */
+  subject: string
+  source: 'own' | 'template'
+  templateId: string
+  /** JSON. */
+  variables: string
+  preheader: string
+  html: string
+  text: string
+  trackOpens: boolean
+  trackClicks: boolean
+  tags: string
+  throttle: string
+  lateStart: 'send' | 'skip'
+}
+
+/** The fields that have another name in the body of a request. */
+export const fieldOf = {
+  'content.preheader': 'preheader',
+  'content.html': 'html',
+  'content.text': 'text',
+  content: 'html',
+} as const
+
+const firstHtml = `<p>Hello {{ contact.firstName | default: "there" }},</p>
+
+<p>Write your message here.</p>
+
+<p><a href="{{ unsubscribeUrl }}">Unsubscribe</a></p>
+`
+
+/** What a new campaign begins with. */
+export const emptyValues: CampaignValues = {
+  name: '',
+  audienceId: '',
+  segmentIds: [],
+  from: '',
+  replyTo: '',
+  subject: '',
+  source: 'own',
+  templateId: '',
+  variables: '',
+  preheader: '',
+  html: firstHtml,
+  text: '',
+  trackOpens: false,
+  trackClicks: false,
+  tags: '',
+  throttle: '',
+  lateStart: 'send',
+}
+
+export function valuesOf(campaign: CampaignDetails): CampaignValues {
+  const { name, audienceId, from, subject, content, trackOpens, trackClicks, lateStart, throttle } = campaign
+  return {
+    name,
+    audienceId,
+    segmentIds: campaign.segmentIds,
+    from,
+    replyTo: campaign.replyTo.join('\n'),
+    subject,
+    source: campaign.templateId === null ? 'own' : 'template',
+    templateId: campaign.templateId ?? '',
+    variables: Object.keys(campaign.variables).length === 0 ? '' : JSON.stringify(campaign.variables, null, 2),
+    preheader: content.preheader ?? '',
+    html: content.html ?? '',
+    text: content.text ?? '',
+    trackOpens,
+    trackClicks,
+    tags: campaign.tags.join('\n'),
+    throttle: throttle === null ? '' : String(throttle),
+    lateStart,
+  }
+}
+
+type Body = Input<'POST /v1/campaigns'>['body']
+
+/** Returns the values as the API takes them. */
+export function bodyOf(values: CampaignValues): Body {
+  const { name, audienceId, segmentIds, from, trackOpens, trackClicks, lateStart, variables, throttle } = values
+  return {
+    name,
+    audienceId,
+    segmentIds,
+    from,
+    replyTo: linesOf(values.replyTo),
+    ...messageOf(values),
+    variables: readValues(variables) ?? {},
+    trackOpens,
+    trackClicks,
+    tags: linesOf(values.tags),
+    throttle: throttle.trim() === '' ? null : Number(throttle),
+    lateStart,
+  }
+}
+
+/**
+ * Returns a change of a draft as the API takes it. The API does not tell whether the subject is that of the template:
+ * one that was not changed is not sent, so that it stays what it was.
+ */
+export function changeOf(values: CampaignValues, before: CampaignValues): Partial<Body> {
+  const { subject, ...body } = bodyOf(values)
+  return values.source === 'template' && values.subject === before.subject ? body : { ...body, subject }
+}
+
+function messageOf({ source, templateId, subject, preheader, html, text }: CampaignValues) {
+  if (source === 'template') return { templateId, subject: orNull(subject) }
+  return { subject, content: { preheader: orNull(preheader), html: orNull(html), text: orNull(text) } }
+}
+
+function orNull(text: string): string | null {
+  return text === '' ? null : text
+}
+
+/** Returns the lines of a text that hold something. */
+export function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
