@@ -65,6 +65,7 @@ export const theme = createTheme({
   components: {
     // Most fields are required: the others say that they may be empty.
     InputWrapper: { defaultProps: { withAsterisk: false } },
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close the message' } } },
     Modal: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
   },
 })
