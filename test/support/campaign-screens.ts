@@ -47,8 +47,7 @@ export function campaignScreens(made: Made): Screen[] {
     {
       path: 'campaigns/new',
       heading: 'Create a campaign',
-      area: 'Campaigns',
-      permission: 'campaigns:read',
+      permission: 'campaigns:write',
       buttons: [['Create draft', 'campaigns:write']],
       calls: [],
     },

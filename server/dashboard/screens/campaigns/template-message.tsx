@@ -21,7 +21,7 @@ export function TemplateMessage({ templateId, name, variables }: Props) {
     contact: { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' },
     campaign: { name },
     account: { name: account.name },
-    unsubscribeUrl: '#',
+    unsubscribeUrl: 'https://example.com/unsubscribe',
   }
   const operation = 'POST /v1/templates/:id/render'
   const { data, error, refetch } = useQuery<Result<typeof operation>, ApiError>({
