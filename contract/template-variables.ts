@@ -4,6 +4,10 @@ import { exampleId, idSchema } from './ids.ts'
 
 /** How much a template may be. */
 export const templateLimits = {
+  /** Templates of an account. */
+  templates: 1_000,
+  /** Versions of a template that are kept. */
+  versions: 100,
   subjectCharacters: 1_000,
   preheaderCharacters: 500,
   /** Of HTML and of text, each. */

@@ -115,6 +115,26 @@ const template = z
     },
   })
 
+const templateVersion = z
+  .object({
+    version: z.int().min(1).meta({ description: 'Counts from 1.' }),
+    subject: z.string(),
+    publishedAt: timestamp,
+  })
+  .meta({
+    id: 'TemplateVersion',
+    description: 'What was published once. It never changes.',
+    example: { version: 1, subject: 'Welcome, {{ firstName }}', publishedAt: '2026-03-01T09:30:00.000Z' },
+  })
+
+const versionList = z.object({ data: z.array(templateVersion) }).meta({
+  id: 'TemplateVersionList',
+  description: 'The versions of a template.',
+  example: {
+    data: [{ version: 1, subject: 'Welcome, {{ firstName }}', publishedAt: '2026-03-01T09:30:00.000Z' }],
+  },
+})
+
 const createTemplate = z
   .strictObject({
     name,
@@ -209,6 +229,7 @@ export type TemplateSummary = z.infer<typeof summary>
 export type CreateTemplate = z.infer<typeof createTemplate>
 export type UpdateTemplate = z.infer<typeof updateTemplate>
 export type RenderTemplate = z.infer<typeof renderTemplate>
+export type TemplateVersion = z.infer<typeof templateVersion>
 export type TemplatePreview = z.infer<typeof preview>
 export type TemplatePart = (typeof templateParts)[number]
 export type TemplateVariable = z.infer<typeof shownVariable>
@@ -221,10 +242,16 @@ export const templates = c.router({
     method: 'POST',
     path: '/v1/templates',
     summary: 'Create a template',
-    description: 'Adds a template whose content is a draft: publish it to send emails with it.',
+    description: `Adds a template whose content is a draft: publish it to send emails with it. An account can have ${templateLimits.templates.toLocaleString('en')} templates: 409 for one more.`,
     body: createTemplate,
     ...outcome(
-      { ...writing, ...long, operationId: 'createTemplate', idempotency: 'with-work', errors: ['rule_violation'] },
+      {
+        ...writing,
+        ...long,
+        operationId: 'createTemplate',
+        idempotency: 'with-work',
+        errors: ['conflict', 'rule_violation'],
+      },
       { 201: template },
     ),
   },
@@ -296,6 +323,17 @@ export const templates = c.router({
         errors: ['not_found', 'template_fault'],
       },
       { 200: template },
+    ),
+  },
+  versions: {
+    method: 'GET',
+    path: '/v1/templates/:id/versions',
+    summary: 'List the versions of a template',
+    description: `What was published, newest first: the newest ${templateLimits.versions}, which are kept. Without their content.`,
+    pathParams: idParam,
+    ...outcome(
+      { operationId: 'listTemplateVersions', tag: 'Templates', permission: 'templates:read', errors: ['not_found'] },
+      { 200: versionList },
     ),
   },
   render: {

@@ -48,7 +48,14 @@ const segmentOperations = [
 const topicOperations = ['getTopic', 'updateTopic', 'deleteTopic']
 const domainOperations = ['getDomain', 'getDomainDeliverability', 'verifyDomain', 'rotateDomainKeys', 'deleteDomain']
 const emailOperations = ['getEmail', 'updateEmail', 'cancelEmail', 'resendEmail']
-const templateOperations = ['getTemplate', 'updateTemplate', 'publishTemplate', 'renderTemplate', 'deleteTemplate']
+const templateOperations = [
+  'getTemplate',
+  'updateTemplate',
+  'publishTemplate',
+  'listTemplateVersions',
+  'renderTemplate',
+  'deleteTemplate',
+]
 const campaignOperations = [
   'getCampaign',
   'updateCampaign',

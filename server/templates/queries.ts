@@ -1,5 +1,7 @@
 import { type Selectable, sql } from 'kysely'
+import { templateLimits } from '../../contract/template-variables.ts'
 import type { TemplateVariable } from '../../contract/templates.ts'
+import { lockAccount } from '../database/account-lock.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import type { TemplatesTable, TemplateVersionsTable } from '../database/tables/templates.ts'
 
@@ -27,6 +29,17 @@ export async function insertTemplate(
     .values({ account_id: accountId, id, ...draft, variables, revision: 1, created_at: at, updated_at: at })
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+/** Counts the templates of an account, which is locked until the transaction ends. */
+export async function countTemplates(trx: Trx, accountId: string): Promise<number> {
+  await lockAccount(trx, accountId)
+  const { count } = await trx
+    .selectFrom('templates')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 function oneTemplate(handle: Handle, accountId: string, id: string) {
@@ -72,7 +85,7 @@ export async function updateTemplate(
     .executeTakeFirstOrThrow()
 }
 
-/** Stores what a template says as a version, and makes it the published one. */
+/** Stores what a locked template says as a version, and makes it the published one. The newest versions are kept. */
 export async function publishVersion(
   trx: Trx,
   { account_id, id, subject, preheader, html, text, variables, revision }: TemplateRow,
@@ -83,6 +96,12 @@ export async function publishVersion(
     .insertInto('template_versions')
     .values({ account_id, template_id: id, version, ...content, published_at: at })
     .execute()
+  await trx
+    .deleteFrom('template_versions')
+    .where('account_id', '=', account_id)
+    .where('template_id', '=', id)
+    .where('version', '<=', version - templateLimits.versions)
+    .execute()
   return trx
     .updateTable('templates')
     .set({ published_revision: revision, published_version: version, published_at: at })
@@ -90,6 +109,22 @@ export async function publishVersion(
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+/** Returns the versions of a template, newest first. */
+export async function selectVersions(
+  handle: Handle,
+  accountId: string,
+  id: string,
+): Promise<Pick<VersionRow, 'version' | 'subject' | 'published_at'>[]> {
+  return handle
+    .selectFrom('template_versions')
+    .select(['version', 'subject', 'published_at'])
+    .where('account_id', '=', accountId)
+    .where('template_id', '=', id)
+    .orderBy('version', 'desc')
+    .limit(templateLimits.versions)
+    .execute()
 }
 
 /** Deletes a template with its versions. Returns whether it was there. */

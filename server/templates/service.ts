@@ -1,10 +1,12 @@
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import { templateLimits } from '../../contract/template-variables.ts'
 import type {
   CreateTemplate,
   RenderTemplate,
   Template,
   TemplatePreview,
   TemplateSummary,
+  TemplateVersion,
   UpdateTemplate,
 } from '../../contract/templates.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
@@ -15,6 +17,7 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import { previewOf } from './preview.ts'
 import {
+  countTemplates,
   type Draft,
   deleteTemplate,
   findTemplate,
@@ -23,6 +26,7 @@ import {
   publishVersion,
   selectPublished,
   selectTemplates,
+  selectVersions,
   type TemplateRow,
   updateTemplate,
   type VersionRow,
@@ -33,6 +37,7 @@ import { readDeclared, sampleValues } from './variables.ts'
 
 /** Use cases for templates, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type TemplateService = {
+  /** Throws `rule_violation` for its variables, and `conflict` when the account has the most templates. */
   create(handle: Handle, accountId: string, template: CreateTemplate): Promise<Template>
   /** Returns templates, newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<TemplateSummary>>
@@ -42,6 +47,8 @@ export type TemplateService = {
   delete(handle: Handle, accountId: string, id: string): Promise<void>
   /** Makes the draft the next version, unless it is published already. Throws `template_fault`. */
   publish(handle: Handle, accountId: string, id: string): Promise<Template>
+  /** Returns what was published, newest first: the versions that are kept. */
+  versions(handle: Handle, accountId: string, id: string): Promise<TemplateVersion[]>
   /** Renders the draft or the published version. Throws `template_not_found` for the latter where there is none. */
   preview(handle: Handle, accountId: string, request: RenderTemplate & { id: string }): Promise<TemplatePreview>
   /** Renders published templates for emails: see `renderUses`. */
@@ -68,8 +75,11 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     async create(handle, accountId, template) {
       const { name, subject, preheader = null, html = null, text = null, variables = [] } = template
       const draft = { name, subject, preheader, html, text, variables: declared(variables) }
-      const at = clock.now()
-      return toTemplate(await insertTemplate(handle, { id: newId('template', at), accountId, draft, at }))
+      return inTransaction(handle, async (trx) => {
+        if ((await countTemplates(trx, accountId)) >= templateLimits.templates) throw tooMany()
+        const at = clock.now()
+        return toTemplate(await insertTemplate(trx, { id: newId('template', at), accountId, draft, at }))
+      })
     },
     async list(handle, accountId, { limit, cursor }) {
       const rows = await selectTemplates(handle, accountId, {
@@ -112,6 +122,11 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
         return toTemplate(await publishVersion(trx, draft, { version, at: clock.now() }))
       })
     },
+    async versions(handle, accountId, id) {
+      await find(handle, accountId, id)
+      const rows = await selectVersions(handle, accountId, id)
+      return rows.map(({ version, subject, published_at: at }) => ({ version, subject, publishedAt: at.toISOString() }))
+    },
     async preview(handle, accountId, { id, version, variables = {} }) {
       const row = await (version === 'published' ? findPublished : find)(handle, accountId, id)
       const { subject, preheader, html, text } = row
@@ -119,6 +134,11 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     },
     render: (handle, accountId, uses) => renderUses(renderer, { handle, accountId }, uses),
   }
+}
+
+function tooMany(): DomainError {
+  const most = templateLimits.templates.toLocaleString('en')
+  return new DomainError('conflict', `The account has ${most} templates, which is the most it can: delete one first.`)
 }
 
 function declared(variables: NonNullable<CreateTemplate['variables']>) {

@@ -75,6 +75,7 @@ export const kinds: Record<string, Kind> = {
   listTemplates: 'shared',
   getTemplate: 'shared',
   updateTemplate: 'shared',
+  listTemplateVersions: 'shared',
   renderTemplate: 'shared',
   publishTemplate: 'live',
   deleteTemplate: 'live',

@@ -191,6 +191,8 @@ test('the page of limits has the limits of the code', () => {
     'HTML and text of a campaign': `${written(campaignLimits.contentBytes)} bytes each`,
     'segments of a campaign': String(campaignLimits.segments),
     'variables of a campaign': `${templateLimits.variables}, ${campaignLimits.variablesBytes / 2 ** 10} KiB as JSON`,
+    'templates of an account': `${written(templateLimits.templates)}; one more is answered ${errorTable.conflict.status} \`conflict\``,
+    'versions of a template': `the newest ${templateLimits.versions} are kept`,
     'tags of Liquid in a part of a template': written(renderingLimits.tags),
     'values for a template': `${templateLimits.valuesBytes / 2 ** 10} KiB as JSON`,
     'rendering one email': `${renderingLimits.renderMs} ms for each part, as Liquid counts it, and ${personLimitMs / 1_000} seconds in all; ${written(renderingLimits.renderUnits)} characters and entries in what a part makes; ${renderingLimits.outputLength / 2 ** 10} KiB of HTML and of text`,

@@ -29,6 +29,10 @@ export function templateRoutes(templates: TemplateService, endpoint: Endpoint) {
       status: 200,
       body: await templates.publish(handle, scope.accountId, params.id),
     })),
+    versions: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 200,
+      body: { data: await templates.versions(handle, scope.accountId, params.id) },
+    })),
     render: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
       body: await templates.preview(handle, scope.accountId, { ...body, id: params.id }),
