@@ -1,5 +1,9 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { createEngine } from '../../server/campaigns/engine.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { planOf } from '../../server/email-delivery/conversation-plan.ts'
+import { recordFacts } from '../../server/email-delivery/record-facts.ts'
+import { lockDue, markSending } from '../../server/email-delivery/sending-queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -52,4 +56,81 @@ test('pausing and resuming while a batch is rendered loses nobody, also not the 
   await pass(5)
   expect(await world.statuses()).toEqual({ handed_over: 3 })
   expect(await statusOf(id)).toBe('completed')
+})
+
+/** What mail servers said of the only email: to try again later, or that they have it. */
+async function told(kind: 'deferred' | 'accepted'): Promise<void> {
+  const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+  const place = { emailId: id, position: 0, at: world.time.clock.now(), host: 'mx.example.org' }
+  const reply = kind === 'deferred' ? '450 Later' : '250 OK'
+  await inTransaction(world.db, async (trx) => {
+    await markSending(trx, { begun: [place], resent: [], at: place.at })
+  })
+  const fact =
+    kind === 'deferred'
+      ? { ...place, kind, reason: reply, reply, unknown: false }
+      : { ...place, kind, final: true, reply }
+  await recordFacts(world.db, { outbox: world.outbox }, [fact])
+}
+
+/** What a worker would do about the only email. */
+async function planned() {
+  const { id } = await world.db.selectFrom('emails').select('id').executeTakeFirstOrThrow()
+  const [email] = await inTransaction(world.db, (trx) => lockDue(trx, [id]))
+  if (email === undefined) throw new Error('the email is gone')
+  const routes = { destinationOf: (domain: string) => domain, unusable: () => null, take: () => () => undefined }
+  return planOf(email, { personal: true, obstacle: null }, routes)
+}
+
+test('an email that is to be tried again waits while its campaign is paused, and is counted once', async () => {
+  const id = await world.draft(await world.addAudience(1))
+  await world.start(id)
+  await world.run()
+  await told('deferred')
+  await world.campaigns.pause(world.db, world.live, id)
+  const counts = () => world.campaigns.statistics(world.db, world.live, id)
+  expect(await counts()).toMatchObject({ recipients: 1, queued: 0, waiting: 0, handedOver: 1 })
+  await world.time.advance(24 * 3_600_000)
+  expect(await planned()).toMatchObject({ isHeld: true, conversations: [] })
+  await world.campaigns.resume(world.db, world.live, id)
+  expect(await planned()).toMatchObject({ isHeld: false, conversations: [{ recipients: [{ attempts: 1 }] }] })
+  await told('accepted')
+  await pass(3)
+  expect(await statusOf(id)).toBe('completed')
+  expect(await counts()).toMatchObject({ recipients: 1, handedOver: 1, emails: { sent: 1 } })
+})
+
+test('an email that is to be tried again is canceled with its campaign', async () => {
+  const id = await world.draft(await world.addAudience(1))
+  await world.start(id)
+  await world.run()
+  await told('deferred')
+  await world.campaigns.cancel(world.db, world.live, id)
+  await world.time.advance(24 * 3_600_000)
+  expect(await planned()).toMatchObject({ conversations: [], canceled: [{ attempts: 1 }] })
+})
+
+test('a duplicate of a campaign in any state is a draft of its own', async () => {
+  const id = await world.draft(await world.addAudience(1), { throttle: 10, tags: ['spring'] })
+  await world.start(id)
+  await pass(3)
+  expect(await statusOf(id)).toBe('completed')
+  const copy = await world.campaigns.duplicate(world.db, world.live, id)
+  expect(copy).toMatchObject({ status: 'draft', recipients: 0, startedAt: null, throttle: 10, tags: ['spring'] })
+  await world.start(copy.id)
+  await pass(3)
+  expect(await statusOf(copy.id)).toBe('completed')
+  expect(await world.written()).toHaveLength(2)
+})
+
+test('a test email is of no campaign, and changes no count', async () => {
+  const id = await world.draft(await world.addAudience(1))
+  await world.campaigns.test(world.db, world.live, id, { to: ['Grace <grace@example.org>'] })
+  expect(await world.db.selectFrom('emails').select('campaign_id').execute()).toEqual([{ campaign_id: null }])
+  await world.handOver()
+  expect(await world.campaigns.statistics(world.db, world.live, id)).toMatchObject({
+    recipients: 0,
+    emails: { sent: 0 },
+  })
+  expect(await statusOf(id)).toBe('draft')
 })
