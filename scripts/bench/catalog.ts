@@ -1,6 +1,7 @@
 import type { Benchmark } from './benchmark.ts'
 import { api } from './benchmarks/api.ts'
 import { backlog } from './benchmarks/backlog.ts'
+import { campaign } from './benchmarks/campaign.ts'
 import { drain } from './benchmarks/drain.ts'
 import { email } from './benchmarks/email.ts'
 import { emailCopies } from './benchmarks/email-copies.ts'
@@ -31,6 +32,7 @@ export const benchmarks: readonly Benchmark[] = [
   lists,
   email,
   emailCopies,
+  campaign,
   rateLimit,
   requestLogs,
   hostileBodies,

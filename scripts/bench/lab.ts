@@ -143,7 +143,7 @@ export async function startService(
     readyLine: /(?:listens on|answers) (http:\/\/[\w.:]+)/,
     // The usual lines about the configuration, and warnings for public services.
     usualLine:
-      /^(Email leaves over the relay |No email leaves this machine|Webhooks may lead to )|"msg":"(PUBLIC_URL|INBOUND_SMTP_PORT) is not set/,
+      /^(Email leaves over the relay |No email leaves this machine|Webhooks may lead to |There is no user of the dashboard yet)|"msg":"(PUBLIC_URL|INBOUND_SMTP_PORT) is not set/,
   })
   const url = running.ready?.[1]
   if (url === undefined) throw new Error('the service did not tell where it listens')

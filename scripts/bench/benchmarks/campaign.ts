@@ -1,0 +1,261 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { createRenderer } from '../../../server/rendering/renderer.ts'
+import type { Benchmark, BenchmarkContext, Outcome } from '../benchmark.ts'
+import { addCampaign, addPeople, personalContent, startCampaign, untilStatus } from '../campaigns.ts'
+import { type Service, startCluster, startLoad, startService, type World } from '../lab.ts'
+import { addSender, addSendingDomain, assertTaken, sendingRequest, startMailSink, untilSent } from '../mail.ts'
+import { formatNumber } from '../report.ts'
+import { costsOf, inTurn, valuesOf } from '../rounds.ts'
+import { settleDown } from '../seed.ts'
+import { median, quantile, ratio } from '../statistics.ts'
+
+/** People in the audience that is listed, and of those in the one that is sent to. */
+const allPeople = 1_000_000
+const sentShare = 0.1
+/** Connections to the mail server. */
+const mailConnections = 20
+/** Requests with one email in flight, on the side without a campaign. */
+const connections = 32
+/** Transactional emails a second, alone and beside a campaign. */
+const singleRate = 10
+/** People rendered at a time, as the service does. */
+const renderedAtOnce = 200
+const memorySamplingMs = 250
+
+export const campaign: Benchmark = {
+  name: 'campaign',
+  measures: 'a campaign to 1,000,000 people: its list, messages of 10 KB to a mail server, email sent singly meanwhile',
+  baseline: 'the same messages by POST /v1/emails, and email sent singly with nothing beside',
+  rounds: 3,
+  seconds: 10,
+  run,
+}
+
+type Measured = { rate: number; p99: number }
+
+async function run(context: BenchmarkContext): Promise<Outcome> {
+  const { processes, seconds, size, progress } = context
+  const cluster = await startCluster(processes)
+  const sink = await startMailSink(processes)
+  await using world = await cluster.create('campaign')
+  const tenant = await addSender(world)
+  const service = await startService(processes, world, {
+    env: {
+      MAIL_TRANSPORT: 'relay',
+      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
+      MAIL_CONNECTIONS_PER_HOST: String(mailConnections),
+      PUBLIC_URL: 'https://mail.postern.example',
+    },
+  })
+  await addSendingDomain(world, service, tenant)
+  const load = await startLoad(processes)
+  progress('adding people')
+  const count = Math.max(1, Math.round(allPeople * size))
+  const sent = Math.max(1, Math.round(count * sentShare))
+  const [all, part] = await addPeople(world, tenant, [count, sent])
+  await settleDown(world)
+  await using memory = watchMemory(service)
+
+  const means = { service, tenant, world }
+  const begin = async (audienceId: string, fields: Record<string, unknown> = {}) => {
+    const id = await addCampaign(means, { audienceId, ...fields })
+    await startCampaign(means, id)
+    return id
+  }
+  const end = async (id: string) => {
+    await sql`UPDATE campaigns SET status = 'canceled', due_at = NULL WHERE id = ${id}`.execute(world.db)
+    await sql`DELETE FROM campaign_recipients WHERE campaign_id = ${id}`.execute(world.db)
+    await sql`DELETE FROM campaigns WHERE id = ${id}`.execute(world.db)
+  }
+
+  /** Lists all people. Nothing is sent: the throttle allows one message an hour. */
+  async function list(): Promise<Measured> {
+    const began = performance.now()
+    const id = await begin(all, { throttle: 1 })
+    await untilStatus(world, id, 'sending')
+    const took = (performance.now() - began) / 1000
+    await end(id)
+    return { rate: count / took, p99: Number.NaN }
+  }
+
+  async function sendCampaign(): Promise<Measured> {
+    await sink.reset()
+    const began = performance.now()
+    const id = await begin(part)
+    await sink.until(sent)
+    await untilStatus(world, id, 'completed')
+    const took = (performance.now() - began) / 1000
+    await assertTaken(sink, sent, ['rsa-sha256', 'ed25519-sha256'])
+    return { rate: sent / took, p99: Number.NaN }
+  }
+
+  /** Sends as many emails by requests. */
+  async function sendEmails(): Promise<Measured> {
+    await sink.reset()
+    const since = new Date()
+    const began = performance.now()
+    const requests = [sendingRequest(tenant, 1)]
+    await load.run({ origins: [service.url], requests, seconds: 3_600, count: sent, connections }, 202)
+    await sink.until(sent)
+    await untilSent(world, since)
+    return { rate: (sent * 1000) / (performance.now() - began), p99: Number.NaN }
+  }
+
+  /** Sends emails singly and returns how long they take from the request to the mail server. */
+  async function sendSingly(): Promise<Measured> {
+    const since = new Date()
+    const requests = [sendingRequest(tenant, 1)]
+    await load.run({ origins: [service.url], requests, seconds, connections, rate: singleRate }, 202)
+    return { rate: singleRate, p99: quantile(await latenciesOfSingle(world, since), 0.99) }
+  }
+
+  async function sendSinglyBeside(): Promise<Measured> {
+    const id = await begin(all)
+    await sink.reset()
+    await sink.until(1)
+    const measured = await sendSingly()
+    const { rows } = await sql<{ status: string }>`SELECT status FROM campaigns WHERE id = ${id}`.execute(world.db)
+    if (rows[0]?.status !== 'sending') throw new Error('the campaign ended before: give it more people (--size)')
+    const response = await fetch(`${service.url}/v1/campaigns/${id}/cancel`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tenant.key}` },
+    })
+    if (response.status !== 200) throw new Error(`the campaign could not be canceled: ${await response.text()}`)
+    await untilRested(world)
+    return measured
+  }
+
+  progress('warming up')
+  const singles = { ...context, seconds }
+  await sendEmails()
+  const prepare = () => settleDown(world)
+  const sides = await inTurn<'list' | 'campaign' | 'emails' | 'singly, alone' | 'singly, beside', Measured>(
+    singles,
+    {
+      list: { prepare, measure: list },
+      campaign: { prepare, measure: sendCampaign },
+      emails: { prepare, measure: sendEmails },
+      'singly, alone': { prepare, measure: sendSingly },
+      'singly, beside': { prepare, measure: sendSinglyBeside },
+    },
+    ({ rate, p99 }) => (Number.isNaN(p99) ? `${Math.round(rate)}/s` : `p99 ${p99.toFixed(1)} ms`),
+  )
+  const { meanBytes } = await sink.messages()
+  const { idleBytes, peakBytes } = memory.stop()
+  await service.stop()
+  const rendered = await renderFor(seconds)
+
+  const listed = valuesOf(sides.list, ({ rate }) => rate)
+  const [messages, emails] = [valuesOf(sides.campaign, ({ rate }) => rate), valuesOf(sides.emails, ({ rate }) => rate)]
+  const [alone, beside] = [
+    valuesOf(sides['singly, alone'], ({ p99 }) => p99),
+    valuesOf(sides['singly, beside'], ({ p99 }) => p99),
+  ]
+  const aboveIdle = (peakBytes - idleBytes) / 2 ** 20
+  return {
+    measurements: [
+      { side: 'campaign', figure: 'listed', unit: '/s', values: listed },
+      { side: 'campaign', figure: 'sent', unit: '/s', values: messages },
+      { side: 'POST /v1/emails', figure: 'sent', unit: '/s', values: emails },
+      { side: 'alone', figure: 'p99 of an email sent singly', unit: 'ms', values: alone },
+      { side: 'beside a campaign', figure: 'p99 of an email sent singly', unit: 'ms', values: beside },
+      { side: 'campaign', figure: 'memory above idle', unit: 'MiB', values: [aboveIdle] },
+      { side: 'renderer', figure: 'rendered', unit: '/s', values: [rendered] },
+    ],
+    targets: [
+      {
+        figure: 'seconds to list 1,000,000 people',
+        unit: 's',
+        value: allPeople / median(listed),
+        goal: { atMost: 60 },
+      },
+      { figure: 'campaign to emails', value: ratio(messages, emails), goal: { atLeast: 0.9 } },
+      { figure: 'p99 beside a campaign to alone', value: ratio(beside, alone), goal: { atMost: 2 } },
+      { figure: 'memory above idle', unit: 'MiB', value: aboveIdle, goal: { atMost: 300 } },
+      { figure: 'rendered by one process', unit: '/s', value: rendered, goal: { atLeast: 3_000 } },
+    ],
+    costs: costsOf(sides),
+    notes: [
+      `The list of ${formatNumber(count)} people, until the first message may leave, and a campaign to ${formatNumber(sent)} of them, from the request until it is completed. A message has ${formatNumber(meanBytes)} bytes and is rendered with Liquid for each person. ${mailConnections} connections to the mail server.`,
+      `Without a campaign, as many emails with ${connections} requests in flight. What is sent singly is sent at ${singleRate}/s for ${seconds} s; its time is from when it was stored until the answer of the mail server.`,
+      'Memory is that of the process of the service, sampled every 0.25 s in all rounds; templates are rendered in a process beside it, with a heap of 128 MiB at most.',
+    ],
+  }
+}
+
+/** Samples the memory of a service until `stop`. */
+function watchMemory(service: Service) {
+  const samples: number[] = []
+  const ending = new AbortController()
+  const watching = (async () => {
+    while (!ending.signal.aborted) {
+      samples.push(await service.memory())
+      await delay(memorySamplingMs, undefined, { signal: ending.signal }).catch(() => undefined)
+    }
+  })()
+  watching.catch(() => undefined)
+  return {
+    /** Returns what it had at first, and the most. Bytes. */
+    stop() {
+      ending.abort()
+      return { idleBytes: samples[0] ?? Number.NaN, peakBytes: Math.max(...samples) }
+    },
+    async [Symbol.asyncDispose]() {
+      ending.abort()
+      await watching.catch(() => undefined)
+    },
+  }
+}
+
+/** Returns the milliseconds from storing to the answer of the mail server, of emails of no campaign since `since`. */
+async function latenciesOfSingle(world: World, since: Date): Promise<number[]> {
+  await untilSingleSent(world, since)
+  const { rows } = await sql<{ ms: number }>`
+    SELECT extract(epoch FROM t.at - e.created_at)::float8 * 1000 AS ms
+    FROM emails e JOIN email_timeline t ON t.email_id = e.id AND t.type = 'sent'
+    WHERE e.campaign_id IS NULL AND e.created_at >= ${since}
+  `.execute(world.db)
+  if (rows.length === 0) throw new Error('nothing was sent singly')
+  return rows.map(({ ms }) => ms)
+}
+
+async function untilSingleSent({ db }: World, since: Date): Promise<void> {
+  for (;;) {
+    const { rows } = await sql<{ open: number }>`
+      SELECT count(*)::int AS open FROM emails
+      WHERE campaign_id IS NULL AND created_at >= ${since} AND status IN ('queued', 'sending')
+    `.execute(db)
+    if (rows[0]?.open === 0) return
+    await delay(50)
+  }
+}
+
+/** Waits until nothing is on its way any more. */
+async function untilRested({ db }: World): Promise<void> {
+  for (;;) {
+    const { rows } = await sql<{ open: boolean }>`
+      SELECT EXISTS (SELECT FROM emails WHERE status IN ('queued', 'sending')) AS open
+    `.execute(db)
+    if (rows[0]?.open === false) return
+    await delay(50)
+  }
+}
+
+/** Renders for so many seconds with one process. Returns messages a second. */
+async function renderFor(seconds: number): Promise<number> {
+  const renderer = createRenderer()
+  try {
+    const people = Array.from({ length: renderedAtOnce }, (_, n) => ({
+      contact: { id: `sub_${n}`, email: `reader-${n}@example.com`, firstName: 'Ada', lastName: null },
+      unsubscribeUrl: `https://mail.postern.example/u/${n}`,
+    }))
+    await renderer.render(personalContent, people)
+    let done = 0
+    const began = performance.now()
+    while (performance.now() - began < seconds * 1000) done += (await renderer.render(personalContent, people)).length
+    return (done * 1000) / (performance.now() - began)
+  } finally {
+    await renderer[Symbol.asyncDispose]()
+  }
+}
