@@ -1,23 +1,31 @@
 import { parseArgs } from 'node:util'
 import { openInBrowser } from './demo/browser.ts'
+import { campaign } from './demo/campaign.ts'
 import { email } from './demo/email.ts'
 import { line } from './demo/print.ts'
 import { assertRunning, clientOf, DemoError, keyFor } from './demo/service.ts'
-import type { Story } from './demo/story.ts'
+import type { OwnStory, Story } from './demo/story.ts'
 import { webhooks } from './demo/webhooks.ts'
 
 /*
  * Shows a running service at work: `npm run demo` from a change to the webhook, `npm run demo -- email` an email from
  * the API call to its events. It ends with where the dashboard shows it; `--open` opens that in a browser.
+ * `npm run demo -- campaign` starts a service of its own, because it kills it.
  */
 
 type Options = { isOpened: boolean; env: NodeJS.ProcessEnv }
 
-const stories: Readonly<Record<string, Story>> = { webhooks, email }
+const stories: Readonly<Record<string, Story | OwnStory>> = { webhooks, email, campaign }
 
-async function demonstrate(name: string, { isOpened, env }: Options): Promise<void> {
+async function demonstrate([name = 'webhooks', size]: readonly string[], { isOpened, env }: Options): Promise<void> {
   const story = Object.hasOwn(stories, name) ? stories[name] : undefined
   if (story === undefined) throw new DemoError(`there is no "${name}"; there are ${Object.keys(stories).join(', ')}`)
+  if (story.keyMode === null) {
+    await story.tell(size)
+    line('')
+    line(story.ending)
+    return
+  }
   const baseUrl = env.POSTERN_URL || `http://${env.HOST || '127.0.0.1'}:${env.PORT || 3000}`
   await assertRunning(baseUrl)
   {
@@ -47,7 +55,7 @@ function readArguments() {
 
 try {
   const { values, positionals } = readArguments()
-  await demonstrate(positionals[0] ?? 'webhooks', { isOpened: values.open === true, env: process.env })
+  await demonstrate(positionals, { isOpened: values.open === true, env: process.env })
 } catch (error) {
   if (!(error instanceof DemoError)) throw error
   console.error(`demo: ${error.message}`)

@@ -8,7 +8,15 @@ export type StoryMeans = {
   undo: AsyncDisposableStack
 }
 
-/** A demonstration. */
+/** A demonstration that starts a service of its own. */
+export type OwnStory = {
+  keyMode: null
+  /** `size`: how much of it, as it was given on the command line. Throws DemoError when it cannot go on. */
+  tell(size: string | undefined): Promise<void>
+  ending: string
+}
+
+/** A demonstration on a running service. */
 export type Story = {
   /** Mode of the key that it needs. */
   keyMode: 'test' | 'live'

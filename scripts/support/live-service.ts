@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -16,6 +16,10 @@ export type LiveService = AsyncDisposable & {
   apiKey: string
   /** A test key with full access. It may use any sender domain, and no email leaves the machine. */
   testKey: string
+  /** Kills the process at once (SIGKILL). Its database goes on. */
+  kill(): Promise<void>
+  /** Starts it again after `kill`, at the same address, and waits until it is ready. */
+  restart(): Promise<void>
 }
 
 const startTimeoutMs = 60_000
@@ -54,9 +58,11 @@ async function createKey(mode: 'live' | 'test', env: NodeJS.ProcessEnv): Promise
  * Starts the service as a user would, with limits that no test reaches, and waits until it is ready. Disposing stops it
  * and deletes its data.
  *
+ * @param settings More of its environment.
+ *
  * Throws when it does not become ready. Its error output is on stderr.
  */
-export async function startLiveService(): Promise<LiveService> {
+export async function startLiveService(settings: Record<string, string> = {}): Promise<LiveService> {
   await using cleanup = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'postern-live-'))
   cleanup.defer(() => rm(directory, { recursive: true, force: true }))
@@ -70,20 +76,41 @@ export async function startLiveService(): Promise<LiveService> {
     RATE_LIMITS: 'free=1000000,pro=1000000,scale=1000000',
     AUTH_FAILURES_PER_MINUTE: '1000000',
     LOG_LEVEL: 'warn',
+    ...settings,
   }
   delete env.DATABASE_URL
-  const { options, program } = startArguments()
-  const child = spawn(process.execPath, [...options, program], { env, stdio: ['ignore', 'ignore', 'inherit'] })
-  const exited = once(child, 'exit')
-  cleanup.defer(async () => {
-    child.kill('SIGTERM')
-    await exited
-  })
-
   const url = `http://127.0.0.1:${port}`
-  await untilReady(url, exited)
+  const { options, program } = startArguments()
+  let running: { child: ChildProcess; exited: Promise<unknown> } | null = null
+
+  async function start(): Promise<void> {
+    const child = spawn(process.execPath, [...options, program], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+    const exited = once(child, 'exit')
+    running = { child, exited }
+    await untilReady(url, exited)
+  }
+
+  async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    running?.child.kill(signal)
+    await running?.exited
+    running = null
+  }
+
+  cleanup.defer(async () => {
+    // A process that was killed has left its database running, which the next one ends.
+    if (running === null) await start()
+    await end('SIGTERM')
+  })
+  await start()
   const apiKey = await createKey('live', env)
   const testKey = await createKey('test', env)
-  const running = cleanup.move()
-  return { url, apiKey, testKey, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  const started = cleanup.move()
+  return {
+    url,
+    apiKey,
+    testKey,
+    kill: () => end('SIGKILL'),
+    restart: start,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  }
 }

@@ -6,6 +6,8 @@ import { seedAccount } from '../support/emails.ts'
 import { scratchDirectory } from '../support/scratch.ts'
 import { runNode, type ServiceProcess, startService } from './service-process.ts'
 
+const longTest = { timeout: 240_000 }
+
 describe('npm run demo', () => {
   let dataDir: string
   let service: ServiceProcess
@@ -61,9 +63,21 @@ describe('npm run demo', () => {
     }
   })
 
+  // It waits for claims of the killed process to lapse: half a minute in which nothing is done.
+  test('campaign kills a service of its own in the middle, and proves that each got it once', longTest, async () => {
+    const demo = await runNode(['scripts/demo.ts', 'campaign', '100'], {})
+    expect(demo).toMatchObject({ stderr: '', exitCode: 0 })
+    expect(demo.stdout).toMatch(/rows +100 read, 100 created, 0 skipped, 0 failed/)
+    expect(demo.stdout).toMatch(/people +80\n/)
+    expect(demo.stdout).toMatch(/✗ kill -9: the process is gone/)
+    expect(demo.stdout).toMatch(/got it +80\n +counted as handed over +80\n +sent again +\d+\n/)
+    expect(demo.stdout).toMatch(/✓ One email for each person, campaign.sent once, campaign.completed once/)
+  })
+
   test.each([
-    ['a name it does not know', ['emial'], {}, 'there is no "emial"; there are webhooks, email'],
+    ['a name it does not know', ['emial'], {}, 'there is no "emial"; there are webhooks, email, campaign'],
     ['an option it does not know', ['--opne'], {}, 'there is no option "--opne"; there is --open'],
+    ['too many people', ['campaign', '1001'], {}, 'the number of people must be from 50 to 1000, not "1001"'],
     ['a test key for email', ['email'], { POSTERN_API_KEY: 'postern_test_x' }, 'POSTERN_API_KEY must be a live key'],
   ])('refuses %s', async (_, args, env, reason) => {
     const demo = await runNode(['scripts/demo.ts', ...args], { POSTERN_URL: service.url, ...env })
