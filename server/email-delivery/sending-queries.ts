@@ -26,6 +26,8 @@ export type DueEmail = {
   topicId: string | null
   trackOpens: boolean
   trackClicks: boolean
+  /** True: emails that are sent singly go first. */
+  isOfCampaign: boolean
   /** The state of the campaign that it is part of. Null: of none, or of one that is deleted. */
   campaignStatus: CampaignStatus | null
   /** All recipients, including those without work to do: the message headers name them. */
@@ -74,6 +76,7 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     domain_status: EmailDomain['status']
     return_path: string
     doubts: ('unknown' | 'resent')[]
+    is_of_campaign: boolean
     campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
     unsubscribed: boolean
@@ -100,6 +103,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         SELECT t.type FROM email_timeline t
         WHERE t.email_id = e.id AND t.position = r.position AND t.type IN ('unknown', 'resent') ORDER BY t.id
       ) END AS doubts,
+      e.campaign_id IS NOT NULL AS is_of_campaign,
       (
         SELECT c.status FROM campaigns c WHERE c.account_id = e.account_id AND c.id = e.campaign_id
       ) AS campaign_status,
@@ -147,6 +151,7 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
       topicId: email.topic_id,
       trackOpens: email.track_opens,
       trackClicks: email.track_clicks,
+      isOfCampaign: email.is_of_campaign,
       campaignStatus: email.campaign_status,
       recipients: ofEmail.map(recipientOf),
     }

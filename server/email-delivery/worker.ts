@@ -167,7 +167,9 @@ export function startMailWorker(options: MailWorkerOptions): MailWorker {
         trx,
         claimed.map(({ emailId }) => emailId),
       )
-      for (const email of emails) {
+      // What is sent singly goes before emails of campaigns that were claimed with it.
+      const inOrder = emails.toSorted((one, other) => Number(one.isOfCampaign) - Number(other.isOfCampaign))
+      for (const email of inOrder) {
         const hasLinks = isPersonal(email)
         const obstacle = hasLinks ? refusalOfLinks(options.faultOfLinks ?? null) : null
         plans.set(email.id, planOf(email, { personal: hasLinks || (options.copyForEach ?? false), obstacle }, routes))

@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { newId } from '../../server/shared/ids.ts'
+import { type ScriptedSmtp, startScriptedSmtp } from '../support/scripted-smtp.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+const connections = 5
+const people = 200
+
+let server: ScriptedSmtp
+let service: TestService
+
+beforeAll(async () => {
+  server = await startScriptedSmtp()
+  service = await startTestService({
+    publicUrl: 'https://mail.sender.test',
+    mail: {
+      transport: 'relay',
+      relay: { host: '127.0.0.1', port: server.port, tls: 'opportunistic', credentials: null },
+      connectionsPerHost: connections,
+      concurrency: connections,
+    },
+  })
+  await service.client.succeed(contract.domains.create, { body: { name: 'sender.test' } })
+  // As if its records had been found.
+  const verified = { status: 'verified' as const, verified_at: new Date(), next_check_at: null }
+  await service.database.db.updateTable('domains').set(verified).execute()
+})
+afterAll(async () => {
+  await service.stop()
+  await server[Symbol.asyncDispose]()
+})
+
+/** Sends a campaign to people of its own, and waits until messages of it are held by the mail server. */
+async function holdOne(name: string): Promise<{ id: string; release: () => void }> {
+  const { client, accountId, database } = service
+  const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name } })
+  const at = new Date()
+  const ids = Array.from({ length: people }, () => newId('subscriber', at))
+  await sql`
+    WITH person AS (
+      INSERT INTO subscribers (id, account_id, email, email_key, created_at, updated_at)
+      SELECT id, ${accountId}, address, address, ${at}, ${at}
+      FROM unnest(${ids}::text[]) AS i (id), LATERAL (SELECT ${name} || '.' || id || '@example.com' AS address) AS a
+      RETURNING id
+    )
+    INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
+    SELECT ${audienceId}, id, ${accountId}, 'active', ${at}, ${at} FROM person
+  `.execute(database.db)
+  const released = Promise.withResolvers<undefined>()
+  let held = 0
+  const full = Promise.withResolvers<void>()
+  server.at('message', () => {
+    held += 1
+    if (held === connections) full.resolve()
+    return released.promise
+  })
+  const body = { name, audienceId, from: 'hello@sender.test', subject: 'News', content: { text: 'News.' } }
+  const { id } = await client.succeed(contract.campaigns.create, { body })
+  await client.succeed(contract.campaigns.send, { params: { id }, body: {} })
+  await full.promise
+  await expect.poll(async () => (await statistics(id)).queued).toBe(people)
+  return { id, release: () => released.resolve(undefined) }
+}
+
+const statistics = (id: string) => service.client.succeed(contract.campaigns.statistics, { params: { id } })
+const messagesTo = (name: string) =>
+  server.messages.filter(({ recipients }) => recipients[0]?.address.startsWith(`${name}.`))
+
+async function untilDone(id: string, status: 'sending' | 'completed'): Promise<void> {
+  const isDone = async () =>
+    status === 'completed'
+      ? (await service.client.succeed(contract.campaigns.get, { params: { id } })).status === status
+      : (await countOf('sending')) === 0
+  while (!(await isDone())) await delay(20)
+}
+
+async function countOf(status: 'sending'): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM email_recipients WHERE status = ${status}
+  `.execute(service.database.db)
+  return rows[0]?.count ?? Number.NaN
+}
+
+test('after the answer to a pause, only what had begun is handed over, and after resuming each person has it once', async () => {
+  const { id, release } = await holdOne('pause')
+  await service.client.succeed(contract.campaigns.pause, { params: { id }, body: {} })
+  const begun = await countOf('sending')
+  expect(begun).toBeGreaterThanOrEqual(connections)
+  expect(begun).toBeLessThan(people / 2)
+  release()
+  await untilDone(id, 'sending')
+  expect(messagesTo('pause')).toHaveLength(begun)
+  expect(await statistics(id)).toMatchObject({ recipients: people })
+  await service.client.succeed(contract.campaigns.resume, { params: { id }, body: {} })
+  await untilDone(id, 'completed')
+  const addresses = messagesTo('pause').map(({ recipients }) => recipients[0]?.address)
+  expect(addresses).toHaveLength(people)
+  expect(new Set(addresses).size).toBe(people)
+  expect(await statistics(id)).toMatchObject({ recipients: people, handedOver: people, waiting: 0, queued: 0 })
+})
+
+test('an email that is sent singly overtakes all of a campaign that no worker has in hand', async () => {
+  const { id, release } = await holdOne('overtaken')
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM pgboss.job WHERE name = 'emails' AND state = 'active'
+  `.execute(service.database.db)
+  const inHand = rows[0]?.count ?? Number.NaN
+  expect(inHand).toBeLessThan(people / 2)
+  const before = server.messages.length
+  const body = { from: 'hello@sender.test', to: ['single.ada@example.com'], subject: 'A receipt', text: 'Thank you.' }
+  await service.client.succeed(contract.emails.send, { body })
+  release()
+  await untilDone(id, 'completed')
+  const arrived = server.messages.slice(before)
+  const place = arrived.findIndex(({ recipients }) => recipients[0]?.address === 'single.ada@example.com')
+  expect(place).toBeGreaterThanOrEqual(0)
+  // Others that were claimed with it may be in conversations beside it.
+  expect(place).toBeLessThan(inHand + connections)
+  expect(messagesTo('overtaken')).toHaveLength(people)
+})
