@@ -7,7 +7,7 @@ import { previewLimit } from '../../server/dashboard/screens/emails/preview-html
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
-import { importCsv } from '../support/imports.ts'
+import { writeHostileContacts } from '../support/hostile-contacts.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { openPortal } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -125,21 +125,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     })
     await client.succeed(contract.suppressions.create, { body: { address: 'ada@example.com' } })
     written = await writeHostileCampaigns(service, { audienceId: audience.id, script, mildHtml, hostileHtml })
-    const segment = await client.succeed(contract.segments.create, {
-      body: {
-        audienceId: audience.id,
-        name: script,
-        conditions: {
-          type: 'not',
-          condition: { type: 'field', field: 'lastName', operator: 'is', value: `${script}!` },
-        },
-      },
-    })
-    const imported = await importCsv(service, {
-      audienceId: audience.id,
-      fileName: script,
-      csv: `email,"${script.replaceAll('"', '""')}"\n"${script.replaceAll('"', '""')}",x\n`,
-    })
+    const contacts = await writeHostileContacts(service, { audienceId: audience.id, script })
     await client.succeed(contract.apiKeys.create, { body: { name: script, permissions: ['emails:send'] } })
     await person.send('POST', '/v1/invitations', { json: { email: 'grace@example.com', role: 'developer' } })
     await person.send('PATCH', '/v1/user', { json: { name: script } })
@@ -191,11 +177,11 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       'suppressions',
       'segments',
       'segments/new',
-      `segments/${segment.id}`,
+      `segments/${contacts.segment}`,
       'properties',
       'imports',
       'imports/new',
-      `imports/${imported}`,
+      `imports/${contacts.import}`,
       'settings/api-keys',
       'settings/members',
       'settings/usage',

@@ -1,0 +1,29 @@
+import { contract } from '../../contract/index.ts'
+import { importCsv } from './imports.ts'
+import type { TestService } from './service.ts'
+
+type Options = {
+  audienceId: string
+  /** What is written into every field. */
+  script: string
+}
+
+/** Makes a segment and an import with script in every field that their screens show. Returns their ids. */
+export async function writeHostileContacts(
+  service: Pick<TestService, 'client'>,
+  { audienceId, script }: Options,
+): Promise<Record<'segment' | 'import', string>> {
+  const segment = await service.client.succeed(contract.segments.create, {
+    body: {
+      audienceId,
+      name: script,
+      conditions: {
+        type: 'not',
+        condition: { type: 'field', field: 'lastName', operator: 'is', value: `${script}!` },
+      },
+    },
+  })
+  const quoted = `"${script.replaceAll('"', '""')}"`
+  const csv = `email,${quoted}\n${quoted},x\n`
+  return { segment: segment.id, import: await importCsv(service, { audienceId, fileName: script, csv }) }
+}
