@@ -47,6 +47,7 @@ export function campaignScreens(made: Made): Screen[] {
     {
       path: 'campaigns/new',
       heading: 'Create a campaign',
+      area: 'Campaigns',
       permission: 'campaigns:write',
       buttons: [['Create draft', 'campaigns:write']],
       calls: [],

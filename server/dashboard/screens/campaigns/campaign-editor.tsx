@@ -9,6 +9,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { readValues } from '../../components/json-values.ts'
 import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { RoleRefusal } from '../../components/role-refusal.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
@@ -22,18 +23,9 @@ const list = { label: 'Campaigns', path: '/campaigns' }
 
 /** Writes a new campaign. */
 export function CreateCampaign() {
-  const { can, account } = useScope()
+  const { can } = useScope()
   const create = useChange('POST /v1/campaigns')
-  if (!can('campaigns:write')) {
-    return (
-      <Screen title="Create a campaign" parent={list}>
-        <Empty title="Your role does not allow this">
-          The role {account.role} lacks the permission <code>campaigns:write</code>. Ask an owner or admin of{' '}
-          {account.name} for another role.
-        </Empty>
-      </Screen>
-    )
-  }
+  if (!can('campaigns:write')) return <RoleRefusal title="Campaigns" permission="campaigns:write" />
   return (
     <Editor
       title="Create a campaign"
