@@ -48,7 +48,7 @@ const rooms = {
   domains: `${features} audit-log secrets network`,
   templates: `${base} database rendering`,
   emails: `${features} queue audiences email-delivery statistics rendering`,
-  campaigns: `${features} queue statistics rendering subscribers audiences segments templates emails`,
+  campaigns: `${features} queue statistics rendering subscribers audiences segments templates topics emails`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,

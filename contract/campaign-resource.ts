@@ -71,7 +71,14 @@ const lateStart = z.enum(['send', 'skip']).meta({
 })
 
 /** The variables that a campaign gives to its content itself. */
-export const campaignVariables = ['contact', 'properties', 'campaign', 'account', 'unsubscribeUrl'] as const
+export const campaignVariables = [
+  'contact',
+  'properties',
+  'campaign',
+  'account',
+  'unsubscribeUrl',
+  'preferencesUrl',
+] as const
 
 const segmentIds = list(idSchema('segment', 'A segment of the audience.'), {
   max: campaignLimits.segments,
@@ -89,6 +96,10 @@ const inputFields = {
   name,
   audienceId: idSchema('audience', 'The audience that it goes to.'),
   segmentIds,
+  topicId: idSchema(
+    'topic',
+    'The topic that it is about: who does not get it is left out, and the link to unsubscribe leaves the topic alone. Null, the default: none.',
+  ).nullable(),
   from: mailbox.meta({ description: 'Who it is from. To send with a live key, at a verified domain of the account.' }),
   replyTo: list(mailbox, { max: emailLimits.replyTo }).meta({
     description: 'Where answers go. Default: nowhere else.',
@@ -115,6 +126,7 @@ export const createCampaign = z
   .strictObject({
     ...inputFields,
     segmentIds: segmentIds.optional(),
+    topicId: inputFields.topicId.optional(),
     subject: inputFields.subject.optional(),
     content: content.optional(),
     templateId: inputFields.templateId.optional(),
@@ -160,6 +172,7 @@ const campaignFields = {
   segmentIds: z
     .array(idSchema('segment', 'A segment. It may be deleted.'))
     .meta({ description: 'Empty: it goes to the whole audience.' }),
+  topicId: idSchema('topic', 'The topic that it is about. It may be deleted.').nullable(),
   from: mailbox,
   replyTo: z.array(mailbox),
   subject: z.string().meta({
@@ -195,6 +208,7 @@ const campaignExample = {
   name: 'Spring news',
   audienceId: exampleId('audience'),
   segmentIds: [],
+  topicId: null,
   from: 'Postern <hello@example.com>',
   replyTo: [],
   subject: 'Spring is here',

@@ -206,7 +206,13 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
         variablesOf(person, {
           campaign: row,
           accountName: claimed.account_name,
-          unsubscribeUrl: unsubscribeUrl({ emailId, position: 0, accountId: row.account_id, address: person.email }),
+          unsubscribeUrl: unsubscribeUrl({
+            emailId,
+            position: 0,
+            accountId: row.account_id,
+            address: person.email,
+            topicId: row.topic_id ?? undefined,
+          }),
         }),
       ),
     )

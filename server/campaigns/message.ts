@@ -38,6 +38,7 @@ export function variablesOf(
     campaign: { id: about.campaign.id, name: about.campaign.name },
     account: { name: about.accountName },
     unsubscribeUrl: about.unsubscribeUrl,
+    preferencesUrl: `${about.unsubscribeUrl}/preferences`,
   }
 }
 
@@ -72,7 +73,8 @@ export async function readCampaign(
   fields: CampaignFields,
   { now, path, to = 'ada@example.com' }: Placed,
 ): Promise<{ email: ReadEmail; faults: null } | { email: null; faults: EmailFault[] }> {
-  const { sender, reply_to, subject, html, text, tags, metadata, audience_id, track_opens, track_clicks } = fields
+  const { sender, reply_to, subject, html, text, tags, metadata, audience_id, topic_id, track_opens, track_clicks } =
+    fields
   const read = await readEmail(
     {
       from: sender,
@@ -84,6 +86,7 @@ export async function readCampaign(
       tags,
       metadata,
       audienceId: audience_id,
+      topicId: topic_id ?? undefined,
       trackOpens: track_opens,
       trackClicks: track_clicks,
     },

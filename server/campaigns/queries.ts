@@ -16,6 +16,7 @@ export type CampaignFields = Pick<
   | 'name'
   | 'audience_id'
   | 'segment_ids'
+  | 'topic_id'
   | 'sender'
   | 'reply_to'
   | 'template_id'
@@ -123,7 +124,7 @@ export async function hideCampaign(trx: Trx, key: CampaignKey, at: Date): Promis
 export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader' | 'variables' | 'constants'>
 
 const summaryColumns = sql.raw(
-  `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, sender, reply_to, template_id,
+  `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
    scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to, throttled_to, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,

@@ -24,6 +24,7 @@ import type { Scope } from '../shared/scope.ts'
 import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
+import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
 import { hasAudience } from './engine-queries.ts'
 import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
@@ -131,6 +132,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     if (read.faults.length > 0) throw refusalOf(read.faults)
     if (!(await hasAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
     await checkSegments(handle, accountId, fields)
+    await checkTopic(handle, accountId, fields.topic_id)
     return read.content
   }
 
@@ -259,7 +261,9 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
           if (result instanceof DomainError) throw result
           if ('withheld' in result) {
             const why =
-              result.withheld === 'suppressed' ? 'is on the suppression list' : 'unsubscribed from the audience'
+              result.withheld === 'suppressed'
+                ? 'is on the suppression list'
+                : 'unsubscribed from the audience or the topic'
             throw brokenRule(`body.to[${index}]`, why)
           }
         }
@@ -301,6 +305,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
 /** Whether the subject is that of the template now. */
 function isOfTemplate(row: CampaignSummary): row is CampaignSummary & { template_id: string } {
   return row.status === 'draft' && row.template_id !== null && !row.has_own_subject
+}
+
+/** Throws `topic_not_found`. */
+async function checkTopic(handle: Handle, accountId: string, id: string | null): Promise<void> {
+  if (id === null || (await findWithoutTopic(handle, accountId, { id, addressKeys: [] })) !== null) return
+  throw new DomainError('topic_not_found', `There is no topic with the id "${id}" in this account.`, {
+    details: [{ path: 'body.topicId', message: 'must be a topic of the account' }],
+  })
 }
 
 function noAudience(id: string): DomainError {

@@ -47,7 +47,7 @@ export async function makeTests(
       properties: valuesInMessages(properties, declared),
     }
     // The link is that of the addressee: it must not unsubscribe the person who is shown.
-    const link = unsubscribeUrl({ emailId, position: 0, accountId, address })
+    const link = unsubscribeUrl({ emailId, position: 0, accountId, address, topicId: row.topic_id ?? undefined })
     return { emailId, addressee, variables: variablesOf(person, { campaign: row, accountName, unsubscribeUrl: link }) }
   })
   const renderings = await renderer.render(

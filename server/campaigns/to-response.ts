@@ -16,6 +16,7 @@ export function toCampaign(row: CampaignSummary): Campaign {
     name: row.name,
     audienceId: row.audience_id,
     segmentIds: row.segment_ids,
+    topicId: row.topic_id,
     from: row.sender,
     replyTo: row.reply_to,
     subject: row.subject,

@@ -41,6 +41,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
     -- No reference: the topic may be deleted. Its emails then go to nobody.
     ALTER TABLE emails ADD COLUMN topic_id text COLLATE "C";
+    ALTER TABLE campaigns ADD COLUMN topic_id text COLLATE "C";
   `)
     .execute(db)
 }

@@ -14,6 +14,8 @@ export type CampaignsTable = {
   status_reason: string | null
   name: string
   audience_id: string
+  /** It may be deleted. Null: the campaign is about none. */
+  topic_id: Generated<string | null>
   /** The From header, as given. */
   sender: string
   reply_to: string[]
