@@ -43,6 +43,7 @@ export const sections: readonly Section[] = [
       'docs/guides/domains.md': 'the DNS records, their checks, and rotating DKIM keys',
       'docs/guides/sending-email.md': 'addresses, files, batches, schedules, suppressed addresses',
       'docs/guides/templates.md': 'content that is written once: Liquid, variables, versions, previews',
+      'docs/guides/first-newsletter.md': 'from a CSV file to a campaign that has ended, step by step',
       'docs/guides/campaigns.md': 'one message to an audience: starting, pausing, throttling, what is counted',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/topics.md': 'what people may subscribe to or leave, and what each of them gets',
@@ -53,6 +54,7 @@ export const sections: readonly Section[] = [
       'docs/guides/simulator.md': 'recipients that bounce, open or complain, to test with',
       'docs/guides/from-resend.md': 'what corresponds to what, what is missing, and in which order to switch',
       'docs/guides/from-postal.md': 'the same for Postal',
+      'docs/guides/from-listmonk.md': 'the same for Listmonk',
     },
   },
   {

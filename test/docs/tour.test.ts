@@ -25,6 +25,7 @@ const toured = [
   'docs/guides/sending-email.md',
   'docs/reference/errors.md',
   'docs/operating/monitoring.md',
+  'docs/guides/first-newsletter.md',
 ]
 const hasTools = (await isThere('bash', '--version')) && (await isThere('curl', '--version'))
 const title = `every command prints what the documents show${hasTools ? '' : ' (skipped: bash or curl is not on this machine)'}`

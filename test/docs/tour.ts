@@ -36,7 +36,7 @@ const naming = [
   /postern_(?:test|live)_\w{43}/,
   /whsec_[A-Za-z0-9+/]{43}=/,
   /127\.0\.0\.1:\d+/,
-  /(?:wh|dlv|evt|aud|sub|acc|key|dom|email|cap)_[0-9a-z]{26}/,
+  /(?:wh|dlv|evt|aud|sub|acc|key|dom|email|cap|imp|seg|cmp)_[0-9a-z]{26}/,
   /(?<=demo-)[0-9a-f]{8}/,
 ]
 const measured = [
@@ -64,7 +64,7 @@ const prefix = /^(?:[a-z]+(?=_[0-9a-z]{26}$)|postern|whsec)_/
 export function shapeOf(text: string): string {
   return indented(text)
     .replaceAll(variable, (found) => `<${prefix.exec(found)?.[0] ?? 'varies'}>`)
-    .replaceAll(/ +$/gm, '')
+    .replaceAll(/[ \r]+$/gm, '')
     .trimEnd()
 }
 
