@@ -248,14 +248,15 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toDetails(await insertCampaign(handle, { id: newId('campaign', at), scope, fields, at }))
     },
     async test(handle, scope, id, { to, subscriberId }) {
+      const row = await find(handle, scope, id)
+      const content = await check(handle, scope.accountId, { fields: row, faults: [] })
+      // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
+      const made = await makeTests(
+        { handle, renderer, unsubscribeUrl, now: clock.now() },
+        { ...row, ...content },
+        { to, as: subscriberId },
+      )
       return inTransaction(handle, async (trx) => {
-        const row = await find(trx, scope, id)
-        const content = await check(trx, scope.accountId, { fields: row, faults: [] })
-        const made = await makeTests(
-          { handle: trx, renderer, unsubscribeUrl, now: clock.now() },
-          { ...row, ...content },
-          { to, as: subscriberId },
-        )
         const results = await emails.sendOfCampaign(trx, scope, made)
         for (const [index, result] of results.entries()) {
           if (result instanceof DomainError) throw result
