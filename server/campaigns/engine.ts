@@ -53,6 +53,13 @@ const queuedBytes = 256 * 2 ** 20
 const throttledShare = 1 / 360
 /** How late a campaign with `lateStart: skip` may start. Milliseconds. */
 const lateMs = 10 * 60_000
+/**
+ * A turn renders for so long, and then takes what is there: campaigns get their turns one after the other, so that one
+ * whose content is slow to render must not hold up those of others. Milliseconds.
+ */
+const renderingMs = 1_000
+/** People that a turn renders for before it knows how long one takes: fewer than may be too late for a process. */
+const firstRendered = 8
 /** When all of so many failed to be rendered, the campaign is paused. */
 const failuresThatPause = 100
 /** How soon a campaign is looked at again: that goes on, whose emails have to leave first, and that is paused. */
@@ -160,9 +167,28 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     const { row } = looked
     const wanted = await roomFor(row)
     if (wanted === 0) return (await withLocked(row, (trx, locked) => rest(trx, locked, fullMs))) ?? 'waits'
-    const people = await selectWaiting(db, row, wanted)
-    const made = await makeAll(claimed, row, people)
+    const waiting = await selectWaiting(db, row, wanted)
+    const { people, made } = await makeInTime(claimed, row, waiting)
     return (await withLocked(row, (trx, locked) => take(trx, locked, { seen: row, people, made }))) ?? 'waits'
+  }
+
+  /** Makes the messages to the first of `recipients`: as many as there is time for, and some at least. */
+  async function makeInTime(
+    claimed: ClaimedCampaign,
+    row: CampaignRow,
+    recipients: readonly WaitingRecipient[],
+  ): Promise<Pick<Batch, 'people' | 'made'>> {
+    const since = performance.now()
+    const made = new Map<string, Made>()
+    let done = 0
+    for (let next = firstRendered; done < recipients.length && next > 0; ) {
+      const some = recipients.slice(done, done + next)
+      for (const [id, one] of await makeAll(claimed, row, some)) made.set(id, one)
+      done += some.length
+      const takenMs = performance.now() - since
+      next = Math.floor(((renderingMs - takenMs) * done) / takenMs)
+    }
+    return { people: recipients.slice(0, done), made }
   }
 
   /** Returns how many emails of a campaign may be made now. */
