@@ -6,10 +6,14 @@ import type { RouteInput } from './route-handler.ts'
 export type TurnsOptions = {
   /** Turns at once, of all accounts together. Default: 2. */
   atOnce?: number
+  /** Turns of one account at once. Default: 1. */
+  ofAccount?: number
   /** Requests that wait. One account may take half of the places that are left. Default: 1,000. */
   waiting?: number
   /** Milliseconds that a request waits. Default: 10 s. */
   patienceMs?: number
+  /** What is thrown when there is no turn. Default: that of emails that are sent again. */
+  refusal?: DomainError
 }
 
 /** Returns a route handler whose requests wait for their turn before they take a connection of the database. */
@@ -18,13 +22,14 @@ export type InTurns = <Input extends RouteInput, Answer>(
 ) => (input: Input) => Promise<Answer>
 
 /**
- * For requests that are short themselves and make the database work for long: one of each account runs at a time, and a
- * few of all accounts. Otherwise one account could keep all connections, and no other request would be answered.
+ * For requests that are short themselves and keep a connection of the database for long: one of each account, or a few,
+ * run at a time, and a few of all accounts. Otherwise one account could keep all connections, and no other request would be answered.
  *
  * Throws `unavailable` when a request has waited too long, or too many wait.
  */
-export function createTurns({ atOnce = 2, waiting = 1_000, patienceMs = 10_000 }: TurnsOptions = {}): InTurns {
-  const turns = createKeyedSemaphore({ permits: atOnce, holdersPerKey: 1, waiting })
+export function createTurns(options: TurnsOptions = {}): InTurns {
+  const { atOnce = 2, ofAccount = 1, waiting = 1_000, patienceMs = 10_000, refusal = tooMany } = options
+  const turns = createKeyedSemaphore({ permits: atOnce, holdersPerKey: ofAccount, waiting })
 
   /** Returns null when that takes too long, or the client disconnects. */
   async function turnOf({ req, res }: RouteInput): Promise<(() => void) | null> {
@@ -43,7 +48,7 @@ export function createTurns({ atOnce = 2, waiting = 1_000, patienceMs = 10_000 }
 
   return (handler) => async (input) => {
     const leave = await turnOf(input)
-    if (leave === null) throw tooMany
+    if (leave === null) throw refusal
     try {
       return await handler(input)
     } finally {
@@ -51,6 +56,30 @@ export function createTurns({ atOnce = 2, waiting = 1_000, patienceMs = 10_000 }
     }
   }
 }
+
+/**
+ * For requests that render templates. With an `Idempotency-Key` they do so in the transaction that keeps the response:
+ * those take turns, so that slow templates do not take all connections. The others hold none and go on at once.
+ */
+export function createRenderingTurns(
+  atOnce: number,
+): <Input extends RouteInput, Answer>(
+  handler: (input: Input) => Promise<Answer>,
+  renders?: (input: Input) => boolean,
+) => (input: Input) => Promise<Answer> {
+  const inTurns = createTurns({ atOnce, ofAccount: Math.ceil(atOnce / 2), refusal: tooManyRender })
+  return (handler, renders = () => true) => {
+    const inTurn = inTurns(handler)
+    return (input) =>
+      input.req.get('idempotency-key') !== undefined && renders(input) ? inTurn(input) : handler(input)
+  }
+}
+
+const tooManyRender = new DomainError(
+  'unavailable',
+  'Requests that render a template and have an Idempotency-Key take turns: send fewer at once, make the template faster, or try again.',
+  { retryAfterSeconds: 10 },
+)
 
 const tooMany = new DomainError(
   'unavailable',

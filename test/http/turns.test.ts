@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { type Caller, setCaller } from '../../server/http/caller.ts'
 import type { RouteInput } from '../../server/http/route-handler.ts'
-import { createTurns, type InTurns } from '../../server/http/turns.ts'
+import { createRenderingTurns, createTurns, type InTurns } from '../../server/http/turns.ts'
 import { patienceMs } from '../support/patience.ts'
 
 /** A request of an account, whose work ends when it is told to. */
-function ask(inTurns: InTurns, accountId: string) {
+function ask(inTurns: InTurns, accountId: string, key?: string) {
   const { promise: work, resolve: end } = Promise.withResolvers<void>()
   const res = Object.assign(new EventEmitter(), { closed: false })
-  const input = { req: {}, res } as unknown as RouteInput
+  const input = { req: { get: () => key }, res } as unknown as RouteInput
   setCaller(input.req, { accountId } as Caller)
   const asked = { end, hasBegun: false, code: '', leave: () => void res.emit('close') }
   inTurns(async () => {
@@ -61,4 +61,16 @@ test('a request that waits too long is refused', async () => {
   await expect
     .poll(() => all.map(({ code }) => code), { timeout: patienceMs })
     .toEqual(['', 'unavailable', 'unavailable'])
+})
+
+test('requests that render in a transaction take turns, and others do not', async () => {
+  const inTurns = createRenderingTurns(4)
+  const all = ['a', 'a', 'a', 'b', 'b', 'c'].map((account) => ask(inTurns, account, 'key'))
+  const others = ['a', 'a'].map((account) => ask(inTurns, account))
+  await turn()
+  expect(begun(all)).toEqual([true, true, false, true, true, false])
+  expect(begun(others)).toEqual([true, true])
+  all[0]?.end()
+  await turn()
+  expect(begun(all)).toEqual([true, true, true, true, true, false])
 })

@@ -3,8 +3,10 @@ import { contract } from '../../../contract/index.ts'
 import type { CampaignService } from '../../campaigns/service.ts'
 import type { Endpoint } from '../route-handler.ts'
 import { streamedCsv } from '../streamed-csv.ts'
+import { createRenderingTurns } from '../turns.ts'
 
 export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
+  const inTurnsOfRendering = createRenderingTurns(2)
   return initServer().router(contract.campaigns, {
     create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
@@ -46,10 +48,12 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
       status: 201,
       body: await campaigns.duplicate(handle, scope, params.id),
     })),
-    test: endpoint(async ({ params, body }, { handle, scope }) => ({
-      status: 202,
-      body: { emailIds: await campaigns.test(handle, scope, params.id, body) },
-    })),
+    test: inTurnsOfRendering(
+      endpoint(async ({ params, body }, { handle, scope }) => ({
+        status: 202,
+        body: { emailIds: await campaigns.test(handle, scope, params.id, body) },
+      })),
+    ),
     recipients: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.recipients(handle, scope, params.id, query),

@@ -7,22 +7,29 @@ import { mapYielding } from '../../lib/yielding.ts'
 import { DomainError } from '../../shared/errors.ts'
 import { withSince } from '../deprecated.ts'
 import type { Endpoint } from '../route-handler.ts'
-import { createTurns } from '../turns.ts'
+import { createRenderingTurns, createTurns } from '../turns.ts'
 import { readPart } from '../validation.ts'
 
 export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
   const inTurns = createTurns()
+  const inTurnsOfRendering = createRenderingTurns(4)
   return initServer().router(contract.emails, {
-    send: endpoint(async ({ body }, { handle, scope }) => ({
-      status: 202,
-      body: await emails.send(handle, scope, body),
-    })),
-    sendBatch: endpoint(async ({ body, query }, { handle, scope }) => {
-      const items = await mapYielding(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
-      const isPermissive = query.mode === 'permissive'
-      const results = await emails.sendBatch(handle, scope, { items, isPermissive })
-      return { status: 202, body: batchResponse(results) }
-    }),
+    send: inTurnsOfRendering(
+      endpoint(async ({ body }, { handle, scope }) => ({
+        status: 202,
+        body: await emails.send(handle, scope, body),
+      })),
+      ({ body }) => hasTemplate(body),
+    ),
+    sendBatch: inTurnsOfRendering(
+      endpoint(async ({ body, query }, { handle, scope }) => {
+        const items = await mapYielding(body.emails, (email, index) => readPart(sendEmail, email, ['emails', index]))
+        const isPermissive = query.mode === 'permissive'
+        const results = await emails.sendBatch(handle, scope, { items, isPermissive })
+        return { status: 202, body: batchResponse(results) }
+      }),
+      ({ body }) => body.emails.some(hasTemplate),
+    ),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
       body: await emails.list(handle, scope, withSince(query)),
@@ -51,6 +58,10 @@ export function emailRoutes(emails: EmailService, endpoint: Endpoint) {
       body: await emails.cancel(handle, scope, params.id),
     })),
   })
+}
+
+function hasTemplate(email: unknown): boolean {
+  return typeof email === 'object' && email !== null && 'template' in email && email.template !== null
 }
 
 function batchResponse(results: readonly (AcceptedEmail | DomainError)[]): AcceptedEmailBatch {
