@@ -120,7 +120,7 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
         status = CASE o.status WHEN 'suppressed' THEN 'skipped' WHEN 'canceled' THEN 'canceled' ELSE 'handed_over' END,
         -- How server/email-delivery/send-refusal.ts begins its sentences.
         reason = CASE WHEN o.status = 'suppressed' THEN CASE
-          WHEN o.reason LIKE 'The person unsubscribed%' THEN 'unsubscribed'
+          WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
           WHEN o.reason LIKE 'The person left%' THEN 'left' ELSE 'suppressed' END END
       FROM over o
       WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = o.subscriber_id

@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
+import { inTransaction } from '../../server/database/connection.ts'
+import { recordFacts } from '../../server/email-delivery/record-facts.ts'
+import { lockDue } from '../../server/email-delivery/sending-queries.ts'
 import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -92,4 +95,32 @@ test('a campaign whose topic is deleted before it is sent is paused, and says wh
 
   expect(await get(id)).toMatchObject({ status: 'paused', statusReason: expect.stringContaining(topicId) })
   expect(await world.written()).toEqual([])
+})
+
+test('who leaves the topic while their email waits is counted as who left it before their turn', async () => {
+  const { db, time, outbox } = world
+  const [leaves = ''] = await world.addPeople(audience, 1)
+  const id = await world.draft(audience, { topicId })
+  await world.start(id)
+  await world.run()
+  await choose(leaves, false)
+  const emails = await db.selectFrom('emails').select('id').execute()
+  const due = await inTransaction(db, (trx) =>
+    lockDue(
+      trx,
+      emails.map((email) => email.id),
+    ),
+  )
+  const at = time.clock.now()
+  // As the worker writes down what it did not send.
+  const facts = due.map(({ id: emailId, recipients: [recipient] }) => {
+    return { kind: 'suppressed' as const, emailId, position: 0, at, reason: recipient?.withheld ?? '' }
+  })
+  await recordFacts(db, { outbox }, facts)
+  await time.advance(1_000)
+  await world.run()
+  expect(await outcomes(id)).toEqual(new Map([[leaves, ['skipped', 'unsubscribed']]]))
+  expect(await world.campaigns.statistics(db, world.live, id)).toMatchObject({
+    skipped: { left: 0, unsubscribed: 1, suppressed: 0 },
+  })
 })
