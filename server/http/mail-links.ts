@@ -1,5 +1,6 @@
 import type { Express, Request, RequestHandler, Response } from 'express'
 import { personName } from '../../contract/subscribers.ts'
+import { DomainError } from '../shared/errors.ts'
 import type { Asking, MailLinks, PreferencesChange } from '../tracking/tracking.ts'
 import { collect } from './body.ts'
 import { clientAddressOf } from './client-address.ts'
@@ -63,10 +64,14 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
       await unsubscribe('everything')(req, res, next)
       return
     }
-    const saved = change === null ? await links.preferences(token) : await links.savePreferences(token, change)
+    const saved = change === null ? await links.preferences(token) : await savedBy(links, token, change)
     if (saved === null) sendPage(res, 404, unknownPage())
     else if (saved === 'too often') sendPage(res, 429, tooOftenPage())
-    else if (change === null)
+    else if (saved === 'only live') {
+      const shown = await links.preferences(token)
+      const place = { token, at: 'preferences', notice: ofTestEmail } as const
+      sendPage(res, shown === null ? 404 : 403, shown === null ? unknownPage() : preferencesPage(shown, place))
+    } else if (change === null)
       sendPage(res, 400, preferencesPage(saved, { token, at: 'preferences', notice: faultyName }))
     else sendPage(res, 200, preferencesPage(saved, { token, at: 'preferences', notice: isSaved }))
   }
@@ -87,7 +92,21 @@ function askingOf(req: Request): Asking {
 }
 
 const isSaved = { kind: 'saved', text: 'Your preferences are saved.' } as const
+const ofTestEmail = {
+  kind: 'fault',
+  text: 'Nothing was saved: this email was sent with a test key, and its links cannot bring back a topic that was left.',
+} as const
 const faultyName = { kind: 'fault', text: 'Nothing was saved: a name may have 200 characters.' } as const
+
+/** `only live`: the email was sent with a test key, which brings nobody back. */
+async function savedBy(links: MailLinks, token: string, change: PreferencesChange) {
+  try {
+    return await links.savePreferences(token, change)
+  } catch (error) {
+    if (error instanceof DomainError && error.code === 'authentication_error') return 'only live'
+    throw error
+  }
+}
 
 /** Reads the form with preferences. A null change: a name is too long, or has characters that none may have. */
 async function readForm(req: Request): Promise<{ isLeaving: boolean; change: PreferencesChange | null }> {

@@ -5,6 +5,7 @@ import { createHttpApp } from '../../server/http/express-app.ts'
 import { type HttpServer, listen } from '../../server/http/server.ts'
 import { createMailTokens, type UnsubscribeRef } from '../../server/message/mail-tokens.ts'
 import { createLogger } from '../../server/observability/logging.ts'
+import { liveKeyNeeded } from '../../server/shared/errors.ts'
 import { newId } from '../../server/shared/ids.ts'
 import {
   createMailLinks,
@@ -32,7 +33,10 @@ const noBrand = { name: null, accentColor: null, text: null }
 const person = { firstName: 'Ann', lastName: null, isUnsubscribed: false, topics: [] }
 const ofLinks = {
   preferences: async ({ accountId }: UnsubscribeRef) => (accountId === gone.accountId ? null : shown),
-  savePreferences: async (_: UnsubscribeRef, change: PreferencesChange) => void saved.push(change),
+  savePreferences: async (_: UnsubscribeRef, change: PreferencesChange) => {
+    if (change.firstName === 'Test') throw liveKeyNeeded('Subscribing somebody again')
+    saved.push(change)
+  },
   takeChange: () => saved.length < 3,
 }
 
@@ -309,6 +313,13 @@ describe('preferences', () => {
 
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
     expect(await answers[3]?.text()).toContain('Wait a minute')
+  })
+
+  test('the link of a test email says on the page that it brings nobody back', async () => {
+    shown = { ...shown, preferences: person }
+    const answer = await post([['firstName', 'Test']])
+    expect(answer.status).toBe(403)
+    expect(await answer.text()).toContain('<p role="alert">Nothing was saved: this email was sent with a test key')
   })
 
   test.each([
