@@ -1,14 +1,13 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { line, text } from './fields.ts'
+import { boundedString, line, text } from './fields.ts'
 import { outcome } from './route.ts'
 
 const c = initContract()
 
 const fields = {
   name: line(100).min(1).nullable().meta({ description: 'Who writes, as people know them. Null: it is not said.' }),
-  accentColor: z
-    .string()
+  accentColor: boundedString(7)
     .regex(/^#[0-9a-fA-F]{6}$/, 'must look like "#1a73e8"')
     .nullable()
     .meta({

@@ -147,6 +147,7 @@ export const campaigns = c.router({
         errors: [
           'not_found',
           'rule_violation',
+          'template_fault',
           'audience_not_found',
           'topic_not_found',
           'segment_invalid',

@@ -171,7 +171,7 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   const traceparent = () => tracer.current().traceparent
   const accounts = createAccountService({ clock })
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
-  const renderer = starting.use(createRenderer())
+  const renderer = starting.use(createRenderer({ peopleAtOnce: 10 }))
   const tokens = createMailTokens(key)
   const unsubscribeUrl = (ref: UnsubscribeRef) => `${publicUrl ?? http.url}/u/${tokens.unsubscribe(ref)}`
   const services = createServices({

@@ -148,8 +148,12 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   /** Completes a locked campaign that has no recipient left whose first attempt is to come. */
   async function complete(trx: Trx, row: CampaignRow): Promise<TurnResult> {
     const at = clock.now()
-    await updateCampaign(trx, keyOf(row), { status: 'completed', ended_at: at, updated_at: at })
-    const { recipient_count: total, handed_over_count: sent } = row
+    const { recipient_count: total, handed_over_count: sent, failed_count: failed } = row
+    const status_reason =
+      sent === 0 && failed > 0
+        ? 'The content could be rendered for nobody: the recipients with the status failed have the reasons.'
+        : null
+    await updateCampaign(trx, keyOf(row), { status: 'completed', status_reason, ended_at: at, updated_at: at })
     const recipients = { total, sent, failed: total - sent }
     await outbox.append(trx, scopeOf(row), [{ type: 'campaign.completed', data: { ...factsOf(row), recipients } }])
     return rest(trx, row, null)

@@ -16,19 +16,19 @@ import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
-import type { Renderer } from '../rendering/renderer.ts'
 import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { type AccountRenderer, createAccountTurns } from '../templates/account-turns.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
 import { hasAudience } from './engine-queries.ts'
 import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
-import { faultsOfForm, readCampaign } from './message.ts'
+import { contentOf, faultsOfForm, readCampaign } from './message.ts'
 import {
   type CampaignRow,
   type CampaignSummary,
@@ -74,7 +74,7 @@ export type CampaignService = {
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
    * Starts a draft at a time, or now (null), with the published version of its template. Throws what `create` throws,
-   * `domain_not_verified`, `public_url_needed`, `campaign_state` and `too_many_campaigns`.
+   * `template_fault`, `domain_not_verified`, `public_url_needed`, `campaign_state` and `too_many_campaigns`.
    */
   send(handle: Handle, scope: Scope, id: string, at: Date | null): Promise<Campaign>
   /** Takes what is queued out of the queue, to be made again later. */
@@ -103,14 +103,15 @@ export type CampaignService = {
 export type CampaignServiceOptions = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
-  renderer: Renderer
+  renderer: AccountRenderer
   unsubscribeUrl: (ref: UnsubscribeRef) => string
 }
 
 const dayMs = 24 * 3_600_000
 
 export function createCampaignService(options: CampaignServiceOptions): CampaignService {
-  const { clock, emails, renderer, unsubscribeUrl } = options
+  const { clock, emails, unsubscribeUrl } = options
+  const rendererOf = createAccountTurns(options.renderer)
 
   async function find(handle: Handle, scope: Scope, id: string): Promise<CampaignRow> {
     const row = await findCampaign(handle, scope, id)
@@ -217,6 +218,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       })
     },
     async send(handle, scope, id, at) {
+      await mustCompile(await find(handle, scope, id))
       return inTransaction(handle, async (trx) => {
         await lockAccount(trx, scope.accountId)
         const row = await lock(trx, scope, id)
@@ -252,7 +254,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const content = await check(handle, scope.accountId, { fields: row, faults: [] })
       // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
       const made = await makeTests(
-        { handle, renderer, unsubscribeUrl, now: clock.now() },
+        { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, now: clock.now() },
         { ...row, ...content },
         { to, as: subscriberId },
       )
@@ -292,6 +294,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       }
       return toStatistics(row, await figuresOfCampaign(handle, scope, { id, ...range }))
     },
+  }
+
+  /** Throws `template_fault` when the content can be rendered for nobody. That of a template was looked at before. */
+  async function mustCompile(row: CampaignRow): Promise<void> {
+    if (row.status !== 'draft' || row.template_id !== null) return
+    const fault = await rendererOf(row.account_id).faultOf(contentOf(row))
+    if (fault !== null)
+      throw new DomainError('template_fault', `The campaign cannot be sent, its content has a fault: ${fault}`)
   }
 
   /** Throws why no email of a campaign may be sent now. */

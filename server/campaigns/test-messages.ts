@@ -2,14 +2,14 @@ import type { Handle } from '../database/connection.ts'
 import type { CampaignEmail } from '../emails/service.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
-import type { Renderer } from '../rendering/renderer.ts'
 import { brokenRule, brokenRules, type DomainError, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
+import type { AccountRenderer } from '../templates/account-turns.ts'
 import { type Addressee, contentOf, emailTo, readCampaign, variablesOf } from './message.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
-type Means = { handle: Handle; renderer: Renderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
+type Means = { handle: Handle; renderer: AccountRenderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
 
 /**
  * Renders a campaign for addresses, an email each. Throws `validation_error` and `rule_violation` for addresses that are

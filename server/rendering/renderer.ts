@@ -48,7 +48,9 @@ export type RendererOptions = {
   heapMebibytes?: number
   /** Time limit for rendering one person's message; the process is then ended. Milliseconds. Default: 2,000. */
   personLimitMs?: number
-  /** Time limit for up to 100 people: those not rendered by then fail. Milliseconds. Default: 20,000. */
+  /** People in one request to a process. The next request may be for somebody else. Default: 100. */
+  peopleAtOnce?: number
+  /** Time limit for one such request: those not rendered by then fail. Milliseconds. Default: 20,000. */
   batchLimitMs?: number
   /** Starts a process, for tests. */
   start?: typeof startRenderProcess
@@ -57,12 +59,12 @@ export type RendererOptions = {
 /** The usual time limit for rendering one person's message. Milliseconds. */
 export const personLimitMs = 2_000
 
-/** People in one request to a process, and most bytes of their variables. */
-const batch = { people: 100, bytes: 1_048_576 }
+/** Most bytes of the variables in one request to a process, but for one person. */
+const batchVariableBytes = 1_048_576
 
 /** Creates a renderer. No process is started before it is needed. */
 export function createRenderer(options: RendererOptions = {}): TemplateRenderer {
-  const { processes = 1, heapMebibytes = 128, batchLimitMs = 20_000 } = options
+  const { processes = 1, heapMebibytes = 128, peopleAtOnce = 100, batchLimitMs = 20_000 } = options
   const { start = startRenderProcess } = options
   const itemLimitMs = options.personLimitMs ?? personLimitMs
   const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs, batchLimitMs, start })
@@ -75,7 +77,7 @@ export function createRenderer(options: RendererOptions = {}): TemplateRenderer 
         while (next < people.length) {
           const items: { index: number; variables: Buffer }[] = []
           let bytes = 0
-          while (next < people.length && items.length < batch.people && bytes < batch.bytes) {
+          while (next < people.length && items.length < peopleAtOnce && bytes < batchVariableBytes) {
             const index = next++
             const variables = jsonOf(people[index] ?? {})
             if (typeof variables === 'string') renderings[index] = { status: 'failed', reason: variables }

@@ -1,9 +1,10 @@
 import { type TemplatePart, type TemplatePreview, templateChecks } from '../../contract/templates.ts'
-import type { MessageCheck, TemplateContent, TemplateRenderer, Variables } from '../rendering/renderer.ts'
+import type { MessageCheck, TemplateContent, Variables } from '../rendering/renderer.ts'
+import type { AccountRenderer } from './account-turns.ts'
 
 /** Renders a template and says what is wrong with it, part by part, and what is not good about it. */
 export async function previewOf(
-  renderer: TemplateRenderer,
+  renderer: AccountRenderer,
   content: TemplateContent,
   variables: Variables,
 ): Promise<TemplatePreview> {
@@ -27,7 +28,7 @@ function mentionsUnsubscribing({ html, text }: TemplateContent): boolean {
 
 /** Renders each part by itself: a fault of one hides those of others. */
 async function errorsOf(
-  renderer: TemplateRenderer,
+  renderer: AccountRenderer,
   content: TemplateContent,
   variables: Variables,
 ): Promise<TemplatePreview['errors']> {

@@ -1,6 +1,7 @@
 import type { Handle } from '../database/connection.ts'
-import type { Rendered, Renderer } from '../rendering/renderer.ts'
+import type { Rendered } from '../rendering/renderer.ts'
 import { brokenRules, DomainError } from '../shared/errors.ts'
+import type { AccountRenderer } from './account-turns.ts'
 import { selectPublished, type VersionRow } from './queries.ts'
 import { readValues } from './variables.ts'
 
@@ -17,7 +18,7 @@ export type TemplateUse = {
  * reason why it has none, in order: `template_not_found`, `rule_violation` for variables, or `template_fault`.
  */
 export async function renderUses(
-  renderer: Renderer,
+  renderer: AccountRenderer,
   { handle, accountId }: { handle: Handle; accountId: string },
   uses: readonly TemplateUse[],
 ): Promise<(Rendered | DomainError)[]> {
@@ -36,7 +37,7 @@ export async function renderUses(
 type Asked = { index: number; use: TemplateUse }
 
 async function renderVersion(
-  renderer: Renderer,
+  renderer: AccountRenderer,
   version: VersionRow,
   asked: readonly Asked[],
 ): Promise<{ index: number; result: Rendered | DomainError }[]> {

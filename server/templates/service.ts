@@ -15,6 +15,7 @@ import type { Rendered, TemplateRenderer } from '../rendering/renderer.ts'
 import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
+import { createAccountTurns } from './account-turns.ts'
 import { previewOf } from './preview.ts'
 import {
   countTemplates,
@@ -58,6 +59,8 @@ export type TemplateService = {
 export type TemplateServiceOptions = { clock: Clock; renderer: TemplateRenderer }
 
 export function createTemplateService({ clock, renderer }: TemplateServiceOptions): TemplateService {
+  const rendererOf = createAccountTurns(renderer)
+
   async function find(handle: Handle, accountId: string, id: string): Promise<TemplateRow> {
     const row = await findTemplate(handle, accountId, id)
     if (row === undefined) throw notFound('template', id)
@@ -111,7 +114,7 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
       if (draft.html === null && draft.text === null) {
         throw new DomainError('template_fault', `The template "${id}" has neither HTML nor text: give it one of them.`)
       }
-      const fault = await renderer.faultOf(draftOf(draft))
+      const fault = await rendererOf(accountId).faultOf(draftOf(draft))
       if (fault !== null) throw new DomainError('template_fault', `The template "${id}" has a fault: ${fault}`)
       return inTransaction(handle, async (trx) => {
         const now = await lockTemplate(trx, accountId, id)
@@ -130,9 +133,10 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     async preview(handle, accountId, { id, version, variables = {} }) {
       const row = await (version === 'published' ? findPublished : find)(handle, accountId, id)
       const { subject, preheader, html, text } = row
-      return previewOf(renderer, { subject, preheader, html, text }, { ...sampleValues(row.variables), ...variables })
+      const values = { ...sampleValues(row.variables), ...variables }
+      return previewOf(rendererOf(accountId), { subject, preheader, html, text }, values)
     },
-    render: (handle, accountId, uses) => renderUses(renderer, { handle, accountId }, uses),
+    render: (handle, accountId, uses) => renderUses(rendererOf(accountId), { handle, accountId }, uses),
   }
 }
 

@@ -274,6 +274,8 @@ describe('canceling', () => {
 })
 
 describe('faults', () => {
+  const emptyForAll = '{% if contact.firstName == "Nobody" %}Hello{% endif %}'
+
   test('of the content fail the person, with the reason', async () => {
     const audience = await world.addAudience(2)
     const [bad = ''] = await world.addPeople(audience, 1)
@@ -288,11 +290,29 @@ describe('faults', () => {
   })
 
   test('of the first 100 people pause the campaign and say why', async () => {
-    const id = await start(await world.addAudience(300), { content: { text: '{{ contact.email | nosuchfilter }}' } })
+    const id = await start(await world.addAudience(300), { subject: emptyForAll })
     await world.run()
     const campaign = await world.campaigns.get(world.db, world.live, id)
     expect(campaign.status).toBe('paused')
-    expect(campaign.statusReason).toMatch(/any of the first \d+ people.*nosuchfilter/s)
+    expect(campaign.statusReason).toMatch(/any of the first \d+ people.*The subject is empty/s)
+  })
+
+  test('of all of a few people are told when the campaign has ended', async () => {
+    const id = await start(await world.addAudience(2), { subject: emptyForAll })
+    await finish()
+    const campaign = await world.campaigns.get(world.db, world.live, id)
+    expect(campaign).toMatchObject({ status: 'completed', statusReason: expect.stringContaining('for nobody') })
+  })
+
+  test('for everyone refuse to send the campaign, which stays a draft', async () => {
+    const id = await world.draft(await world.addAudience(1), {
+      content: { text: '{{ contact.email | nosuchfilter }}' },
+    })
+    await expect(world.campaigns.send(world.db, world.live, id, null)).rejects.toMatchObject({
+      code: 'template_fault',
+      message: expect.stringContaining('nosuchfilter'),
+    })
+    expect(await statusOf(id)).toBe('draft')
   })
 
   test('of the sending domain pause the campaign and lose nobody', async () => {

@@ -1,17 +1,19 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import type { Renderer } from '../../server/rendering/renderer.ts'
+import type { TemplateRenderer } from '../../server/rendering/renderer.ts'
 import { createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const nothing = async () => undefined
 
 /** Renders at once, and tells `before` for how many people. */
-function rendererThat(before: (people: number) => Promise<void>): Renderer {
+function rendererThat(before: (people: number) => Promise<void>): TemplateRenderer {
   return {
     async render(_content, people) {
       await before(people.length)
       return people.map(() => ({ status: 'rendered', rendered: { subject: 'Spring', html: null, text: 'Spring.' } }))
     },
+    faultOf: async () => null,
+    check: async () => [],
     [Symbol.asyncDispose]: nothing,
   }
 }

@@ -89,7 +89,6 @@ describe('what is wrong is told with its path', () => {
     ['no recipient', { to: [] }, ['body.to']],
     ['51 recipients', { to: Array.from({ length: 51 }, (_, i) => `a${i}@example.org`) }, ['body.to']],
     ['a subject of two lines', { subject: 'Hi\r\nBcc: eve@example.org' }, ['body.subject']],
-    ['no subject', { subject: undefined }, ['body.subject']],
     ['an empty subject', { subject: '' }, ['body.subject']],
     ['U+0000 in the text', { text: 'a\u0000' }, ['body.text']],
     ['a header that is no text', { headers: { 'X-A': 1 } }, ['body.headers.X-A']],
@@ -118,6 +117,7 @@ describe('what is wrong is told with its path', () => {
   test.each<[string, object, string[]]>([
     ['51 recipients in all', { bcc: Array.from({ length: 50 }, (_, i) => `a${i}@example.org`) }, ['body.to']],
     ['neither html nor text', { text: undefined }, ['body.html']],
+    ['neither subject nor template', { subject: undefined }, ['body.subject']],
     ['a header that is another’s', { headers: { 'X-A': '1', bcc: 'eve@example.org' } }, ['body.headers.bcc']],
     ['a header of two lines', { headers: { 'X-A': '1\r\nBcc: eve@example.org' } }, ['body.headers.X-A']],
     ['a time that has been', { scheduledAt: '2020-01-01T00:00:00Z' }, ['body.scheduledAt']],
@@ -137,7 +137,6 @@ describe('what is wrong is told with its path', () => {
       'validation_error',
       'body.emails[1].to[0]',
       'body.emails[2].to',
-      'body.emails[2].subject',
       'body.emails[3]',
       'body.emails[4]',
     ])

@@ -53,12 +53,12 @@ describe('values', () => {
     )
   })
 
-  test('of more than 64 KiB, or that are no JSON, fail for their person only', async () => {
+  test('of more than 512 KiB, or that are no JSON, fail for their person only', async () => {
     const circular: { self?: unknown } = {}
     circular.self = circular
-    const people = [{ a: 'x'.repeat(70_000) }, circular, { a: 'ok' }]
+    const people = [{ a: 'x'.repeat(530_000) }, circular, { a: 'ok' }]
     expect(await renderer.render({ ...empty, text: '{{ a }}' }, people)).toEqual([
-      { status: 'failed', reason: 'The variables are longer than 65536 bytes of JSON.' },
+      { status: 'failed', reason: 'The variables are longer than 524288 bytes of JSON.' },
       { status: 'failed', reason: expect.stringMatching(/^The variables are not JSON: /) },
       { status: 'rendered', rendered: { subject: 'Hello', html: null, text: 'ok' } },
     ])

@@ -19,6 +19,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       ADD COLUMN segment_ids text[] COLLATE "C" NOT NULL DEFAULT '{}',
       -- Gone for readers; its recipients are being deleted. Null: it is there.
       ADD COLUMN deleted_at timestamptz(3);
+    CREATE INDEX campaigns_active ON campaigns (account_id) WHERE status IN ('scheduled', 'sending', 'paused');
   `)
     .execute(db)
 }

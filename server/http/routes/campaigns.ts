@@ -28,10 +28,12 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
       await campaigns.delete(handle, scope, params.id)
       return { status: 204, body: undefined }
     }),
-    send: endpoint(async ({ params, body }, { handle, scope }) => {
-      const at = body?.scheduledAt === undefined ? null : new Date(body.scheduledAt)
-      return { status: 202, body: await campaigns.send(handle, scope, params.id, at) }
-    }),
+    send: inTurnsOfRendering(
+      endpoint(async ({ params, body }, { handle, scope }) => {
+        const at = body?.scheduledAt === undefined ? null : new Date(body.scheduledAt)
+        return { status: 202, body: await campaigns.send(handle, scope, params.id, at) }
+      }),
+    ),
     pause: endpoint(async ({ params }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.pause(handle, scope, params.id),

@@ -5,7 +5,7 @@ import { claimCampaigns } from '../../../server/campaigns/engine-queries.ts'
 import { createCampaignService } from '../../../server/campaigns/service.ts'
 import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
 import { createMailTokens } from '../../../server/message/mail-tokens.ts'
-import type { Renderer } from '../../../server/rendering/renderer.ts'
+import type { TemplateRenderer } from '../../../server/rendering/renderer.ts'
 import { createSegmentService } from '../../../server/segments/service.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createContactPropertyService } from '../../../server/subscribers/property-service.ts'
@@ -17,7 +17,7 @@ const key = Buffer.alloc(32, 2)
 const leaseMs = 30_000
 
 /** Campaigns over emails, people and a queue of their own, with a clock that is moved by hand. Nothing is sent. */
-export async function createCampaignWorld(renderer: Renderer) {
+export async function createCampaignWorld(renderer: TemplateRenderer) {
   const emailWorld = await createEmailWorld()
   const { db, time, outbox, emails, account, live } = emailWorld
   const tokens = createMailTokens(key)

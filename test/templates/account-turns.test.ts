@@ -1,0 +1,37 @@
+import { afterAll, expect, test } from 'vitest'
+import { createRenderer } from '../../server/rendering/renderer.ts'
+import { createAccountTurns } from '../../server/templates/account-turns.ts'
+
+const renderer = createRenderer({ peopleAtOnce: 10 })
+afterAll(() => renderer[Symbol.asyncDispose]())
+
+const slow = { subject: 'Slow', preheader: null, html: null, text: '{% for i in (1..20000) %}{{ i }}{% endfor %}' }
+const quick = { subject: 'Quick', preheader: null, html: null, text: 'Hello' }
+
+test('an account that renders much delays others by a request, and not by all of its own', async () => {
+  const rendererOf = createAccountTurns(renderer)
+  const ended: string[] = []
+  const people = Array.from({ length: 20 }, () => ({}))
+  const flood = Array.from({ length: 6 }, async (_, call) => {
+    await rendererOf('flood').render(slow, people)
+    ended.push(`flood ${call}`)
+  })
+  const other = rendererOf('other')
+    .render(quick, [{}])
+    .then(([rendering]) => {
+      ended.push('other')
+      return rendering
+    })
+  expect(await other).toEqual({ status: 'rendered', rendered: { subject: 'Quick', html: null, text: 'Hello' } })
+  expect(ended).toEqual(['other'])
+  await Promise.all(flood)
+  expect(ended).toEqual(['other', ...flood.map((_, call) => `flood ${call}`)])
+})
+
+test('a call that fails lets the next one of its account go on', async () => {
+  const stopped = createRenderer()
+  await stopped[Symbol.asyncDispose]()
+  const rendererOf = createAccountTurns(stopped)
+  await expect(rendererOf('one').render(quick, [{}])).rejects.toThrow('The renderer was stopped.')
+  await expect(rendererOf('one').faultOf(quick)).rejects.toThrow('The renderer was stopped.')
+})
