@@ -218,13 +218,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       })
     },
     async send(handle, scope, id, at) {
+      // Before it is compiled, which takes a moment: a time that was to come when it was asked for is a right one.
+      const now = clock.now()
       await mustCompile(await find(handle, scope, id))
       return inTransaction(handle, async (trx) => {
         await lockAccount(trx, scope.accountId)
         const row = await lock(trx, scope, id)
         const status = statusAfter('send', row.status)
         if (status === null) throw wrongState(id, row.status, 'sent')
-        const now = clock.now()
         const fault = at === null ? null : faultOfTime(at, now)
         if (fault !== null) throw brokenRule('body.scheduledAt', fault)
         const content = await check(trx, scope.accountId, { fields: row, faults: [] })

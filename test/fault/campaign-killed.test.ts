@@ -67,7 +67,7 @@ async function beside(
 
 /** Sends a campaign, now or in a moment, so that kills fall on all there is between schedule and completion. */
 const beginOne = (random: Random) =>
-  stage.begin({ people, ...(random.int(2) === 0 && { inMs: 200 + random.int(longestLifeMs) }) })
+  stage.begin({ people, ...(random.int(2) === 0 && { inMs: 1_000 + random.int(longestLifeMs) }) })
 
 const hasEnded = async (trial: CampaignTrial) => ['completed', 'canceled'].includes(await stage.statusOf(trial))
 
