@@ -13,7 +13,7 @@ async function start(domains: number) {
   const dns = await startDnsServer()
   dns.set('mx.test', ['127.0.0.1'])
   for (let n = 0; n < domains; n++) dns.set(`n${n}.test`, { MX: [{ exchange: 'mx.test', priority: 10 }] })
-  const asking = new Resolver({ timeout: 2_000, tries: 1 })
+  const asking = new Resolver({ timeout: 30_000, tries: 1 })
   asking.setServers([dns.address])
   const gate = Promise.withResolvers<void>()
   const resolver: MailResolver = {

@@ -65,7 +65,7 @@ describe('rendering processes', () => {
   })
 
   test('without memory for one person render for the others', async () => {
-    const { renderer, started } = observed({ heapMebibytes: 32, personLimitMs: 30_000 })
+    const { renderer, started } = observed({ heapMebibytes: 16, personLimitMs: 30_000 })
     await using _ = renderer
     const text = '{% if hostile %}{% assign list = (1..3900000) %}{% endif %}fine'
     const renderings = await renderer.render({ ...content, text }, [{}, { hostile: true }, {}])
