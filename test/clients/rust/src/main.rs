@@ -54,7 +54,8 @@ async fn send_emails(configuration: &Configuration) {
         (one, vec!["ada@example.com"]),
         (several, vec!["ada@example.com", "Grace Hopper <grace@example.com>"]),
     ] {
-        let mut email = SendEmail::new("hello@example.com".to_owned(), to, "Hello".to_owned());
+        let mut email = SendEmail::new("hello@example.com".to_owned(), to);
+        email.subject = Some("Hello".to_owned());
         email.text = Some(Some("From Rust.".to_owned()));
         let accepted = emails_api::send_email(configuration, email, None)
             .await
