@@ -14,8 +14,8 @@ export type ClaimedCampaign = CampaignRow & { account_name: string }
  * account has, it gets as many turns as one with a single campaign. Returns them in that order. Campaigns of a process
  * that died are due again when their lease is over.
  *
- * The lease only saves work: two processes that have the same campaign in hand lock it for each change. Campaigns that
- * somebody else has locked are left out, so that nobody waits for them and two claims cannot block each other.
+ * The lease only saves work: two processes that have the same campaign in hand lock it for each change. Skips campaigns
+ * whose row is locked, so that a claim waits for no lock and two claims cannot deadlock.
  */
 export async function claimCampaigns(db: Db, limit: number, leaseMs: number, after = ''): Promise<ClaimedCampaign[]> {
   const { rows } = await sql<ClaimedCampaign>`

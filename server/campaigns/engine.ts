@@ -151,7 +151,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     const { recipient_count: total, handed_over_count: sent, failed_count: failed } = row
     const status_reason =
       sent === 0 && failed > 0
-        ? 'The content could be rendered for nobody: the recipients with the status failed have the reasons.'
+        ? 'The content could not be rendered for any recipient: recipients with the status failed have the reasons.'
         : null
     await updateCampaign(trx, keyOf(row), { status: 'completed', status_reason, ended_at: at, updated_at: at })
     const recipients = { total, sent, failed: total - sent }

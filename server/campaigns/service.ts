@@ -84,8 +84,8 @@ export type CampaignService = {
   /** Adds a draft with the same fields. Of a template that is deleted, it gets what was copied. */
   duplicate(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
   /**
-   * Sends the message to addresses, an email each, as it is to a subscriber. Throws `rule_violation` for those that are
-   * not written to, and for a subscriber who is not there.
+   * Sends the message to test addresses, one email for each. Throws `rule_violation` when an address is suppressed or
+   * has unsubscribed, and when there is no subscriber with the id `subscriberId`.
    */
   test(handle: Handle, scope: Scope, id: string, test: TestCampaign): Promise<string[]>
   /** Returns recipients, newest subscribers first: see `selectRecipients`. */
@@ -297,7 +297,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
   }
 
-  /** Throws `template_fault` when the content can be rendered for nobody. That of a template was looked at before. */
+  /** Throws `template_fault` when the content does not compile. Content of a template was compiled when it was published. */
   async function mustCompile(row: CampaignRow): Promise<void> {
     if (row.status !== 'draft' || row.template_id !== null) return
     const fault = await rendererOf(row.account_id).faultOf(contentOf(row))

@@ -12,8 +12,8 @@ import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 type Means = { handle: Handle; renderer: AccountRenderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
 
 /**
- * Renders a campaign for addresses, an email each. Throws `validation_error` and `rule_violation` for addresses that are
- * none, for a person who is not there, and for content that fails.
+ * Renders a campaign for test addresses, one email for each. Throws `validation_error` or `rule_violation` when an
+ * address is not valid, when the subscriber does not exist, and when the content cannot be rendered.
  *
  * @param options.as The subscriber whose values stand in the message. Undefined: the name and address of the recipient,
  * and the fallbacks of properties.
@@ -46,7 +46,7 @@ export async function makeTests(
       lastName: last_name,
       properties: valuesInMessages(properties, declared),
     }
-    // The link is that of the addressee: it must not unsubscribe the person who is shown.
+    // The link unsubscribes the test address, not the subscriber whose values are shown.
     const link = unsubscribeUrl({ emailId, position: 0, accountId, address, topicId: row.topic_id ?? undefined })
     return { emailId, addressee, variables: variablesOf(person, { campaign: row, accountName, unsubscribeUrl: link }) }
   })

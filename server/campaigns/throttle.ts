@@ -2,7 +2,7 @@
 export type Throttle = { perHour: number; takenToMs: number }
 
 const hourMs = 3_600_000
-/** How far back slots may lie that nobody took, so that a worker that looks now and then loses none. Milliseconds. */
+/** How long a slot that was not taken can still be taken: longer than a worker waits between two looks. Milliseconds. */
 const slackMs = 2_000
 
 /**

@@ -98,7 +98,7 @@ const ofTestEmail = {
 } as const
 const faultyName = { kind: 'fault', text: 'Nothing was saved: a name may have 200 characters.' } as const
 
-/** `only live`: the email was sent with a test key, which brings nobody back. */
+/** `only live`: the email was sent with a test key, which cannot subscribe a person again. */
 async function savedBy(links: MailLinks, token: string, change: PreferencesChange) {
   try {
     return await links.savePreferences(token, change)

@@ -11,11 +11,11 @@ const defaultAccent = '#222222'
 /** The page for a link that is not whole, or whose account is gone. */
 export function unknownPage(): MailPage {
   return page(noBrand, 'This link does not work', [
-    '<p>It is not whole, or what it belongs to is gone. Open it from the email again, or ask whoever sent it.</p>',
+    '<p>It is incomplete, or its sender no longer uses it. Open it from the email again, or ask its sender.</p>',
   ])
 }
 
-/** The page for somebody who saves too often. */
+/** The page for a person who saves too often. */
 export function tooOftenPage(): MailPage {
   return page(noBrand, 'Please wait', ['<p>That was a lot of changes. Wait a minute, then try again.</p>'])
 }
@@ -50,7 +50,7 @@ export function preferencesPage({ brand, topic, preferences }: PreferencesPage, 
     content.push('<h2>Your preferences</h2>')
     if (brand.text !== null) content.push(`<p class="text">${escaped(brand.text)}</p>`)
     if (preferences.isUnsubscribed) {
-      content.push('<p>You are unsubscribed from everything. To get emails again, ask whoever sent this one.</p>')
+      content.push('<p>You are unsubscribed from everything. To get emails again, ask their sender.</p>')
     } else content.push(formOf(preferences, toPreferences))
   }
   if (notice) content.unshift(`<p role="${notice.kind === 'fault' ? 'alert' : 'status'}">${escaped(notice.text)}</p>`)

@@ -28,7 +28,7 @@ export type Renderer = {
 
 /** A renderer with what is needed to write templates. */
 export type TemplateRenderer = Renderer & {
-  /** Returns why a content can be rendered for nobody. Null: it can, with the right variables. */
+  /** Returns the fault because of which the content does not compile. Null: it compiles. */
   faultOf(content: TemplateContent): Promise<string | null>
   /** Notes what mail programs and spam filters dislike about a rendered message. */
   check(message: Pick<Rendered, 'html' | 'text'>): Promise<MessageCheck[]>
@@ -48,7 +48,7 @@ export type RendererOptions = {
   heapMebibytes?: number
   /** Time limit for rendering one person's message; the process is then ended. Milliseconds. Default: 2,000. */
   personLimitMs?: number
-  /** People in one request to a process. The next request may be for somebody else. Default: 100. */
+  /** People in one request to a process. Another account may have the next request. Default: 100. */
   peopleAtOnce?: number
   /** Time limit for one such request: those not rendered by then fail. Milliseconds. Default: 20,000. */
   batchLimitMs?: number

@@ -46,7 +46,7 @@ export async function showPreferences(
   return { brand, topic: topic?.name ?? null, preferences }
 }
 
-/** Returns what a person gets. Returns null when the address is no subscriber's. */
+/** Returns what a person gets. Null: no subscriber has the address. */
 async function findPreferences(handle: Handle, { accountId, address }: UnsubscribeRef): Promise<Preferences | null> {
   const person = await findPerson(handle, accountId, address)
   if (person === undefined) return null
@@ -65,9 +65,8 @@ async function findPreferences(handle: Handle, { accountId, address }: Unsubscri
 }
 
 /**
- * Changes the names and topics of the person that a link belongs to, with the events of these changes. Topics that are
- * not of the account are left out. Does nothing for somebody who unsubscribed from everything, and when the address is
- * no subscriber's.
+ * Changes the names and topics of the person that a link belongs to, with the events of these changes. Ignores topics of
+ * other accounts. Does nothing when the person has unsubscribed from everything, and when no subscriber has the address.
  */
 export async function savePreferences(
   handle: Handle,

@@ -71,7 +71,7 @@ export async function chooseTopics(
     ({ topicId, subscribed }) => held.has(topicId) && before.get(topicId)?.chosen !== subscribed,
   )
   const isUnsubscribed = written.some(({ topicId, subscribed }) => subscribed && before.get(topicId)?.chosen === false)
-  guardUnsubscribing('Subscribing somebody to a topic again that they left', { mode, isUnsubscribed })
+  guardUnsubscribing('Subscribing a person again to a topic that they left', { mode, isUnsubscribed })
   await writeChoices(trx, { accountId, subscriberId, at: dependencies.clock.now() }, written)
   const isChanged = written.some(({ topicId, subscribed }) => {
     const topic = before.get(topicId)

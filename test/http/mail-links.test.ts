@@ -34,7 +34,7 @@ const person = { firstName: 'Ann', lastName: null, isUnsubscribed: false, topics
 const ofLinks = {
   preferences: async ({ accountId }: UnsubscribeRef) => (accountId === gone.accountId ? null : shown),
   savePreferences: async (_: UnsubscribeRef, change: PreferencesChange) => {
-    if (change.firstName === 'Test') throw liveKeyNeeded('Subscribing somebody again')
+    if (change.firstName === 'Test') throw liveKeyNeeded('Subscribing a person again')
     saved.push(change)
   },
   takeChange: () => saved.length < 3,

@@ -62,7 +62,7 @@ describe('a hostile template fails for its person only', () => {
   })
 })
 
-describe('a template that can be rendered for nobody', () => {
+describe('a template that does not compile', () => {
   async function reasonOf(content: Partial<TemplateContent>): Promise<string> {
     const [rendering] = await renderer.render({ ...empty, ...content }, [{}])
     return rendering?.status === 'failed' ? rendering.reason : 'none'

@@ -30,7 +30,7 @@ export function handledOf({ handedOver, failed, skipped, canceled }: CampaignFig
   return handedOver + failed + canceled + skipped.left + skipped.unsubscribed + skipped.suppressed
 }
 
-/** Returns whether the service has paused it because nobody could get its content. */
+/** Returns true when the service paused the campaign because its content could not be rendered. */
 export function hasFaultOfContent({ status, statusReason }: Campaign): boolean {
   return status === 'paused' && statusReason?.startsWith('The content could not be rendered') === true
 }
