@@ -108,6 +108,11 @@ export function csvOptions(delimiter: DelimiterName) {
   }
 }
 
+/** Returns true for the beginning of a ZIP archive, which an Excel workbook is too. */
+export function isArchive(beginning: string): boolean {
+  return beginning.startsWith('PK\u0003\u0004')
+}
+
 /** Returns the delimiter that is most often in the first line, outside of quotation marks. */
 export function findDelimiter(beginning: string): DelimiterName {
   const counts = new Map<string, number>()

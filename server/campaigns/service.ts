@@ -302,7 +302,10 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     if (row.status !== 'draft' || row.template_id !== null) return
     const fault = await rendererOf(row.account_id).faultOf(contentOf(row))
     if (fault !== null)
-      throw new DomainError('template_fault', `The campaign cannot be sent, its content has a fault: ${fault}`)
+      throw new DomainError(
+        'template_fault',
+        `The campaign cannot be sent, its content has a fault: ${fault} Change the content with PATCH, then send it again.`,
+      )
   }
 
   /** Throws why no email of a campaign may be sent now. */

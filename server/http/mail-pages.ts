@@ -44,7 +44,7 @@ export function preferencesPage({ brand, topic, preferences }: PreferencesPage, 
   const toLink = at === 'link' ? '' : ` action="../${token}"`
   const toPreferences = at === 'link' ? ` action="${token}/preferences"` : ''
   const what = topic === null ? 'of these emails' : `emails about “${escaped(topic)}”`
-  const content = [`<p>You will get no more ${what}.</p>`]
+  const content = [`<p>Press the button to get no more ${what}.</p>`]
   content.push(`<form method="post"${toLink}><button>Unsubscribe</button></form>`)
   if (preferences !== null) {
     content.push('<h2>Your preferences</h2>')

@@ -5,6 +5,7 @@ import {
   type DelimiterName,
   findDelimiter,
   importLimits,
+  isArchive,
   mapColumns,
   suppressionOf,
 } from '../../contract/import-files.ts'
@@ -34,10 +35,15 @@ export type HeadOptions = {
 /**
  * Reads the head of a file from its beginning.
  *
- * Throws `rule_violation` when there is none, when it is too long or has too many columns or two of one name, when no
+ * Throws `rule_violation` when the file is an archive or a workbook, when there is no head, when it is too long or has too many columns or two of one name, when no
  * column has addresses, and when `mapping` names a column or a field that is not there.
  */
 export function readHead(beginning: string, { delimiter: given, mapping = {}, propertyKeys }: HeadOptions): Head {
+  if (isArchive(beginning)) {
+    const message =
+      'must be CSV, and this is a ZIP archive or an Excel workbook: save the table as CSV, or send the CSV files of the archive one by one'
+    throw brokenRule('body', message)
+  }
   const delimiter = given ?? findDelimiter(beginning)
   const { names, bytes } = readNames(beginning, delimiter)
   if (names.length > importLimits.columns) {

@@ -153,6 +153,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
 
   test.each([
     ['an empty file', '', 'The file is empty'],
+    ['a workbook', 'PK\u0003\u0004email\n', 'save the table as CSV'],
     ['two columns of one name', 'email,email\na@example.com,b@example.com\n', 'Two columns are called “email”'],
     ['a quotation mark that is not closed', '"email\na@example.com\n', 'a quotation mark that is not closed'],
     ['too many columns', Array.from({ length: 501 }, (_, index) => `c${index}`).join(), 'At most 500'],

@@ -256,7 +256,7 @@ describe('preferences', () => {
 
     expect([atLink.status, atPreferences.status]).toEqual([200, 200])
     for (const html of [link, preferences]) {
-      expect(html).toContain('You will get no more emails about “Offers”.')
+      expect(html).toContain('Press the button to get no more emails about “Offers”.')
       expect(html).toContain(`<input type="checkbox" name="topic" value="${offers.id}" checked> Offers`)
       expect(html).toContain(`<input type="checkbox" name="topic" value="${news.id}"> News`)
       expect(html).toContain('value="Ann"')

@@ -46,6 +46,12 @@ test('what is no file, or too large a file, is refused before it is read', async
   expect(await send('email', { ...csv, 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
 })
 
+test('a workbook or an archive is refused, with what to do instead', async () => {
+  const answer = await send('PK\u0003\u0004\u0014\u0000email,name\n')
+  expect(answer.status).toBe(422)
+  expect(answer.text).toContain('save the table as CSV')
+})
+
 test('a file that says it is too large is refused before it is sent', async () => {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   socket.write(

@@ -7,6 +7,7 @@ import {
   findDelimiter,
   type ImportEncoding,
   importLimits,
+  isArchive,
 } from '../../../../contract/import-files.ts'
 
 /** The beginning of a file, read as the service will read it. */
@@ -41,6 +42,9 @@ export async function readBeginning(file: Blob, reading: Reading): Promise<FileB
     return 'The browser cannot read the file: perhaps it was moved or changed. Choose it again.'
   }
   const { text, encoding } = decode(bytes, reading.encoding)
+  if (isArchive(text)) {
+    return 'The file is a ZIP archive or an Excel workbook: save the table as CSV, or unpack the archive and import its files one by one.'
+  }
   const delimiter = reading.delimiter ?? findDelimiter(text)
   const records = parseFirst(text, delimiter)
   if (records === null) return 'The first row is longer than 128 KiB, or has a quotation mark that is not closed.'
