@@ -145,7 +145,7 @@ export function encodingByMark(bytes: Uint8Array): ImportEncoding | null {
   return null
 }
 
-/** Returns the encoding that the first bytes of a file show: letters of ASCII in UTF-16 have a zero as the other byte. */
+/** Returns the encoding that the first bytes of a file show: ASCII letters in UTF-16 have a zero as the other byte. */
 export function encodingByZeros([first, second, third, fourth]: Uint8Array): ImportEncoding | null {
   if (first !== 0 && second === 0 && third !== 0 && fourth === 0) return 'utf-16le'
   if (first === 0 && second !== 0 && third === 0 && fourth !== 0) return 'utf-16be'

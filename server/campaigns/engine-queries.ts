@@ -230,8 +230,8 @@ export async function selectQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
 }
 
 /**
- * Has recipients wait again (`waiting`), or ends them (`canceled`), whose emails were taken out of the queue. Returns the
- * first of them and how many they are.
+ * Changes the recipients whose emails were taken out of the queue: they wait again (`waiting`), or get nothing
+ * (`canceled`). Returns the first of them and how many there are.
  */
 export async function unqueue(
   trx: Trx,

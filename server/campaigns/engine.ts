@@ -72,8 +72,8 @@ const queryMs = 1_000
 export type TurnResult = 'went on' | 'waits'
 
 /**
- * Gives a claimed campaign one turn: a step of listing or deleting its recipients, or a batch of emails. Every change is one
- * transaction that locks the campaign first and looks at its state, so that a process may die between any two, and
+ * Gives a claimed campaign one turn: a step of listing or deleting its recipients, or a batch of emails. Every change is
+ * one transaction that locks the campaign first and looks at its state, so that a process may die between any two, and
  * others may pause or cancel it meanwhile.
  */
 export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) => Promise<TurnResult> {

@@ -6,8 +6,8 @@ import { type CampaignKey, deleteCampaign, setDue } from './queries.ts'
 const deletedAtOnce = 10_000
 
 /**
- * Deletes the next recipients of a campaign that was deleted, and after the last the campaign. A process may die between
- * any two steps: the next one goes on where they ended.
+ * Deletes the next recipients of a campaign that was deleted, and after the last one the campaign. When a process dies
+ * between two steps, another one goes on from there.
  */
 export async function purge(db: Db, key: CampaignKey): Promise<'went on' | 'waits'> {
   return inTransaction(db, async (trx) => {

@@ -17,8 +17,8 @@ type Export = CampaignKey & {
 }
 
 /**
- * Yields the recipients of a campaign as CSV, oldest subscribers first, page by page: a page is read when the one before
- * was taken. Each row is as it is when its page is read.
+ * Yields the recipients of a campaign as CSV, oldest subscribers first, page by page. A page is read when the one
+ * before was taken. Each row is as it is when its page is read.
  */
 export async function* exportRecipients(
   handle: Handle,

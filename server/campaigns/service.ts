@@ -68,8 +68,8 @@ export type CampaignService = {
   /** Changes a draft. Throws `campaign_state` for any other, and what `create` throws. */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateCampaign): Promise<CampaignDetails>
   /**
-   * Deletes a campaign at once for readers, and its list of recipients later, in steps. Throws `campaign_state` while it is under way, or emails of it still
-   * wait after it was canceled.
+   * Deletes a campaign at once for readers, and its list of recipients later, in steps. Throws `campaign_state` while
+   * it is under way, and when it was canceled and emails of it still wait.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**

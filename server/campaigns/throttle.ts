@@ -8,9 +8,9 @@ const slackMs = 2_000
 /**
  * Takes up to `wanted` messages of a throttle at `nowMs`. Returns how many there are, and the new end of the slots.
  *
- * Each message takes a slot of (1 h + slack) / `perHour`. A slot begins at most `slackMs` before it is taken, and never in
- * the future. So the messages of any 60 minutes have slots that begin within 60 minutes and the slack: `perHour` at most.
- * This is the generic cell rate algorithm (ITU-T I.371) with the burst taken out of the rate.
+ * Each message takes a slot of (1 h + slack) / `perHour`. A slot begins at most `slackMs` before it is taken, and never
+ * in the future. So the messages of any 60 minutes have slots that begin within 60 minutes and the slack: `perHour` at
+ * most. This is the generic cell rate algorithm (ITU-T I.371) with the burst taken out of the rate.
  */
 export function takeSlots({ perHour, takenToMs }: Throttle, nowMs: number, wanted: number) {
   const slotMs = (hourMs + slackMs) / perHour

@@ -7,8 +7,8 @@ export type CampaignEmails = { accountId: string; emailIds: readonly string[] }
 type Locked = { id: string; mode: string; subject: string }
 
 /**
- * Locks those of the emails that no attempt was begun for. A worker that has claimed one locks it too, before it begins:
- * so an email is either begun, or found here.
+ * Locks those of the emails that no attempt was begun for. A worker that has claimed one locks it too, before it
+ * begins: so an email is either begun, or found here.
  */
 export async function lockUnbegun(trx: Trx, { accountId, emailIds }: CampaignEmails): Promise<Locked[]> {
   const { rows } = await sql<Locked>`

@@ -106,8 +106,8 @@ export type EmailService = {
    */
   sendOfCampaign(trx: Trx, sender: SendingScope, emails: readonly CampaignEmail[]): Promise<CampaignEmailResult[]>
   /**
-   * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A worker
-   * that has claimed one finds nothing to do.
+   * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A
+   * worker that has claimed one finds nothing to do.
    */
   takeBack(trx: Trx, accountId: string, emailIds: readonly string[]): Promise<string[]>
   /** Cancels those of the emails that no attempt was begun for. Returns their ids. */

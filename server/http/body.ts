@@ -138,10 +138,9 @@ function isJsonInUtf8(contentType: string): boolean {
 }
 
 /**
- * Returns the whole body. Bytes beyond `maxBytes` are not kept; Node discards them after the response. The promise
- * never settles when the client disconnects: there is no one left to respond to.
+ * Returns the whole body as it is. Throws `payload_too_large`: bytes beyond `maxBytes` are not kept, and Node discards
+ * them after the response. The promise never settles when the client disconnects: there is no one left to respond to.
  */
-/** Reads a body as it is. Throws `payload_too_large`. */
 export async function collect(req: Request, maxBytes: number, onData?: (body: ByteCollector) => void): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
 

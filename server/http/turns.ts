@@ -23,7 +23,8 @@ export type InTurns = <Input extends RouteInput, Answer>(
 
 /**
  * For requests that are short themselves and keep a connection of the database for long: one of each account, or a few,
- * run at a time, and a few of all accounts. Otherwise one account could keep all connections, and no other request would be answered.
+ * run at a time, and a few of all accounts. Otherwise one account could keep all connections, and no other request would
+ * be answered.
  *
  * Throws `unavailable` when a request has waited too long, or too many wait.
  */

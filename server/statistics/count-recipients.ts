@@ -28,8 +28,8 @@ type Delta = {
 }
 
 /**
- * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag, campaign and hour. The
- * statement is sent with the next one.
+ * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag, campaign and
+ * hour. The statement is sent with the next one.
  */
 export async function countRecipients(trx: Trx, counted: readonly RecipientCount[]): Promise<void> {
   const deltas = sumUp(counted)

@@ -10,8 +10,9 @@ import { figures } from './figures.ts'
  * The roll-up adds the deltas to the hours and days, and deletes them in the same transaction. So a figure is the sum of
  * the rolled-up rows and the deltas, in one snapshot, whenever it is read.
  *
- * The totals of an account have every delta, and so have its campaigns: each is a row of its own anyway. Of its domains, tags and webhooks, the first `maxKeysPerDay` of each kind
- * get rows of their own in a day: an account cannot fill the disk with made-up tags.
+ * The totals of an account have every delta, and so have its campaigns, which are rows of their own anyway. Of its
+ * domains, tags and webhooks, the first `maxKeysPerDay` of each kind get rows of their own in a day: an account cannot
+ * fill the disk with made-up tags.
  */
 
 /** Maximum number of deltas rolled up in one transaction. */

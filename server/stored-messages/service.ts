@@ -166,8 +166,8 @@ function createMailbox<More extends object>({ table, kind, noun, more }: Mailbox
       return withContent(handle, row, {
         enterLarge,
         async read(content) {
-          // Encode the source before parsing, which may transfer the buffer to a thread. The source of a large message is
-          // read again from the database while it is sent.
+          // Encode the source before parsing, which may transfer the buffer to a thread. The source of a large message
+          // is read again from the database while it is sent.
           const source =
             size > largeMessage
               ? streamedBase64(() => readSlices(handle, table, { id, size }))

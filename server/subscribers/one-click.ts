@@ -11,11 +11,11 @@ import { chooseTopics } from './topics.ts'
 export type OneClickMeans = PeopleDependencies & { subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
 
 /**
- * Unsubscribes an address by the link of an email, however old the email is. A link with a topic leaves the topic alone,
- * unless there is no such person or topic any more; nothing else can be left then but everything. The subscriber with this address, if there
- * is one, is unsubscribed from everything, as over the API. The address gets no more emails to audiences. A second call
- * changes nothing. The events have the mode of the email, or `live` when the email was deleted. Returns false when the
- * account no longer exists.
+ * Unsubscribes an address by the link of an email, however old the email is. A link with a topic leaves only that topic,
+ * while the person and the topic exist. Any other link, and such a link later, leaves everything: the subscriber with
+ * this address, if there is one, is unsubscribed as over the API, and the address gets no more emails to audiences. A
+ * second call changes nothing. The events have the mode of the email, or `live` when the email was deleted. Returns
+ * false when the account no longer exists.
  *
  * Source: RFC 8058 §3.2.
  */

@@ -48,8 +48,8 @@ export function createSubscriberTopicService(dependencies: PeopleDependencies): 
 
 /**
  * Writes what a locked person chose. Emits `contact.updated` for each of their audiences when they get another topic or
- * one less. Returns the topics that are not there; the others are written. Throws `authentication_error` when a test key
- * would let a person have a topic again that they left.
+ * one less. Returns the topics that are not there; the others are written. Throws `authentication_error` when a test
+ * key would let a person have a topic again that they left.
  *
  * @param choices Each topic once.
  * @param mode Mode of the request or the email that causes the change.
