@@ -54,14 +54,6 @@ export async function databaseMs(handle: Handle): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
-/** Returns whether the audience is there. */
-export async function hasAudience(handle: Handle, accountId: string, audienceId: string): Promise<boolean> {
-  const { rows } = await sql`
-    SELECT FROM audiences WHERE account_id = ${accountId} AND id = ${audienceId}
-  `.execute(handle)
-  return rows.length > 0
-}
-
 /**
  * Adds the next people of the audience to the recipients of a locked campaign: those who are active, and were in the
  * audience at `listed_at`. Looks at `limit` contacts.

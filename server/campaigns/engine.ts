@@ -1,3 +1,4 @@
+import { isAudience } from '../audiences/presence.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { CampaignEmail, EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,7 +13,6 @@ import {
   type ClaimedCampaign,
   countQueued,
   databaseMs,
-  hasAudience,
   latenessOf,
   listRecipients,
   lockWaiting,
@@ -115,7 +115,7 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
         const reason = `It was to start at ${row.scheduled_at?.toISOString()}, and the service was not running then: "lateStart" is "skip".`
         return stopFor(trx, row, 'skip', reason)
       }
-      if (!(await hasAudience(trx, row.account_id, row.audience_id))) {
+      if (!(await isAudience(trx, row.account_id, row.audience_id))) {
         return stopFor(trx, row, 'skip', 'The audience was deleted before the campaign started.')
       }
       const listedAt = row.listed_at ?? clock.now()

@@ -11,6 +11,7 @@ import {
 } from '../../contract/campaign-resource.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import { isAudience } from '../audiences/presence.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
@@ -26,7 +27,6 @@ import { type AccountRenderer, createAccountTurns } from '../templates/account-t
 import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
-import { hasAudience } from './engine-queries.ts'
 import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
 import { contentOf, faultsOfForm, readCampaign } from './message.ts'
 import {
@@ -131,7 +131,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     if (faults.length + ofForm.length > 0) throw refusalOf([...faults, ...ofForm])
     const read = await contentNow(handle, accountId, { fields, now: clock.now() })
     if (read.faults.length > 0) throw refusalOf(read.faults)
-    if (!(await hasAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
+    if (!(await isAudience(handle, accountId, fields.audience_id))) throw noAudience(fields.audience_id)
     await checkSegments(handle, accountId, fields)
     await checkTopic(handle, accountId, fields.topic_id)
     return read.content

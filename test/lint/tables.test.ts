@@ -98,7 +98,7 @@ const owners: Record<string, Owner> = {
       topics: 'choices are found by address',
     },
   },
-  audiences: { room: 'audiences', also: { campaigns: 'whether it is there, in the transaction of a turn' } },
+  audiences: { room: 'audiences' },
   contacts: {
     room: 'audiences',
     also: {
