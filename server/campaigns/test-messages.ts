@@ -2,11 +2,12 @@ import type { Handle } from '../database/connection.ts'
 import type { CampaignEmail } from '../emails/service.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import { hasMailboxForm, readMailbox } from '../message/mailbox.ts'
 import { brokenRule, brokenRules, type DomainError, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
-import { type Addressee, contentOf, emailTo, readCampaign, variablesOf } from './message.ts'
+import { type Addressee, contentOf, emailTo, variablesOf } from './message.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
 type Means = { handle: Handle; renderer: AccountRenderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
@@ -24,7 +25,7 @@ export async function makeTests(
   { to, as }: { to: readonly string[]; as: string | undefined },
 ): Promise<CampaignEmail[]> {
   const { account_id: accountId } = row
-  const addressees = await Promise.all(to.map((text, index) => addresseeOf(row, { text, index, now })))
+  const addressees = to.map(addresseeOf)
   const declared = await findProperties(handle, accountId)
   const shown = as === undefined ? null : await findPerson(handle, accountId, as)
   if (shown === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')
@@ -68,14 +69,10 @@ export async function makeTests(
 }
 
 /** Reads an address of a request. */
-async function addresseeOf(
-  row: CampaignRow,
-  { text, index, now }: { text: string; index: number; now: Date },
-): Promise<Addressee> {
-  const read = await readCampaign(row, { now, path: 'body', to: text })
-  const mailbox = read.email?.recipients[0]
-  if (mailbox !== undefined) return { email: mailbox.address, firstName: mailbox.name, lastName: null }
-  throw refusalOf((read.faults ?? []).map((fault) => ({ ...fault, path: `body.to[${index}]` })))
+function addresseeOf(text: string, index: number): Addressee {
+  const { mailbox, fault } = readMailbox(text)
+  if (mailbox !== null) return { email: mailbox.address, firstName: mailbox.name, lastName: null }
+  throw refusalOf([{ path: `body.to[${index}]`, message: fault, isOfForm: !hasMailboxForm(text) }])
 }
 
 /** Returns the error for what is wrong with a campaign or an address. */
