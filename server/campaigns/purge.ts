@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
-import { type CampaignKey, deleteCampaign, setDue } from './queries.ts'
+import { type CampaignKey, deleteCampaign, setDue, updateCampaign } from './queries.ts'
 
 /** Recipients that one transaction deletes. */
 const deletedAtOnce = 10_000
@@ -18,12 +18,7 @@ export async function purge(db: Db, key: CampaignKey): Promise<'went on' | 'wait
       await deleteCampaign(trx, key)
       return 'waits'
     }
-    await trx
-      .updateTable('campaigns')
-      .set({ handled_to: last })
-      .where('account_id', '=', key.accountId)
-      .where('id', '=', key.id)
-      .execute()
+    await updateCampaign(trx, key, { handled_to: last })
     await setDue(trx, key, 0)
     return 'went on'
   })
