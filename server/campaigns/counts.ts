@@ -16,7 +16,19 @@ export function addCounts(row: Counts, changes: Outcomes): Partial<Counts> {
   )
 }
 
-/** The outcome of a status with its reason. */
-export function outcomeOf({ status, reason }: { status: string; reason: string | null }): Outcome {
-  return (status === 'skipped' ? reason : status) as Outcome
+/** Returns how many recipients have each outcome. Those with the status `skipped` have their reason as outcome. */
+export function sumOutcomes(changed: readonly { status: string; reason: string | null; count?: number }[]): Outcomes {
+  const sums: Outcomes = {}
+  for (const { status, reason, count = 1 } of changed) {
+    const outcome = (status === 'skipped' ? reason : status) as Outcome
+    sums[outcome] = (sums[outcome] ?? 0) + count
+  }
+  return sums
+}
+
+/** Returns how many recipients have had no turn yet. */
+export function waitingOf(row: Counts & Pick<CampaignRow, 'recipient_count'>): number {
+  const { queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count } = row
+  const done = queued_count + handed_over_count + failed_count + left_count + unsubscribed_count + suppressed_count
+  return row.recipient_count - done - row.canceled_count
 }

@@ -8,7 +8,7 @@ import type { Renderer } from '../rendering/renderer.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
-import { addCounts, type Outcomes, outcomeOf } from './counts.ts'
+import { addCounts, sumOutcomes, waitingOf } from './counts.ts'
 import {
   type ClaimedCampaign,
   countQueued,
@@ -28,7 +28,6 @@ import { retract, settle } from './retract.ts'
 import { conditionOf } from './segments.ts'
 import { statusAfter } from './states.ts'
 import { takeSlots } from './throttle.ts'
-import { waitingOf } from './to-response.ts'
 
 export type EngineMeans = {
   db: Db
@@ -307,10 +306,8 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
       )
     }
     await writeTurns(trx, keyOf(row), turns)
-    const changes: Outcomes = {}
-    for (const one of turns) changes[outcomeOf(one)] = (changes[outcomeOf(one)] ?? 0) + 1
     const after = await updateCampaign(trx, keyOf(row), {
-      ...addCounts(row, changes),
+      ...addCounts(row, sumOutcomes(turns)),
       handled_to: turn.at(-1)?.subscriber_id ?? row.handled_to,
       ...(slots !== null && { throttled_to: slots.takenToMs }),
     })

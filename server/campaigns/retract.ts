@@ -1,6 +1,6 @@
 import type { Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
-import { addCounts, type Outcomes, outcomeOf } from './counts.ts'
+import { addCounts, sumOutcomes } from './counts.ts'
 import { selectQueued, settleQueued, unqueue } from './engine-queries.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
 
@@ -10,13 +10,8 @@ export async function settle(trx: Trx, campaign: CampaignRow): Promise<CampaignR
   const key = { accountId: campaign.account_id, id: campaign.id }
   const tallies = await settleQueued(trx, key)
   if (tallies.length === 0) return campaign
-  const changes: Outcomes = { queued: 0 }
-  for (const tally of tallies) {
-    const outcome = outcomeOf(tally)
-    changes[outcome] = (changes[outcome] ?? 0) + tally.count
-    changes.queued = (changes.queued ?? 0) - tally.count
-  }
-  return updateCampaign(trx, key, addCounts(campaign, changes))
+  const ended = tallies.reduce((sum, { count }) => sum + count, 0)
+  return updateCampaign(trx, key, addCounts(campaign, { ...sumOutcomes(tallies), queued: -ended }))
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   CampaignStatistics,
 } from '../../contract/campaign-resource.ts'
 import type { CampaignFigures } from '../statistics/campaign-figures.ts'
+import { waitingOf } from './counts.ts'
 import type { CampaignRow, CampaignSummary, RecipientRow } from './queries.ts'
 
 export function toCampaign(row: CampaignSummary): Campaign {
@@ -51,13 +52,6 @@ export function toRecipient(row: RecipientRow): CampaignRecipient {
     emailId: row.email_id,
     emailStatus: row.email_status,
   }
-}
-
-/** Returns how many recipients have had no turn yet. */
-export function waitingOf(row: CampaignRow): number {
-  const { queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count } = row
-  const done = queued_count + handed_over_count + failed_count + left_count + unsubscribed_count + suppressed_count
-  return row.recipient_count - done - row.canceled_count
 }
 
 type EmailFigures = Pick<
