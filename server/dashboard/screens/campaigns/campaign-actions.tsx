@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { useChange } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
+import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { type CampaignDetails, type CampaignStatus, hasFaultOfContent } from './campaign.ts'
 import { SendCampaign } from './send-campaign.tsx'
 import { TestCampaign } from './test-campaign.tsx'
@@ -176,26 +177,18 @@ function Cancel({ campaign: { id, name }, onClose }: Props) {
 }
 
 function Delete({ campaign: { id, name, status }, onClose }: Props) {
-  const { path } = useScope()
-  const navigate = useNavigate()
-  const remove = useChange('DELETE /v1/campaigns/:id')
-  const onSuccess = () => {
-    notifications.show({ message: `${name} was deleted.` })
-    void navigate({ to: path('/campaigns') })
-  }
   return (
-    <Confirm
-      title={`Delete ${name}?`}
-      action="Delete the campaign"
-      typed={name}
-      isRunning={remove.isPending}
-      error={remove.error}
+    <DeleteByName
+      operation="DELETE /v1/campaigns/:id"
+      input={{ params: { id } }}
+      what="campaign"
+      name={name}
+      leadsTo="/campaigns"
       onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
     >
       {status === 'draft'
         ? 'What was written is gone for good.'
         : 'The list of its recipients is gone for good. Its emails stay, with their statistics.'}
-    </Confirm>
+    </DeleteByName>
   )
 }

@@ -1,13 +1,13 @@
 import { Alert, Button, Group, Menu } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { IconChevronDown } from '@tabler/icons-react'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Result } from '../../api/client.ts'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -140,24 +140,16 @@ function RotateKeys({ domain: { id }, onClose }: Props) {
 }
 
 function DeleteDomain({ domain: { id, name }, onClose }: Props) {
-  const { path } = useScope()
-  const navigate = useNavigate()
-  const remove = useChange('DELETE /v1/domains/:id')
-  const onSuccess = () => {
-    notifications.show({ message: `${name} was deleted.` })
-    void navigate({ to: path('/domains') })
-  }
   return (
-    <Confirm
-      title={`Delete ${name}?`}
-      action="Delete the domain"
-      typed={name}
-      isRunning={remove.isPending}
-      error={remove.error}
+    <DeleteByName
+      operation="DELETE /v1/domains/:id"
+      input={{ params: { id } }}
+      what="domain"
+      name={name}
+      leadsTo="/domains"
       onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
     >
       Nothing more is sent from it, and its keys are gone for good.
-    </Confirm>
+    </DeleteByName>
   )
 }

@@ -1,6 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useChange, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -27,8 +27,7 @@ import { PersonFilters, personSearchHint } from './person-filters.tsx'
 /** One audience and the people on it. */
 export function AudienceDetail() {
   const { id = '' } = useParams({ strict: false })
-  const { can, path } = useScope()
-  const navigate = useNavigate()
+  const { can } = useScope()
   const query = useGet('GET /v1/audiences/:id', { params: { id } })
   const [act, setAct] = useState<'add' | 'edit' | 'delete' | null>(null)
   const { data: audience } = query
@@ -78,13 +77,7 @@ export function AudienceDetail() {
       </Loaded>
       {act === 'add' && <AddContact audienceId={id} onClose={close} />}
       {act === 'edit' && audience && <EditAudience audience={audience} onClose={close} />}
-      {act === 'delete' && audience && (
-        <DeleteAudience
-          audience={audience}
-          onClose={close}
-          onDeleted={() => void navigate({ to: path('/audiences') })}
-        />
-      )}
+      {act === 'delete' && audience && <DeleteAudience audience={audience} leadsTo="/audiences" onClose={close} />}
     </Screen>
   )
 }

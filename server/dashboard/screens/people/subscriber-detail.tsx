@@ -1,6 +1,6 @@
 import { Button, Group, Menu } from '@mantine/core'
 import { IconChevronDown } from '@tabler/icons-react'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
@@ -60,8 +60,6 @@ function Details({ subscriber }: { subscriber: Subscriber }) {
 }
 
 function Actions({ subscriber }: { subscriber: Subscriber }) {
-  const { path } = useScope()
-  const navigate = useNavigate()
   const [act, setAct] = useState<SubscriberAct | null>(null)
   return (
     <Group gap="xs">
@@ -77,12 +75,7 @@ function Actions({ subscriber }: { subscriber: Subscriber }) {
       </Menu>
       <Button onClick={() => setAct('edit')}>Edit</Button>
       {act !== null && (
-        <SubscriberDialog
-          act={act}
-          subscriber={subscriber}
-          onClose={() => setAct(null)}
-          onDeleted={() => void navigate({ to: path('/subscribers') })}
-        />
+        <SubscriberDialog act={act} subscriber={subscriber} leadsTo="/subscribers" onClose={() => setAct(null)} />
       )}
     </Group>
   )

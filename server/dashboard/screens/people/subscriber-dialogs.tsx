@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { useChange } from '../../api/hooks.ts'
 import { Confirm } from '../../components/confirm.tsx'
+import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { Subscriber } from './person.ts'
@@ -11,12 +11,12 @@ export type SubscriberAct = 'edit' | 'unsubscribe' | 'resubscribe' | 'delete'
 
 type Props = { subscriber: Subscriber; onClose: () => void }
 
-/** The dialog of one act. Default of `onDeleted`: nothing more than closing. */
-export function SubscriberDialog({ act, onDeleted, ...props }: Props & { act: SubscriberAct; onDeleted?: () => void }) {
+/** The dialog of one act. `leadsTo` is the screen that is shown when the subscriber is deleted. Default: the same. */
+export function SubscriberDialog({ act, leadsTo, ...props }: Props & { act: SubscriberAct; leadsTo?: string }) {
   if (act === 'edit') return <EditSubscriber {...props} />
   if (act === 'unsubscribe') return <Unsubscribe {...props} />
   if (act === 'resubscribe') return <Resubscribe {...props} />
-  return <DeleteSubscriber {...props} {...(onDeleted && { onDeleted })} />
+  return <DeleteSubscriber {...props} {...(leadsTo !== undefined && { leadsTo })} />
 }
 
 function EditSubscriber({ subscriber: { id, email, firstName, lastName }, onClose }: Props) {
@@ -76,24 +76,16 @@ function Resubscribe({ subscriber: { id, email }, onClose }: Props) {
   )
 }
 
-function DeleteSubscriber({ subscriber: { id, email }, onClose, onDeleted }: Props & { onDeleted?: () => void }) {
-  const remove = useChange('DELETE /v1/subscribers/:id')
-  const onSuccess = () => {
-    notifications.show({ message: `${email} was deleted.` })
-    onClose()
-    onDeleted?.()
-  }
+function DeleteSubscriber({ subscriber: { id, email }, ...rest }: Props & { leadsTo?: string }) {
   return (
-    <Confirm
-      title={`Delete ${email}?`}
-      action="Delete the subscriber"
-      typed={email}
-      isRunning={remove.isPending}
-      error={remove.error}
-      onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { id } }, { onSuccess })}
+    <DeleteByName
+      operation="DELETE /v1/subscribers/:id"
+      input={{ params: { id } }}
+      what="subscriber"
+      name={email}
+      {...rest}
     >
       The person leaves every audience, and it is forgotten whether they unsubscribed. This cannot be undone.
-    </Confirm>
+    </DeleteByName>
   )
 }

@@ -1,8 +1,7 @@
 import { NativeSelect, TextInput } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
-import { Confirm } from '../../components/confirm.tsx'
+import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import { compares, type Property, typedOf, typeLabels, valueTyped } from './property.ts'
@@ -74,21 +73,14 @@ const searched = 100
 export function DeleteProperty({ property: { key }, onClose }: Props) {
   const { can } = useScope()
   const segments = useGet('GET /v1/segments', { query: { limit: searched } }, { enabled: can('segments:read') })
-  const remove = useChange('DELETE /v1/contact-properties/:key')
-  const onSuccess = () => {
-    notifications.show({ message: `${key} was deleted.` })
-    onClose()
-  }
   const broken = segments.data?.data.filter(({ conditions }) => compares(conditions, key)) ?? []
   return (
-    <Confirm
-      title={`Delete ${key}?`}
-      action="Delete the property"
-      typed={key}
-      isRunning={remove.isPending}
-      error={remove.error}
+    <DeleteByName
+      operation="DELETE /v1/contact-properties/:key"
+      input={{ params: { key } }}
+      what="property"
+      name={key}
       onClose={onClose}
-      onConfirm={() => remove.mutate({ params: { key } }, { onSuccess })}
     >
       <p>The values of all people are taken away, and messages no longer have it. This cannot be undone.</p>
       {broken.length > 0 ? (
@@ -104,6 +96,6 @@ export function DeleteProperty({ property: { key }, onClose }: Props) {
         <p>Segments that compare it choose nobody until their conditions are changed.</p>
       )}
       <p>Until the values of all people are gone, at 200,000 a minute, the key cannot be declared again.</p>
-    </Confirm>
+    </DeleteByName>
   )
 }

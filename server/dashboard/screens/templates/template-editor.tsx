@@ -1,7 +1,7 @@
 import { Button, Group, Menu, Stack, TextInput } from '@mantine/core'
 import { IconChevronDown } from '@tabler/icons-react'
 import { useQueryClient } from '@tanstack/react-query'
-import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { useBlocker, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { ApiError, Input } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
@@ -158,8 +158,7 @@ function SaveWord({ state }: { state: SaveState }) {
 type ActionProps = { template: Template; isSaved: boolean }
 
 function TemplateActions({ template, isSaved }: ActionProps) {
-  const { mode, path } = useScope()
-  const navigate = useNavigate()
+  const { mode } = useScope()
   const [act, setAct] = useState<'publish' | 'delete' | null>(null)
   const close = () => setAct(null)
   const isLive = mode === 'live'
@@ -181,13 +180,7 @@ function TemplateActions({ template, isSaved }: ActionProps) {
         {isLive ? 'Publish' : 'Publish (in live mode)'}
       </Button>
       {act === 'publish' && <PublishTemplate template={template} onClose={close} />}
-      {act === 'delete' && (
-        <DeleteTemplate
-          template={template}
-          onClose={close}
-          onDeleted={() => void navigate({ to: path('/templates') })}
-        />
-      )}
+      {act === 'delete' && <DeleteTemplate template={template} leadsTo="/templates" onClose={close} />}
     </Group>
   )
 }
