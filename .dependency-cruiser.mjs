@@ -47,7 +47,7 @@ const rooms = {
   imports: `${features} suppressions subscribers audiences`,
   domains: `${features} audit-log secrets network`,
   templates: `${base} database rendering`,
-  emails: `${features} queue audiences email-delivery statistics rendering`,
+  emails: `${features} queue audiences email-delivery statistics templates`,
   campaigns: `${features} queue statistics rendering subscribers audiences segments templates topics emails`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,

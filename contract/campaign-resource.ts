@@ -44,7 +44,6 @@ export const campaignRecipientStatus = z
 const name = text(campaignLimits.nameCharacters)
   .min(1)
   .meta({ description: 'What people call it.', example: 'Spring news' })
-const contentOf = (description: string) => emailContent(description)
 
 const content = z
   .strictObject({
@@ -52,8 +51,8 @@ const content = z
       .nullable()
       .optional()
       .meta({ description: 'What mail programs show behind the subject in a list.' }),
-    html: contentOf('The message as HTML. At least one of `html` and `text` is needed. Liquid.'),
-    text: contentOf('The message as plain text. Liquid. Null: it is made from the HTML.'),
+    html: emailContent('The message as HTML. At least one of `html` and `text` is needed. Liquid.'),
+    text: emailContent('The message as plain text. Liquid. Null: it is made from the HTML.'),
   })
   .meta({
     id: 'CampaignContent',
@@ -121,24 +120,10 @@ const inputFields = {
   lateStart,
 }
 
-const partial = z.strictObject(inputFields).partial()
+const optionalFields = z.strictObject(inputFields).partial()
+
 export const createCampaign = z
-  .strictObject({
-    ...inputFields,
-    segmentIds: segmentIds.optional(),
-    topicId: inputFields.topicId.optional(),
-    subject: inputFields.subject.optional(),
-    content: content.optional(),
-    templateId: inputFields.templateId.optional(),
-    variables: variables.optional(),
-    replyTo: inputFields.replyTo.optional(),
-    trackOpens: inputFields.trackOpens.optional(),
-    trackClicks: inputFields.trackClicks.optional(),
-    tags: inputFields.tags.optional(),
-    metadata: inputFields.metadata.optional(),
-    throttle: throttle.optional(),
-    lateStart: lateStart.optional(),
-  })
+  .strictObject({ ...optionalFields.shape, name, audienceId: inputFields.audienceId, from: inputFields.from })
   .meta({
     id: 'CreateCampaign',
     description: 'The campaign to add.',
@@ -151,7 +136,7 @@ export const createCampaign = z
     },
   })
 
-export const updateCampaign = partial.meta({
+export const updateCampaign = optionalFields.meta({
   id: 'UpdateCampaign',
   description: 'The fields to change. `content` takes the place of a template, and `templateId` that of content.',
   example: { name: 'Summer news' },

@@ -1,25 +1,13 @@
-import type { Handle } from '../database/connection.ts'
-import type { Rendered } from '../rendering/renderer.ts'
 import { DomainError } from '../shared/errors.ts'
+import type { TemplateUse } from '../templates/rendered-emails.ts'
+import type { TemplateService } from '../templates/service.ts'
 import type { ReadEmail } from './validate-email.ts'
-
-/** A template of an email, with where it stands in the request. */
-type TemplateUse = { id: string; variables: Readonly<Record<string, unknown>>; path: string }
-
-type RenderUses = (uses: readonly TemplateUse[]) => Promise<(Rendered | DomainError)[]>
-
-/** Renders published templates of an account, in order. */
-export type RenderTemplates = (
-  handle: Handle,
-  accountId: string,
-  ...rest: Parameters<RenderUses>
-) => ReturnType<RenderUses>
 
 /** Returns the emails with their rendered content in place of their templates, or why there is none, in order. */
 export async function fillTemplates(
   items: readonly (ReadEmail | DomainError)[],
   pathOf: (index: number) => string,
-  render: RenderUses,
+  render: (uses: readonly TemplateUse[]) => ReturnType<TemplateService['render']>,
 ): Promise<(ReadEmail | DomainError)[]> {
   const results = [...items]
   const uses: (TemplateUse & { index: number })[] = []

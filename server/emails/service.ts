@@ -12,9 +12,10 @@ import type { EmailQueue } from '../queue/email-queue.ts'
 import { brokenRule, brokenRules, DomainError, invalidRequest, notFound } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 import { countRecipients } from '../statistics/count-recipients.ts'
+import type { TemplateService } from '../templates/service.ts'
 import { cancelEmails, deleteEmails, lockUnbegun } from './campaign-queries.ts'
 import { createEligibility, type EligibilityMeans, type SendingScope } from './eligibility.ts'
-import { fillTemplates, type RenderTemplates } from './fill-templates.ts'
+import { fillTemplates } from './fill-templates.ts'
 import { insertEmails } from './insert-queries.ts'
 import { listEmails } from './listing.ts'
 import { beginEmail, countsOf, eventsOf, type NewEmail } from './new-email.ts'
@@ -128,7 +129,7 @@ export type EmailServiceOptions = EligibilityMeans & {
   /** Called after a commit that added emails to the queue. */
   wake: () => void
   /** Renders the templates of emails. */
-  renderTemplates: RenderTemplates
+  renderTemplates: TemplateService['render']
   /** Returns the trace of the current request, which is stored with the events of the email, or null. */
   traceparent: () => string | null
 }
@@ -391,9 +392,9 @@ function throwNamed({ code, message, details }: DomainError, path: string): neve
 
 /** Throws one error with the details of all refused emails of a batch, if there are any. */
 function throwAllDetails(refusals: readonly DomainError[]): void {
-  if (refusals.length === 0) return
-  const ofTemplate = refusals.find(({ code }) => code !== 'validation_error' && code !== 'rule_violation')
-  if (ofTemplate !== undefined && ofTemplate === refusals[0]) throw ofTemplate
+  const [first] = refusals
+  if (first === undefined) return
+  if (first.code !== 'validation_error' && first.code !== 'rule_violation') throw first
   const details = refusals.flatMap((refusal) => refusal.details)
   throw refusals.some(({ code }) => code === 'validation_error') ? invalidRequest(details) : brokenRules(details)
 }
