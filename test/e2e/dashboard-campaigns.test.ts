@@ -1,43 +1,30 @@
-import { arch, platform } from 'node:os'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, type DashboardPage, openDashboard, phone, shown } from '../support/dashboard.ts'
-import { type Person, signUp } from '../support/people.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import type { TestService } from '../support/service.ts'
+import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'campaigns in the dashboard'
-  : `campaigns in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
-  let opened: DashboardPage
+  let opened: OpenedDashboard
   let page: Page
   let root: string
   let main: Locator
   let dialog: Locator
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
-    opened = await openDashboard(chromium.browser, service, { person })
-    page = opened.page
-    root = `/app/${service.accountId}/live`
-    main = page.getByRole('main')
-    dialog = page.getByRole('dialog')
+    world = await createDashboardWorld()
+    ;({ service, root } = world)
+    opened = await world.open()
+    ;({ page, main, dialog } = opened)
     await service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   const { campaigns } = contract
   const read = (id: string) => service.client.succeed(campaigns.get, { params: { id } })
@@ -336,7 +323,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   test('a viewer sees what was sent, and is told why nothing can be written', async () => {
     const id = await draft({ name: 'For viewers' })
     const viewer = await signUp(service, { role: 'viewer' })
-    const { page: theirs, context, complaints } = await openDashboard(chromium.browser, service, { person: viewer })
+    const { page: theirs, context, complaints } = await world.open({ person: viewer })
     await theirs.goto(`${root}/campaigns/${id}`)
     await theirs.getByRole('heading', { level: 1, name: 'For viewers' }).waitFor()
     await shown(theirs)
@@ -369,8 +356,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
   })
 
   test('on a phone it is as wide as the phone, in its form too', async () => {
-    const options = { person, viewport: phone, colorScheme: 'dark' } as const
-    const { page: small, context, complaints } = await openDashboard(chromium.browser, service, options)
+    const { page: small, context, complaints } = await world.open({ viewport: phone, colorScheme: 'dark' })
     const id = await draft({ name: 'x'.repeat(200), subject: 'y'.repeat(500), tags: ['z'.repeat(64)] })
     for (const screen of ['campaigns', `campaigns/${id}`, `campaigns/${id}/edit`]) {
       await small.goto(`${root}/${screen}`)

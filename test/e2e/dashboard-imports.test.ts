@@ -1,19 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { arch, platform } from 'node:os'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
-import { type Person, signUp } from '../support/people.ts'
+import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'imports in the dashboard'
-  : `imports in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'">`
@@ -27,30 +21,19 @@ const csv = [
   '=1+1;Formula;pro;',
 ].join('\r\n')
 
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
   let audienceId: string
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
+    world = await createDashboardWorld()
+    service = world.service
     const { client } = service
     audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
     await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string' } })
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
-
-  const open = async (path: string, options: { viewport?: typeof phone } = {}) => {
-    const opened = await openDashboard(chromium.browser, service, { person, ...options })
-    await opened.page.goto(`/app/${service.accountId}/live/${path}`)
-    await shown(opened.page)
-    return { ...opened, main: opened.page.getByRole('main') }
-  }
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   const choose = (page: Page, name: string, content: string | Buffer) =>
     page
@@ -67,7 +50,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     'a file is chosen, its columns are named, and what failed is downloaded with the reasons, %s',
     async (_, viewport) => {
       const name = `${script.replaceAll('"', "'")} ${viewport.width}.csv`
-      const { page, main, context, complaints } = await open(`audiences/${audienceId}`, { viewport })
+      const { page, main, context, complaints } = await world.openScreen(`audiences/${audienceId}`, { viewport })
       await main.getByRole('link', { name: 'Import', exact: true }).click()
       await page.getByRole('heading', { level: 1, name: 'Import contacts' }).waitFor()
       // The audience that one came from is chosen.
@@ -119,7 +102,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   )
 
   test('a field that is taken by another column is given free, and what the reader chose is what is imported', async () => {
-    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    const { page, main, context } = await world.openScreen(`imports/new?audience=${audienceId}`)
     await choose(page, 'two.csv', 'email,Work mail,plan\nhome@example.com,work@example.com,team\n')
     await readAs(main, 'email').waitFor()
     expect(await readAs(main, 'plan').inputValue()).toBe('properties.plan')
@@ -138,7 +121,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   })
 
   test('of Mailchimp, people who unsubscribed are announced and go to the suppression list alone', async () => {
-    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    const { page, main, context } = await world.openScreen(`imports/new?audience=${audienceId}`)
     await choose(page, 'unsubscribed.csv', 'Email Address,First Name,UNSUB_TIME\nleft@example.com,Lea,2026-01-01\n')
     await main.getByRole('note').getByText('people who unsubscribed').waitFor()
     expect(await readAs(main, 'Email Address').inputValue()).toBe('email')
@@ -158,7 +141,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     ['a quotation mark that is not closed', '"email\na@example.com\n', 'a quotation mark that is not closed'],
     ['too many columns', Array.from({ length: 501 }, (_, index) => `c${index}`).join(), 'At most 500'],
   ])('%s is refused before it is sent', async (_, content, fault) => {
-    const { page, main, context } = await open('imports/new')
+    const { page, main, context } = await world.openScreen('imports/new')
     await choose(page, 'broken.csv', content)
     await main.getByText(fault).waitFor()
     expect(await main.getByRole('button', { name: 'Begin the import' }).count()).toBe(0)
@@ -166,7 +149,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   })
 
   test('what the API refuses stands at the form, which can be sent again', async () => {
-    const { page, main, context } = await open(`imports/new?audience=${audienceId}`)
+    const { page, main, context } = await world.openScreen(`imports/new?audience=${audienceId}`)
     const property = { key: 'gone', type: 'string' } as const
     await service.client.succeed(contract.contactProperties.create, { body: property })
     await page.reload()
@@ -185,7 +168,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     await using slow = await startTestService({ roles: { worker: false } })
     const member = await signUp(slow)
     const audience = await slow.client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
-    const { page, context, complaints } = await openDashboard(chromium.browser, slow, { person: member })
+    const { page, context, complaints } = await openDashboard(world.browser, slow, { person: member })
     const main = page.getByRole('main')
     await page.goto(`/app/${slow.accountId}/test/imports`)
     await main.getByRole('heading', { name: 'No imports in test mode yet' }).waitFor()

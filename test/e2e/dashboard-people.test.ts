@@ -1,43 +1,29 @@
-import { arch, platform } from 'node:os'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, type DashboardPage, openDashboard, phone, shown } from '../support/dashboard.ts'
-import { type Person, signUp } from '../support/people.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import type { TestService } from '../support/service.ts'
+import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'people in the dashboard'
-  : `people in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
   /** The simulator accepts every email to it. */
   const address = 'delivered@simulator.test'
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
-  let opened: DashboardPage
+  let opened: OpenedDashboard
   let page: Page
   let root: string
   let main: Locator
   let dialog: Locator
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
-    opened = await openDashboard(chromium.browser, service, { person })
-    page = opened.page
-    root = `/app/${service.accountId}/live`
-    main = page.getByRole('main')
-    dialog = page.getByRole('dialog')
+    world = await createDashboardWorld()
+    ;({ service, root } = world)
+    opened = await world.open()
+    ;({ page, main, dialog } = opened)
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   async function choose(of: string, item: string): Promise<void> {
     await main.getByRole('button', { name: of, exact: true }).click()
@@ -185,8 +171,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
       page: small,
       context,
       complaints,
-    } = await openDashboard(chromium.browser, service, {
-      person,
+    } = await world.open({
       viewport: phone,
     })
     const long = `${'x'.repeat(60)}@${'long-name.'.repeat(10)}example`

@@ -1,48 +1,30 @@
-import { arch, platform } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
-import { type Person, signUp } from '../support/people.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import type { TestService } from '../support/service.ts'
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'contact properties in the dashboard'
-  : `contact properties in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('contact properties in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
   let subscriberId: string
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
+    world = await createDashboardWorld()
+    service = world.service
     const { client } = service
     subscriberId = (await client.succeed(contract.subscribers.create, { body: { email: 'ada@example.com' } })).id
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
-
-  const open = async (path: string, viewport = desktop) => {
-    const opened = await openDashboard(chromium.browser, service, { person, viewport })
-    await opened.page.goto(`/app/${service.accountId}/live/${path}`)
-    await shown(opened.page)
-    return { ...opened, main: opened.page.getByRole('main'), dialog: opened.page.getByRole('dialog') }
-  }
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   const declared = async () => (await service.client.succeed(contract.contactProperties.list, {})).data
   const valuesOf = async () =>
     (await service.client.succeed(contract.subscribers.get, { params: { id: subscriberId } })).properties
 
   test('one is declared with its type and fallback, which can be changed, and the key can not', async () => {
-    const { page, main, dialog, context, complaints } = await open('properties')
+    const { page, main, dialog, context, complaints } = await world.openScreen('properties')
     await page.getByRole('heading', { name: 'No properties yet' }).waitFor()
     await main.getByRole('button', { name: 'Declare property' }).first().click()
     await dialog.getByLabel('Key').fill('Big Plan')
@@ -88,7 +70,9 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   ])('the values of a person are shown and changed on their screen, %s', async (_, viewport) => {
     const properties = { plan: '<b>pro</b>', seats: 1, vip: null, born: null }
     await service.client.succeed(contract.subscribers.update, { params: { id: subscriberId }, body: { properties } })
-    const { page, main, dialog, context, complaints } = await open(`subscribers/${subscriberId}`, viewport)
+    const { page, main, dialog, context, complaints } = await world.openScreen(`subscribers/${subscriberId}`, {
+      viewport,
+    })
     await main.getByText('<b>pro</b>').waitFor()
     await keepScreenshots(page, 'subscriber-properties')
     await main.getByRole('button', { name: 'Change values' }).click()
@@ -120,7 +104,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     ] as const) {
       await client.succeed(contract.segments.create, { body: { audienceId: audience.id, name, conditions } })
     }
-    const { page, main, dialog, context } = await open('properties')
+    const { page, main, dialog, context } = await world.openScreen('properties')
     await main.getByRole('button', { name: 'Actions for plan' }).click()
     await page.getByRole('menuitem', { name: 'Delete' }).click()
     await dialog.getByText('Paying people').waitFor()

@@ -1,30 +1,23 @@
-import { arch, platform } from 'node:os'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
-import { type Person, signUp } from '../support/people.ts'
+import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import type { TestService } from '../support/service.ts'
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'segments in the dashboard'
-  : `segments in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
   let audienceId: string
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
+    world = await createDashboardWorld()
+    service = world.service
     const { client } = service
     audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
     for (const property of [
@@ -42,17 +35,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
       await client.succeed(contract.contacts.add, { params: { audienceId }, body: { email, properties } })
     }
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
-
-  const open = async (path: string, options: { viewport?: typeof phone } = {}) => {
-    const opened = await openDashboard(chromium.browser, service, { person, ...options })
-    await opened.page.goto(`/app/${service.accountId}/live/${path}`)
-    await shown(opened.page)
-    return { ...opened, main: opened.page.getByRole('main'), dialog: opened.page.getByRole('dialog') }
-  }
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   /** Waits for a count that is not of conditions of before. */
   const counted = (main: Locator, text: string) =>
@@ -66,7 +49,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
     ['on a phone', phone],
   ])('the count follows what is typed, and what is saved is found again, %s', async (_, viewport) => {
     const name = `Pro ${viewport.width}`
-    const { page, main, context, complaints } = await open(`audiences/${audienceId}`, { viewport })
+    const { page, main, context, complaints } = await world.openScreen(`audiences/${audienceId}`, { viewport })
     await main.getByRole('link', { name: 'Create segment' }).click()
     await page.getByRole('heading', { level: 1, name: 'Create a segment' }).waitFor()
     await counted(main, '3 people match')
@@ -133,7 +116,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
         { type: 'not', condition: { type: 'engagement', event: 'opened', inLastDays: 30 } },
       ],
     })
-    const { page, main, dialog, context, complaints } = await open(`segments/${id}`)
+    const { page, main, dialog, context, complaints } = await world.openScreen(`segments/${id}`)
     await counted(main, '1 person matches')
     const save = main.getByRole('button', { name: 'Save' })
     expect(await save.isDisabled()).toBe(true)
@@ -177,7 +160,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
       ],
     })
     await client.succeed(contract.contactProperties.delete, { params: { key: 'gone' } })
-    const { page, main, context } = await open(`segments/${id}`)
+    const { page, main, context } = await world.openScreen(`segments/${id}`)
     const second = main.locator('.condition').nth(1)
     await second.getByText('the account has no contact property "gone"').waitFor()
     expect(await main.locator('.condition').first().innerText()).not.toContain('no contact property')
@@ -195,7 +178,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
 
   test('a count that would take too long is an estimate, and says so', async () => {
     const { id } = await made('Slow', { type: 'field', field: 'status', operator: 'is', value: 'active' })
-    const { page, context } = await openDashboard(chromium.browser, service, { person })
+    const { page, context } = await world.open()
     const main = page.getByRole('main')
     const { db } = service.database
     const waiting = new Set<string>()
@@ -221,7 +204,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   })
 
   test('the keyboard alone makes a segment: the focus stays in the editor when a condition is removed', async () => {
-    const { page, main, context } = await open(`segments/new?audience=${audienceId}`)
+    const { page, main, context } = await world.openScreen(`segments/new?audience=${audienceId}`)
     await main.getByLabel('Name').focus()
     await page.keyboard.type('By keyboard')
     await main.getByRole('button', { name: 'Add a condition' }).press('Enter')
@@ -243,7 +226,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
       .where('name', '=', 'Theirs')
       .executeTakeFirstOrThrow()
     const other = await signUp(service, { accountId })
-    const { page, context } = await openDashboard(chromium.browser, service, { person: other })
+    const { page, context } = await world.open({ person: other })
     await page.goto(`/app/${accountId}/live/segments`)
     await page.getByRole('heading', { name: 'No segments yet' }).waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Create segment' }).first().click()

@@ -1,42 +1,29 @@
-import { arch, platform } from 'node:os'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, type DashboardPage, openDashboard, phone, shown } from '../support/dashboard.ts'
-import { type Person, signUp } from '../support/people.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
-import { startTestService, type TestService } from '../support/service.ts'
+import type { TestService } from '../support/service.ts'
+import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'templates in the dashboard'
-  : `templates in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
   let service: TestService
-  let chromium: TestBrowser
-  let person: Person
-  let opened: DashboardPage
+  let opened: OpenedDashboard
   let page: Page
   let root: string
   let main: Locator
   let dialog: Locator
 
   beforeAll(async () => {
-    ;[service, chromium] = await Promise.all([startTestService(), startBrowser()])
-    person = await signUp(service)
-    opened = await openDashboard(chromium.browser, service, { person })
-    page = opened.page
-    root = `/app/${service.accountId}/live`
-    main = page.getByRole('main')
-    dialog = page.getByRole('dialog')
+    world = await createDashboardWorld()
+    ;({ service, root } = world)
+    opened = await world.open()
+    ;({ page, main, dialog } = opened)
   })
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]()
-    await service?.stop()
-  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
 
   const add = async (fields: object = {}) => {
     const body = { name: 'Receipt', subject: 'Your receipt', html: '<p>Thank you</p>', ...fields }
@@ -179,7 +166,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   test('a viewer reads it with its preview and cannot write, and in test mode nothing is published', async () => {
     const id = await add({ name: 'Read' })
     const viewer = await signUp(service, { role: 'viewer' })
-    const { page: theirs, context, complaints } = await openDashboard(chromium.browser, service, { person: viewer })
+    const { page: theirs, context, complaints } = await world.open({ person: viewer })
     await theirs.goto(`${root}/templates/${id}`)
     await theirs.frameLocator('iframe').getByText('Thank you').waitFor()
     expect(await theirs.getByRole('textbox', { name: 'HTML', exact: true }).getAttribute('readonly')).not.toBeNull()
@@ -197,8 +184,7 @@ describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
   })
 
   test('on a phone its fields stand one below the other, as wide as the phone', async () => {
-    const { page: small, context } = await openDashboard(chromium.browser, service, {
-      person,
+    const { page: small, context } = await world.open({
       viewport: phone,
       colorScheme: 'dark',
     })

@@ -1,8 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { arch, platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import chromium from '@sparticuz/chromium'
 import { type Browser, chromium as playwright } from 'playwright-core'
+import { describe } from 'vitest'
+
+/** The browser that the tests bring along is built for this machine alone. */
+const runsHere = platform() === 'linux' && arch() === 'x64'
 
 export type TestBrowser = AsyncDisposable & { browser: Browser }
 
@@ -28,6 +32,16 @@ export async function startBrowser({ ownHosts = [] }: BrowserOptions = {}): Prom
   starting.defer(() => browser.close())
   const running = starting.move()
   return { browser, [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+/**
+ * A suite of tests that need the browser. Elsewhere they are skipped, and the title says why.
+ *
+ * @param options.timeout Milliseconds for each test.
+ */
+export function describeInBrowser(name: string, options: { timeout: number }, suite: () => void): void {
+  const why = `skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()}`
+  describe.runIf(runsHere)(runsHere ? name : `${name} (${why})`, options, suite)
 }
 
 /** The package unpacks into the directory for temporary files, and takes what is there already for its own. */

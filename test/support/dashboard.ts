@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 /** A page of the dashboard that takes down what its browser complains about. */
 export type DashboardPage = { page: Page; context: BrowserContext; complaints: string[] }
 
-type Options = {
+export type DashboardOptions = {
   /** Whose session it has. Default: nobody's. */
   person?: Person
   colorScheme?: 'light' | 'dark'
@@ -21,7 +21,7 @@ export const phone = { width: 390, height: 844 }
 export async function openDashboard(
   browser: Browser,
   service: Pick<TestService, 'url'>,
-  { person, colorScheme = 'light', viewport = desktop }: Options = {},
+  { person, colorScheme = 'light', viewport = desktop }: DashboardOptions = {},
 ): Promise<DashboardPage> {
   const context = await browser.newContext({ colorScheme, viewport, baseURL: service.url })
   if (person !== undefined) {
