@@ -53,8 +53,13 @@ export async function shown(page: Page): Promise<void> {
   await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
-/** Returns what axe finds on the page, one line each. */
+/**
+ * Returns what axe finds on the page, one line each. It looks at a page that keeps still: the words of a notification
+ * that fades out have too little contrast for a moment.
+ */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  await page.waitForFunction(() => document.getAnimations().every(({ effect }) => effect?.getTiming().iterations !== 1))
   const { violations } = await new AxeBuilder({ page }).exclude('iframe').analyze()
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
