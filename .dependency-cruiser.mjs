@@ -102,7 +102,7 @@ export default {
       name: 'a room without a line',
       comment: 'Give the room a line in .dependency-cruiser.mjs.',
       severity: 'error',
-      from: { path: `^server/(?!(${Object.keys(rooms).join('|')}|cli)/)[^/]+/` },
+      from: { path: `^server/(?!(${Object.keys(rooms).join('|')}|cli|startup)/)[^/]+/` },
       to: {},
     },
     {
@@ -130,6 +130,13 @@ export default {
       severity: 'error',
       from: { path: '^server/', pathNot: '^server/(main\\.ts|cli/)' },
       to: { path: '^server/(main\\.ts|app\\.ts|cli/)', pathNot: '^$0' },
+    },
+    {
+      name: 'app → startup',
+      comment: 'What app.ts starts is imported by it alone.',
+      severity: 'error',
+      from: { path: '^server/', pathNot: '^server/(app\\.ts|startup/)' },
+      to: { path: '^server/startup/' },
     },
     {
       name: 'what runs in production',

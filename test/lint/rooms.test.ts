@@ -81,7 +81,14 @@ const cases: Imports[] = [
   },
   {
     file: 'server/background/thing.ts',
-    refused: ['server/http/express-app.ts', 'server/app.ts', 'server/main.ts', 'server/webhooks/queries.ts', 'express'],
+    refused: [
+      'server/http/express-app.ts',
+      'server/app.ts',
+      'server/startup/api.ts',
+      'server/main.ts',
+      'server/webhooks/queries.ts',
+      'express',
+    ],
     allowed: ['server/webhook-delivery/worker.ts', 'server/fan-out/worker.ts', 'server/queue/queue.ts'],
   },
   {
@@ -93,6 +100,11 @@ const cases: Imports[] = [
     file: 'server/app.ts',
     refused: ['server/main.ts', 'server/cli/postern.ts', 'express', 'scripts/demo.ts', 'server/webhooks/queries.ts'],
     allowed: ['server/http/express-app.ts', 'server/background/workers.ts', 'server/database/connection.ts'],
+  },
+  {
+    file: 'server/startup/thing.ts',
+    refused: ['server/main.ts', 'server/app.ts', 'express', 'scripts/demo.ts', 'server/webhooks/queries.ts'],
+    allowed: ['server/http/start.ts', 'server/background/start.ts', 'server/startup/context.ts'],
   },
   { file: 'server/new-room/thing.ts', refused: ['server/lib/clock.ts'], allowed: [] },
   { file: 'scripts/thing.ts', refused: ['test/support/app.ts'], allowed: ['server/app.ts', 'express'] },

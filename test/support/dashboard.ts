@@ -59,7 +59,7 @@ export async function shown(page: Page): Promise<void> {
  */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.emulateMedia({ reducedMotion: 'reduce' })
-  await page.waitForFunction(() => document.getAnimations().every(({ effect }) => effect?.getTiming().iterations !== 1))
+  await page.waitForFunction('document.getAnimations().every(({ effect }) => effect.getTiming().iterations !== 1)')
   const { violations } = await new AxeBuilder({ page }).exclude('iframe').analyze()
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino'
-import type { Config } from './config/config.ts'
-import { encryptionKeyOf, openSecretBox } from './config/encryption-key.ts'
-import { type Db, isAnswering } from './database/connection.ts'
-import { type Migrations, pendingMigrations } from './database/migrate.ts'
-import { prepareDatabase, type RunningDatabase, startDatabase } from './database/start.ts'
-import { continueFromNewestEvent } from './events/id-continuity.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
-import { createLogger } from './observability/logging.ts'
-import { createProcessFaultMetrics, noProcessFaults, type ProcessFaults } from './observability/process-faults.ts'
-import { createRegistry } from './observability/registry.ts'
-import { startTracer } from './observability/tracing/start-tracer.ts'
-import { type Queue, type QueueOptions, startQueue } from './queue/queue.ts'
+import type { Config } from '../config/config.ts'
+import { encryptionKeyOf, openSecretBox } from '../config/encryption-key.ts'
+import { type Db, isAnswering } from '../database/connection.ts'
+import { type Migrations, pendingMigrations } from '../database/migrate.ts'
+import { prepareDatabase, type RunningDatabase, startDatabase } from '../database/start.ts'
+import { continueFromNewestEvent } from '../events/id-continuity.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { createLogger } from '../observability/logging.ts'
+import { createProcessFaultMetrics, noProcessFaults, type ProcessFaults } from '../observability/process-faults.ts'
+import { createRegistry } from '../observability/registry.ts'
+import { startTracer } from '../observability/tracing/start-tracer.ts'
+import { type Queue, type QueueOptions, startQueue } from '../queue/queue.ts'
 
 export type FoundationOptions = {
   clock?: Clock
@@ -22,6 +22,9 @@ export type FoundationOptions = {
   /** The migrations of this version. Default: all. */
   migrations?: Migrations
 }
+
+/** What all rooms need. */
+export type Foundation = Awaited<ReturnType<typeof startFoundation>>
 
 /**
  * Starts what all rooms need: logs, tracing, metrics, the database with its tables, the queue and the encryption key.

@@ -1,4 +1,4 @@
-import { OperatorError } from './shared/errors.ts'
+import { OperatorError } from '../shared/errors.ts'
 
 /** Time to close everything after the deadline, if the database responds. Milliseconds. */
 const closingMs = 4_500

@@ -1,0 +1,77 @@
+import { keysChannel } from '../api-keys/service.ts'
+import { startBackground } from '../background/start.ts'
+import { runDueChecks } from '../domains/check-domain.ts'
+import { indexOlderSubjects } from '../emails/subject-index.ts'
+import { deleteExpired } from '../http/retention.ts'
+import { deleteEndedImports } from '../imports/retention.ts'
+import { deleteEndedPortalSessions } from '../portal-sessions/retention.ts'
+import { clearDeletedProperties } from '../subscribers/property-service.ts'
+import { clearDeletedTopics } from '../topics/service.ts'
+import { deleteEndedSessions } from '../users/sessions.ts'
+import { deleteOldSignInFailures } from '../users/sign-in-delays.ts'
+import { createExchange } from '../webhook-delivery/attempt/exchange.ts'
+import { createKeyring } from '../webhook-delivery/attempt/keyring.ts'
+import { createDeliveryMetrics } from '../webhook-delivery/metrics.ts'
+import type { Context } from './context.ts'
+
+export type Delivery = Awaited<ReturnType<typeof startDelivery>>
+
+/** What rooms delete behind the requests: what has expired, and what was deleted as a whole. */
+const expiring = [
+  deleteExpired,
+  deleteEndedSessions,
+  deleteOldSignInFailures,
+  deleteEndedPortalSessions,
+  clearDeletedProperties,
+  clearDeletedTopics,
+  deleteEndedImports,
+]
+
+/** Starts the outbox, the delivery of webhooks and the other work behind the requests. */
+export async function startDelivery(context: Context) {
+  await using starting = new AsyncDisposableStack()
+  const { config, clock, logger, tracer, registry, database, db, workerDb, queue, secretBox, webhookChanges } = context
+  const { domainChecks, later } = context
+  const exchange = createExchange({
+    policy: config.webhooks,
+    clock,
+    connectionsPerOrigin: config.delivery.places,
+    timeoutMs: context.options.exchangeTimeoutMs,
+  })
+  starting.defer(() => exchange.close())
+  const attempts = {
+    queue,
+    exchange,
+    keyring: createKeyring(secretBox),
+    webhookChanges,
+    clock,
+    tracer,
+    retentionMs: config.retentionMs,
+  }
+  const background = starting.use(
+    await startBackground({
+      ...attempts,
+      ...config.delivery,
+      ...createDeliveryMetrics(registry, { db, queue }),
+      works: config.roles.worker,
+      db: workerDb,
+      connectionString: database.connectionString,
+      logger,
+      pollIntervalMs: context.pollIntervalMs,
+      statisticsMs: config.statisticsMs,
+      wakeMail: () => later.mail?.wake(),
+      on: { [keysChannel]: context.keyCache.tellNotified },
+      checkDomains: (means) => runDueChecks({ ...domainChecks, db: workerDb, clock, logger, ...means }),
+      deleteExpiredOfHttp: () => Promise.all(expiring.map((run) => run({ db: workerDb, clock }))),
+      indexOlderSubjects: () => indexOlderSubjects(workerDb),
+    }),
+  )
+  const running = starting.move()
+  return {
+    /** What attempts at webhooks are made with. */
+    attempts,
+    background,
+    outbox: background.outbox,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
