@@ -1,4 +1,5 @@
-import { AxeBuilder } from '@axe-core/playwright'
+import { readFile } from 'node:fs/promises'
+import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import type { Person } from './people.ts'
 import type { TestService } from './service.ts'
@@ -53,14 +54,24 @@ export async function shown(page: Page): Promise<void> {
   await page.locator('[aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
+/** Waits for what changes once. What turns without an end, such as a loader, goes on. */
+const untilStill = `Promise.allSettled(
+  document.getAnimations().flatMap(({ effect, finished }) => (effect.getTiming().iterations === 1 ? [finished] : [])),
+)`
+
+const axe = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
 /**
  * Returns what axe finds on the page, one line each. It looks at a page that keeps still: the words of a notification
  * that fades out have too little contrast for a moment.
  */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   await page.emulateMedia({ reducedMotion: 'reduce' })
-  await page.waitForFunction('document.getAnimations().every(({ effect }) => effect.getTiming().iterations !== 1)')
-  const { violations } = await new AxeBuilder({ page }).exclude('iframe').analyze()
+  await page.evaluate(untilStill)
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate<AxeResults>(
+    "axe.run({ exclude: ['iframe'] }, { resultTypes: ['violations'] })",
+  )
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
   )
