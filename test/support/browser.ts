@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { arch, platform, tmpdir } from 'node:os'
+import { access, mkdtemp, rename, rm } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import chromium from '@sparticuz/chromium'
 import { type Browser, chromium as playwright } from 'playwright-core'
-import { describe } from 'vitest'
+import { describe, inject } from 'vitest'
 
 /** The browser that the tests bring along is built for this machine alone. */
 const runsHere = platform() === 'linux' && arch() === 'x64'
@@ -16,22 +16,17 @@ export type BrowserOptions = {
 }
 
 /**
- * A Chromium that comes with the dev dependencies (Linux x64 only), unpacked for this run. It runs
- * without a sandbox, since it must also run as root: it opens nothing but the service under test.
+ * A Chromium that comes with the dev dependencies (Linux x64 only), unpacked once for a run. It runs without a sandbox,
+ * since it must also run as root: it opens nothing but the service under test.
  *
  * Throws when it cannot run here, and says why.
  */
 export async function startBrowser({ ownHosts = [] }: BrowserOptions = {}): Promise<TestBrowser> {
-  await using starting = new AsyncDisposableStack()
-  const directory = await mkdtemp(join(tmpdir(), 'postern-browser-'))
-  starting.defer(() => rm(directory, { recursive: true, force: true }))
-  const executablePath = await unpackInto(directory)
+  const executablePath = await unpackOnce(join(inject('runDirectory'), 'browser'))
   const rules = ownHosts.map((host) => `MAP ${host} 127.0.0.1`).join(',')
   const args = ['--no-sandbox', '--disable-dev-shm-usage', ...(rules === '' ? [] : [`--host-resolver-rules=${rules}`])]
   const browser = await playwright.launch({ executablePath, args, headless: true })
-  starting.defer(() => browser.close())
-  const running = starting.move()
-  return { browser, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { browser, [Symbol.asyncDispose]: () => browser.close() }
 }
 
 /**
@@ -44,12 +39,35 @@ export function describeInBrowser(name: string, options: { timeout: number }, su
   describe.runIf(runsHere)(runsHere ? name : `${name} (${why})`, options, suite)
 }
 
+/** Unpacks the browser into a directory, whole or not at all, unless another test file has. Returns its path. */
+async function unpackOnce(directory: string): Promise<string> {
+  const file = join(directory, 'chromium')
+  if (await isThere(file)) return file
+  const own = await mkdtemp(`${directory}-`)
+  await unpackInto(own)
+  try {
+    await rename(own, directory)
+  } catch (error) {
+    // Another file was faster.
+    await rm(own, { recursive: true, force: true })
+    if (!(await isThere(file))) throw error
+  }
+  return file
+}
+
+function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  )
+}
+
 /** The package unpacks into the directory for temporary files, and takes what is there already for its own. */
-async function unpackInto(directory: string): Promise<string> {
+async function unpackInto(directory: string): Promise<void> {
   const before = process.env.TMPDIR
   process.env.TMPDIR = directory
   try {
-    return await chromium.executablePath()
+    await chromium.executablePath()
   } finally {
     if (before === undefined) delete process.env.TMPDIR
     else process.env.TMPDIR = before

@@ -21,6 +21,8 @@ declare module 'vitest' {
     templateDatabase: string
     /** What the names of this run's databases begin with. */
     databasePrefix: string
+    /** The folder of this run, which is deleted after it. */
+    runDirectory: string
     /** Where the test client writes down which answers it has seen. */
     exercisedDirectory: string
   }
@@ -99,6 +101,7 @@ async function prepare(project: TestProject): Promise<() => Promise<void>> {
   await createTemplate(admin, withDatabase(server.url, template))
   const exercised = join(runDirectory, 'exercised')
   await mkdir(exercised)
+  project.provide('runDirectory', runDirectory)
   project.provide('exercisedDirectory', exercised)
   project.provide('databaseServer', server.url)
   project.provide('templateDatabase', template)
