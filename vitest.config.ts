@@ -9,8 +9,8 @@ import { TallyReporter } from './test/support/tally-reporter.ts'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a Postfix: `npm run test:postfix`.
-    exclude: ['test/postfix/**'],
+    // They need a Postfix or a Prometheus: `npm run test:postfix`, `npm run test:prometheus`.
+    exclude: ['test/postfix/**', 'test/prometheus/**'],
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter(), new TallyReporter()],
