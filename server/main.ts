@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { type App, startApp } from './app.ts'
+import type { Logger } from 'pino'
+import type { App } from './app.ts'
 import { type Config, readConfig, warningsOfRetiredSettings } from './config/config.ts'
+import { startDatabase } from './database/start.ts'
 import { stopSignal } from './lib/stop-signal.ts'
 import { createLogger } from './observability/logging.ts'
-import { watchProcessFaults } from './observability/process-faults.ts'
+import { type ProcessFaults, watchProcessFaults } from './observability/process-faults.ts'
 import { OperatorError } from './shared/errors.ts'
 import { welcome, welcomeWorker } from './welcome.ts'
 
@@ -17,6 +19,28 @@ async function greet(app: App, config: Config): Promise<void> {
   )
 }
 
+/**
+ * Loads the modules of the service and starts it. A new database takes longer to create than they take to load, and is
+ * created by another process: both happen at once.
+ */
+async function startBesideDatabase(
+  config: Config,
+  observing: { logger: Logger; faults: Pick<ProcessFaults, 'rejections'> },
+): Promise<App> {
+  const opening = startDatabase({ location: config.database, logger: observing.logger })
+  try {
+    const [{ startApp }, database] = await Promise.all([import('./app.ts'), opening])
+    return await startApp(config, { ...observing, database })
+  } catch (error) {
+    // Closed already where the service did not start; not where its modules could not be loaded.
+    await opening.then(
+      (database) => database[Symbol.asyncDispose](),
+      () => undefined,
+    )
+    throw error
+  }
+}
+
 /** Runs the service until it is told to stop, or has to. Returns the exit code. */
 async function run(): Promise<number> {
   const config = readConfig()
@@ -24,7 +48,7 @@ async function run(): Promise<number> {
   const logger = createLogger({ level: config.logLevel })
   for (const warning of warningsOfRetiredSettings()) logger.warn(warning)
   const faults = watchProcessFaults((err, what) => logger.fatal({ err }, what))
-  await using app = await startApp(config, { logger, faults })
+  await using app = await startBesideDatabase(config, { logger, faults })
   await greet(app, config)
   const ending = AbortSignal.any([stopping, faults.uncaught])
   if (!ending.aborted) await Promise.race([once(ending, 'abort'), app.failed])

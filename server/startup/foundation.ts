@@ -16,6 +16,8 @@ export type FoundationOptions = {
   clock?: Clock
   queueClock?: NonNullable<QueueOptions['clock']>
   sessionOptions?: string
+  /** The database, started already. It is closed with the rest. Default: the one that the settings name is started. */
+  database?: RunningDatabase
   logger?: Logger
   /** Counters of faults of the process. Default: none. */
   faults?: Pick<ProcessFaults, 'rejections'>
@@ -33,14 +35,14 @@ export async function startFoundation(config: Config, options: FoundationOptions
   await using starting = new AsyncDisposableStack()
   const { clock = systemClock, logger = createLogger({ level: config.logLevel }), sessionOptions } = options
 
+  const session = sessionOptions === undefined ? {} : { sessionOptions }
+  const location = config.database
+  const database = starting.use(options.database ?? (await startDatabase({ location, ...session, logger })))
   const tracer = await startTracer(config.tracing, logger)
   starting.defer(() => tracer.stop())
   const registry = createRegistry()
   createProcessFaultMetrics(registry, options.faults ?? noProcessFaults)
 
-  const session = sessionOptions === undefined ? {} : { sessionOptions }
-  const location = config.database
-  const database: RunningDatabase = starting.use(await startDatabase({ location, ...session, logger }))
   const { connectionString } = database
   const db: Db = database.pool('postern', config.database.poolSize)
   await prepareDatabase(db, { location, connectionString, migrations: options.migrations, logger })
