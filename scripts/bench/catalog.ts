@@ -17,9 +17,11 @@ import { rateLimit } from './benchmarks/rate-limit.ts'
 import { requestLogs } from './benchmarks/request-logs.ts'
 import { scale } from './benchmarks/scale.ts'
 import { soak } from './benchmarks/soak.ts'
+import { start } from './benchmarks/start.ts'
 
 /** All benchmarks, in the order of running and reporting. */
 export const benchmarks: readonly Benchmark[] = [
+  start,
   drain,
   flow,
   latency,

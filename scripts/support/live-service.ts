@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { freePort } from './free-port.ts'
 import { run } from './run.ts'
 import { startArguments } from './start-command.ts'
 
@@ -23,16 +23,6 @@ export type LiveService = AsyncDisposable & {
 }
 
 const startTimeoutMs = 60_000
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port of this machine is free')
-  server.close()
-  await once(server, 'close')
-  return address.port
-}
 
 async function untilReady(url: string, exited: Promise<unknown>): Promise<void> {
   const deadline = Date.now() + startTimeoutMs
