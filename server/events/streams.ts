@@ -1,5 +1,4 @@
 import type { EventTypeName } from '../../contract/event-types.ts'
-import type { Event } from '../../contract/events.ts'
 import type { Db } from '../database/connection.ts'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import { findPlace, givePositions, selectProgress } from '../outbox/positions.ts'
@@ -25,8 +24,11 @@ export const beginningId = '0'
 
 /** What a stream writes to. */
 export type StreamSink = {
-  /** Returns false when the reader is slow: nothing more is written until `drained` of the stream is called. */
-  write(events: { id: string; event: Event }): boolean
+  /**
+   * Takes an event, with the JSON that the API shows of it. Returns false when the reader is slow: nothing more is
+   * written until `drained` of the stream is called.
+   */
+  write(event: { id: string; json: string }): boolean
   /** The service stops, or can no longer read. */
   end(): void
 }
@@ -138,13 +140,16 @@ export function createEventStreams({ db, intervalMs = 1_000, onError }: EventStr
     if (first === undefined) return
     const { position: above, type } = first
     const { rows } = await selectPositioned(db, first, { type, above, order: 'asc', limit: batchSize })
+    // Made once for all streams, and not at all where none takes it.
+    const jsons: string[] = []
     for (const follower of group) {
       if (!followers.delete(follower)) continue
       // At the end, so that the others of its account come first in the next round.
       followers.add(follower)
-      for (const row of rows) {
+      for (const [index, row] of rows.entries()) {
         if (follower.isFull) break
-        follower.isFull = !follower.sink.write({ id: row.id, event: toEvent(row) })
+        jsons[index] ??= JSON.stringify(toEvent(row))
+        follower.isFull = !follower.sink.write({ id: row.id, json: jsons[index] })
         follower.position = row.position
       }
       // Of what was there before the statement it has seen all.

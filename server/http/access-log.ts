@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { knownCallerOf, portalCustomerOf, signedInOf } from './caller.ts'
+import { isComplete } from './open-ended.ts'
 import type { RecordRequest } from './record-requests.ts'
 import { requestIdOf } from './request-id.ts'
 import type { RequestMetrics } from './request-metrics.ts'
@@ -20,7 +21,7 @@ export function logRequests(logger: Logger, metrics: RequestMetrics, record?: Re
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
       const route = routeOf(req)
-      const status = res.writableFinished ? res.statusCode : 'aborted'
+      const status = isComplete(res) ? res.statusCode : 'aborted'
       metrics.onAnswered({ method: req.method, route, status, durationMs })
       const level = quietRoutes.includes(route) ? 'debug' : 'info'
       if (logger.isLevelEnabled(level)) logger[level](fieldsOf(req, res, { route, status, durationMs }), 'request')

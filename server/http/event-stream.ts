@@ -4,6 +4,7 @@ import { idPattern } from '../../contract/ids.ts'
 import { beginningId, type EventStreams, type StreamQuery, type StreamSink } from '../events/streams.ts'
 import { invalidField } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
+import { setOpenEnded } from './open-ended.ts'
 import type { RouteGate, RouteInput, RouteRequest } from './route-handler.ts'
 
 /** Milliseconds between two comments that keep a stream open, and between two looks at the rights of its caller. */
@@ -42,7 +43,7 @@ export function createFollowEvents({ streams, gates, heartbeatMs: beatMs = heart
     // A slow reader may take the end long after it was written. Nothing may be written behind it.
     const write = (text: string) => !body.writableEnded && !body.destroyed && body.write(text)
     const sink: StreamSink = {
-      write: ({ id, event }) => write(`id: ${id}\ndata: ${JSON.stringify(event)}\n\n`),
+      write: ({ id, json }) => write(`id: ${id}\ndata: ${json}\n\n`),
       end: () => body.end(),
     }
     const stream = await streams.open(scope, { ...query, after: lastEventIdOf(req) ?? query.after }, sink)
@@ -51,7 +52,10 @@ export function createFollowEvents({ streams, gates, heartbeatMs: beatMs = heart
     let isChecking = false
     const beat = setInterval(async () => {
       stuckBeats = body.writableNeedDrain || body.writableEnded ? stuckBeats + 1 : 0
-      if (stuckBeats > maxStuckHeartbeats) res.destroy()
+      if (stuckBeats > maxStuckHeartbeats) {
+        setOpenEnded(res, false)
+        res.destroy()
+      }
       if (isChecking) return
       isChecking = true
       const isGoingOn = await isAllowed(req, res)
@@ -75,6 +79,8 @@ export function createFollowEvents({ streams, gates, heartbeatMs: beatMs = heart
     res.once('close', close)
     // The client may be gone already.
     if (res.closed) close()
+    // Its client closes it, since it has no end of its own.
+    setOpenEnded(res, true)
     res.setHeader('Content-Type', 'text/event-stream')
     // Keeps nginx from holding events back.
     res.setHeader('X-Accel-Buffering', 'no')

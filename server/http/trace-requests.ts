@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http'
 import type { RequestHandler } from 'express'
 import { noTracer, type Tracer, unrecorded } from '../observability/tracing/tracer.ts'
 import { quietRoutes, routeOf } from './access-log.ts'
+import { isComplete } from './open-ended.ts'
 import { requestIdOf } from './request-id.ts'
 
 /**
@@ -52,7 +54,7 @@ function parentOf(given: readonly string[] | undefined): string | null {
  *
  * Source: OpenTelemetry semantic conventions, "HTTP spans", status.
  */
-function errorOf(res: { writableFinished: boolean; statusCode: number }): string | null {
-  if (!res.writableFinished) return 'aborted'
+function errorOf(res: ServerResponse): string | null {
+  if (!isComplete(res)) return 'aborted'
   return res.statusCode >= 500 ? String(res.statusCode) : null
 }

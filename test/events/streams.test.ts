@@ -1,5 +1,5 @@
 import { type KyselyPlugin, sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { EventTypeName } from '../../contract/event-types.ts'
 import { exampleId } from '../../contract/ids.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
@@ -75,8 +75,8 @@ async function read(
   let isEnded = false
   let look = () => {}
   const stream = await streams.open(scope, query, {
-    write({ id, event }) {
-      expect(event.id).toBe(id)
+    write({ id, json }) {
+      expect(JSON.parse(json).id).toBe(id)
       ids.push(id)
       left -= 1
       look()
@@ -153,6 +153,19 @@ describe('a stream', () => {
     // Subscribers are shared by both modes.
     expect(await tried.until(3)).toEqual([second, third, last])
     expect(theirs.ids).toEqual([])
+  })
+
+  test('has its events serialised once for all streams at its place', async () => {
+    streams = create()
+    const scope = live(await newAccount())
+    const readers = [await read(scope), await read(scope), await read(scope)]
+    const serialising = vi.spyOn(JSON, 'stringify')
+    const [id = ''] = await append(scope, sent)
+    for (const reader of readers) await reader.until(1)
+    const times = serialising.mock.calls.filter(([value]) => Object(value).id === id && 'type' in Object(value)).length
+    serialising.mockRestore()
+    // Once when it was appended, and once for the three.
+    expect(times).toBe(2)
   })
 
   test('after an event that is not there, of the other mode or of another account is refused', async () => {
