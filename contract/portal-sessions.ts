@@ -12,7 +12,7 @@ const c = initContract()
 
 /** How long the link of a portal session works. Minutes. */
 export const portalLinkMinutes = 5
-/** A portal session ends after this time without a request, and after this time in all. Hours. */
+/** A portal session ends after this time without use, and after this time in all. Hours. */
 export const portalSessionHours = { idle: 1, max: 24 } as const
 /** Most portal sessions of one mode: of a customer, and of an account. The oldest ends for a new one. */
 export const maxPortalSessions = { customer: 20, account: 5_000 } as const
@@ -187,7 +187,7 @@ export const portalSessions = c.router({
     method: 'POST',
     path: '/v1/portal-sessions',
     summary: 'Create a portal session',
-    description: `Answers a link for one of your customers: behind it are the screens for the webhooks that have this \`customer\` in their metadata, in the mode of the caller. The link works once, for ${portalLinkMinutes} minutes; the session ends after ${portalSessionHours.idle} hour without a request, after ${portalSessionHours.max} hours in all, and when the key or user that made it may no longer do so. A customer has ${maxPortalSessions.customer} sessions at most and an account ${maxPortalSessions.account.toLocaleString('en')}, of each mode; the oldest ends for a new one.`,
+    description: `Answers a link for one of your customers: behind it are the screens for the webhooks that have this \`customer\` in their metadata, in the mode of the caller. The link works once, for ${portalLinkMinutes} minutes; the session ends after ${portalSessionHours.idle} hour without use, after ${portalSessionHours.max} hours in all, and when the key or user that made it may no longer do so. A customer has ${maxPortalSessions.customer} sessions at most and an account ${maxPortalSessions.account.toLocaleString('en')}, of each mode; the oldest ends for a new one.`,
     body: createPortalSession,
     ...outcome(
       {

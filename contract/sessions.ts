@@ -10,7 +10,7 @@ import { password, secondFactor, user } from './user.ts'
 
 const c = initContract()
 
-/** Sessions end after this time without a request, and after this time in all. Days. */
+/** Sessions end after this time without a use, and after this time in all. Days. */
 export const sessionDays = { idle: 7, max: 30 } as const
 
 const accountOfUser = z
@@ -39,7 +39,7 @@ export const session = z
     session: z.object({
       id: idSchema('session', 'Identifies the session.'),
       createdAt: timestamp,
-      expiresAt: timestamp.meta({ description: 'When it ends if no request comes before.' }),
+      expiresAt: timestamp.meta({ description: 'When it ends if it is not used before.' }),
     }),
     accounts: z.array(accountOfUser).meta({ description: 'The accounts of the user, oldest first.' }),
   })

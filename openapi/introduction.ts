@@ -12,7 +12,7 @@ export const introduction = `Postern sends email and tells you what happens: eve
 
 Every request carries an API key: \`Authorization: Bearer postern_live_…\`. A test key (\`postern_test_…\`) does everything but send email. A key belongs to one account and sees nothing of another. It holds sets of permissions (${code(sets)}) or single ones (${code(single)}); each operation names the one it needs. Keep keys on servers: not in a browser, not in version control.
 
-The dashboard uses the same operations with the session of a user, a cookie. Such a request names itself with \`X-Postern-Dashboard: 1\`, its account with \`X-Postern-Account\` and its mode with \`X-Postern-Mode\` (\`test\` or \`live\`, by default \`live\`); what it may do, the role of the user says. A request with an \`Authorization\` header is judged by that alone. A customer in the portal has the token or the cookie of a portal session in place of a key, for the operations that are part of the portal.
+The dashboard uses the same operations with the session of a user, a cookie. Such a request names itself with \`X-Postern-Dashboard: 1\`, its account with \`X-Postern-Account\` and its mode with \`X-Postern-Mode\` (\`test\` or \`live\`, by default \`live\`); what it may do, the role of the user says. With \`X-Postern-Unattended: 1\` it does not count as a use of the session, which ends when it is not used: the pages send it where nobody has touched them for a minute. A request with an \`Authorization\` header is judged by that alone. A customer in the portal has the token or the cookie of a portal session in place of a key, for the operations that are part of the portal.
 
 ## Errors
 

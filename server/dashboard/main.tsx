@@ -9,12 +9,14 @@ import { RouterProvider } from '@tanstack/react-router'
 import { setNonce } from 'get-nonce'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { watchAttendance } from './api/attendance.ts'
 import { queryClient } from './api/query-client.ts'
 import { router } from './router.tsx'
 import { styleNonce } from './style-nonce.ts'
 import { theme } from './theme.ts'
 
 setNonce(styleNonce())
+watchAttendance(window)
 
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no element with the id root')

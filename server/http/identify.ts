@@ -18,6 +18,7 @@ import type { Cookie } from './session-cookie.ts'
 const accountHeader = 'x-postern-account'
 const modeHeader = 'x-postern-mode'
 const portalHeader = 'x-postern-portal'
+const unattendedHeader = 'x-postern-unattended'
 
 export type IdentifyOptions = {
   db: Db
@@ -36,6 +37,9 @@ export type IdentifyOptions = {
  * a portal session. A request with an `Authorization` header is judged by that alone. Gates run in this order: this one,
  * the rate limit, `selectAccount`, `requirePermission`.
  *
+ * A session is not used by a request that says that nobody sits before its page, nor by a stream of events that is still
+ * open when this gate runs for its request again.
+ *
  * Throws as `authenticate` does for keys. For sessions, throws `authentication_error` when there is none or it has
  * ended, and `forbidden_origin` when the request comes from a page of others. Portal sessions are refused on every
  * route without `inPortal`.
@@ -48,7 +52,12 @@ export function identify(options: IdentifyOptions): RouteGate {
     const found =
       token === null
         ? null
-        : await sessions.find(db, { token, accountId: accountOf(req), ipAddress: clientAddressOf(req.ip) ?? '' })
+        : await sessions.find(db, {
+            token,
+            accountId: accountOf(req),
+            ipAddress: clientAddressOf(req.ip) ?? '',
+            isUse: signedInOf(req) === undefined && !isUnattended(req),
+          })
     if (found !== null) return found
     refuseAfter(failures.count(req.ip ?? ''))
     throw new DomainError(
@@ -60,7 +69,8 @@ export function identify(options: IdentifyOptions): RouteGate {
   async function byPortal(req: RouteRequest, { bearer, sessionId }: PortalCredential): Promise<PortalCustomer> {
     if (bearer === null) assertOwnPage(req)
     const token = bearer ?? portalCookies.read(req, sessionId)
-    const found = token === null ? null : await portalSessions.find(db, token)
+    const isUse = portalCustomerOf(req) === undefined && !isUnattended(req)
+    const found = token === null ? null : await portalSessions.find(db, { token, isUse })
     if (found === null || (bearer === null && found.sessionId !== sessionId)) {
       refuseAfter(failures.count(req.ip ?? ''))
       throw new DomainError('authentication_error', 'The portal session has ended: load the page that shows it again.')
@@ -111,6 +121,13 @@ function portalCredentialOf({ headersDistinct }: RouteRequest): PortalCredential
     return headersDistinct[portalHeader] === undefined ? null : { bearer: null, sessionId }
   const bearer = authorization.length === 1 ? /^Bearer +(\S+) *$/i.exec(authorization[0] ?? '')?.[1] : undefined
   return bearer?.startsWith(portalTokenPrefix) ? { bearer, sessionId } : null
+}
+
+/**
+ * Returns true for a request of a page that nobody uses. It shortens the life of its own session alone, so it is believed.
+ */
+function isUnattended({ headersDistinct }: RouteRequest): boolean {
+  return headersDistinct[unattendedHeader]?.join() === '1'
 }
 
 /** Returns the account that the request names, or null when it names none that could be there. */

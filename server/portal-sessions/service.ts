@@ -80,9 +80,9 @@ export type PortalSessionService = {
   open(db: Db, code: string): Promise<OpenedPortalSession>
   /**
    * Returns the customer of the session with this token. Null: there is none, it has ended, or its maker may no longer
-   * do what it may. Tells that the session was used.
+   * do what it may. Notes that the session was used, where `isUse`.
    */
-  find(db: Db, token: string): Promise<PortalCustomer | null>
+  find(db: Db, query: { token: string; isUse: boolean }): Promise<PortalCustomer | null>
 }
 
 /** How the portal looks where its session does not say. */
@@ -98,7 +98,7 @@ export type PortalSessionServiceOptions = {
 export function createPortalSessionService(options: PortalSessionServiceOptions): PortalSessionService {
   const { clock, serviceUrl, theme } = options
 
-  async function find(db: Db, token: string): Promise<PortalCustomer | null> {
+  async function find(db: Db, { token, isUse }: { token: string; isUse: boolean }): Promise<PortalCustomer | null> {
     const secret = secretOf(token)
     if (secret === null) return null
     const hash = hashOfToken(secret)
@@ -108,7 +108,7 @@ export function createPortalSessionService(options: PortalSessionServiceOptions)
     const permissions = permissionsOf(row, now)
     if (row.ends_at <= now || !permissions.includes('webhooks:read')) return null
     const since = new Date(now.getTime() - touchMs)
-    const isDue = row.last_used_at !== null && row.last_used_at <= since
+    const isDue = isUse && row.last_used_at !== null && row.last_used_at <= since
     const endsAt = isDue ? earlier(new Date(now.getTime() + idleMs), row.expires_at) : row.ends_at
     if (isDue) await touchSession(db, { session: { accountId: row.account_id, id: row.id }, since, now, endsAt })
     const { id, plan, mode, customer, account_id: accountId } = row
@@ -190,7 +190,7 @@ export function createPortalSessionService(options: PortalSessionServiceOptions)
       const now = clock.now()
       const endsAt = new Date(now.getTime() + idleMs)
       const opened = await takeCode(db, { codeHash: hashOfToken(code), tokenHash: hashOfToken(token), now, endsAt })
-      const found = opened === undefined ? null : await find(db, portalTokenPrefix + token)
+      const found = opened === undefined ? null : await find(db, { token: portalTokenPrefix + token, isUse: true })
       if (found === null) {
         throw new DomainError(
           'not_found',

@@ -68,10 +68,13 @@ export type StartedSession = {
 /** The sessions of the dashboard. Throws DomainErrors. */
 export type SessionService = {
   /**
-   * Returns the user of the session with this token, or null when there is no such session or it has ended. Tells that
-   * the session was used.
+   * Returns the user of the session with this token, or null when there is no such session or it has ended. Notes that
+   * the session was used, where `isUse`.
    */
-  find(db: Db, query: { token: string; accountId: string | null; ipAddress: string }): Promise<SignedIn | null>
+  find(
+    db: Db,
+    query: { token: string; accountId: string | null; ipAddress: string; isUse: boolean },
+  ): Promise<SignedIn | null>
   /** Returns the session as clients see it. */
   get(handle: Handle, signedIn: SignedIn): Promise<Session>
   /** Ends the session of the request. */
@@ -85,7 +88,7 @@ export type SessionService = {
 
 export function createSessionService({ clock }: { clock: Clock }): SessionService {
   return {
-    async find(db, { token, accountId, ipAddress }) {
+    async find(db, { token, accountId, ipAddress, isUse }) {
       if (!hasTokenShape(token)) return null
       const hash = hashOfToken(token)
       const row = await findSessionByHash(db, { hash, accountId })
@@ -93,7 +96,7 @@ export function createSessionService({ clock }: { clock: Clock }): SessionServic
       const now = clock.now()
       if (endOf(row) <= now) return null
       const since = new Date(now.getTime() - touchMs)
-      if (row.last_used_at <= since) await touchSession(db, { id: row.id, at: now, since, ipAddress })
+      if (isUse && row.last_used_at <= since) await touchSession(db, { id: row.id, at: now, since, ipAddress })
       const { account_id, plan, role } = row
       const isMember = account_id !== null && plan !== null && role !== null
       return {

@@ -214,7 +214,7 @@ test('the page of limits has the limits of the code', () => {
     'failed tries to sign in': `${freeTries} for an address from one client address without a delay, which then doubles from ${delayAfter(freeTries) / 1000} second up to ${delayAfter(1_000) / 60_000} minutes, in all processes together; forgotten after an hour, and beyond ${written(maxPairs)} pairs`,
     'secret of a second factor': `${totpConfirmMinutes} minutes to confirm it`,
     'webhooks of a customer in the portal': `${defaults.webhooks.maxPerCustomer} of each mode (\`MAX_WEBHOOKS_PER_CUSTOMER\`); one more is answered ${errorTable.conflict.status} \`conflict\`; those that the account makes for them count, and are not limited by it`,
-    'portal sessions': `${maxPortalSessions.customer} of a customer and ${written(maxPortalSessions.account)} of an account, of each mode; the oldest ends for a new one; the link works once, for ${portalLinkMinutes} minutes; ${portalSessionHours.idle} hour without a request, ${portalSessionHours.max} hours in all`,
+    'portal sessions': `${maxPortalSessions.customer} of a customer and ${written(maxPortalSessions.account)} of an account, of each mode; the oldest ends for a new one; the link works once, for ${portalLinkMinutes} minutes; ${portalSessionHours.idle} hour without use, ${portalSessionHours.max} hours in all`,
     "tests of a customer's webhooks in flight": `${maxConcurrentCustomerTests} in each process, which count for the account too`,
     'API keys of an account': `${maxKeys} of each mode by the API, revoked ones too; one more is answered ${errorTable.conflict.status} \`conflict\`; the command line makes more`,
     'addresses and ranges of an API key': String(maxAllowedAddresses),

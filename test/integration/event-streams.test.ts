@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { sessionDays } from '../../contract/sessions.ts'
 import { maxStreamsPerAccount } from '../../server/events/streams.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { openStream } from '../support/event-stream.ts'
@@ -140,6 +141,28 @@ test('it ends when its session ends, and when its user is no member any more', a
   expect(await second.end()).toBe(true)
 })
 
+test('it does not keep its session from ending when nobody uses it', async () => {
+  const person = await signUp(service)
+  await using stream = await open(person.headers())
+  await stream.until(0)
+  // A second before its end, in which there are twenty heartbeats.
+  await service.database.db
+    .updateTable('user_sessions')
+    .set({ last_used_at: new Date(Date.now() - sessionDays.idle * 24 * 3_600_000 + 1_000) })
+    .where('user_id', '=', person.userId)
+    .execute()
+  expect(await stream.end()).toBe(true)
+})
+
+test('a reader that closes its stream has had what it wanted: that is no request that was cut off', async () => {
+  const [answered, cutOff] = [await countOfStreams('200'), await countOfStreams('aborted')]
+  await using stream = await open(withKey())
+  await stream.until(0)
+  stream.close()
+  await expect.poll(() => countOfStreams('200'), { timeout: patienceMs }).toBe(answered + 1)
+  expect(await countOfStreams('aborted')).toBe(cutOff)
+})
+
 test('a page of others cannot open one with a session', async () => {
   const person = await signUp(service)
   const { 'x-postern-dashboard': _, ...headers } = person.headers()
@@ -150,7 +173,7 @@ test('a reader that takes nothing is cut off, and the others go on', async () =>
   const { db } = service.database
   await using other = await open(withKey(), '?type=subscriber.added')
   await other.until(0)
-  const closed = await closedStreams()
+  const cutOff = await countOfStreams('aborted')
   const { hostname, port, host } = new URL(service.url)
   const socket = connect({ host: hostname, port: Number(port) })
   socket.write(
@@ -168,17 +191,17 @@ test('a reader that takes nothing is cut off, and the others go on', async () =>
     INSERT INTO outbox (event_id, account_id, mode, type)
     SELECT id, ${service.accountId}, 'live', 'email.bounced' FROM unnest(${ids}::text[]) id
   `.execute(db)
-  await expect.poll(closedStreams, { timeout: patienceMs }).toBe(closed + 1)
+  await expect.poll(() => countOfStreams('aborted'), { timeout: patienceMs }).toBe(cutOff + 1)
   socket.on('error', () => undefined).destroy()
   await happen()
   expect(await other.until(1)).toHaveLength(1)
 })
 
-/** Streams whose connection was cut, by the client or the service. */
-async function closedStreams(): Promise<number> {
+/** Counts the requests with `GET` that have ended. */
+async function countOfStreams(status: '200' | 'aborted'): Promise<number> {
   const { text } = await service.client.send('GET', '/metrics', { key: null })
-  const line = /^postern_http_requests_total\{[^}]*route="\/v1\/events\/stream"[^}]*status="aborted"[^}]*\} (\d+)/m
-  return Number(line.exec(text)?.[1] ?? 0)
+  const labels = `method="GET",route="/v1/events/stream",status="${status}"`
+  return Number(new RegExp(`^postern_http_requests_total\\{${labels}\\} (\\d+)`, 'm').exec(text)?.[1] ?? 0)
 }
 
 test('when the service stops, streams end at once, and in an orderly way', async () => {

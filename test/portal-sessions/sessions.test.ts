@@ -80,7 +80,7 @@ describe('a portal session', () => {
     })
   })
 
-  test('ends after an hour without a request, and lasts with them', async () => {
+  test('ends after an hour without use, and lasts with it', async () => {
     const customer = await openPortal(service)
     for (let round = 0; round < 3; round += 1) {
       await time.advance(hourMs - minuteMs)
@@ -88,6 +88,16 @@ describe('a portal session', () => {
     }
     await time.advance(hourMs)
     expect(await isOpen(customer)).toBe(false)
+  })
+
+  test('is not used by requests of a page that nobody touches', async () => {
+    const customer = await openPortal(service)
+    const headers = { 'x-postern-unattended': '1' }
+    const statusOf = async () => (await customer.send('GET', '/v1/portal-session', { headers })).status
+    await time.advance(hourMs - minuteMs)
+    expect(await statusOf()).toBe(200)
+    await time.advance(minuteMs)
+    expect(await statusOf()).toBe(401)
   })
 
   test('ends after 24 hours, however it is used', async () => {

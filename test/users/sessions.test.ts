@@ -61,6 +61,17 @@ describe('a session', () => {
     expect((await person.send('GET', '/v1/session')).status).toBe(401)
   })
 
+  test('is not used by requests of a page that nobody touches, which it answers while it lasts', async () => {
+    const person = await signUp(service)
+    const headers = { 'x-postern-unattended': '1' }
+    for (let day = 1; day < 7; day += 1) {
+      await time.advance(dayMs)
+      expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(200)
+    }
+    await time.advance(dayMs)
+    expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(401)
+  })
+
   test('ends after 30 days however often it is used', async () => {
     const person = await signUp(service)
     for (let day = 0; day < 29; day += 1) {

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { ErrorBody } from '../../../contract/errors.ts'
 import type { contract } from '../../../contract/index.ts'
 import type { Mode } from '../../../contract/mode.ts'
+import { isAttended } from './attendance.ts'
 
 /*
  * A client typed by the contract. Only its types are imported, so that neither the contract nor zod is in what the
@@ -78,7 +79,7 @@ export type Call = <K extends Operation>(operation: K, input: Input<K>) => Promi
  * It throws an ApiError when the API refuses the request or cannot be reached.
  */
 export function createClient(scope: Scope | null): Call {
-  return clientWith(headersOf(scope))
+  return clientWith(() => headersOf(scope))
 }
 
 /**
@@ -88,13 +89,14 @@ export function createClient(scope: Scope | null): Call {
  */
 export function createPortalClient({ id, token }: { id: string; token: string | null }): Call {
   const authorization = token === null ? {} : { Authorization: `Bearer ${token}` }
-  return clientWith({ ...headersOf(null), 'X-Postern-Portal': id, ...authorization })
+  return clientWith(() => ({ ...headersOf(null), 'X-Postern-Portal': id, ...authorization }))
 }
 
-function clientWith(headers: Readonly<Record<string, string>>): Call {
+function clientWith(currentHeaders: () => Record<string, string>): Call {
   return async (operation, input) => {
     const [method = '', path = ''] = operation.split(' ')
     const { params, query, body } = input as LooseInput
+    const headers = currentHeaders()
     const response = await send(urlOf(path, params, query), {
       method,
       headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
@@ -106,9 +108,9 @@ function clientWith(headers: Readonly<Record<string, string>>): Call {
   }
 }
 
-/** Returns the headers of every request in `scope`. */
+/** Returns the headers of a request in `scope` that is sent now. */
 export function headersOf(scope: Scope | null): Record<string, string> {
-  const own = { 'X-Postern-Dashboard': '1' }
+  const own = { 'X-Postern-Dashboard': '1', ...(isAttended() ? {} : { 'X-Postern-Unattended': '1' }) }
   return scope === null ? own : { ...own, 'X-Postern-Account': scope.accountId, 'X-Postern-Mode': scope.mode }
 }
 

@@ -8,6 +8,7 @@ import { Notifications } from '@mantine/notifications'
 import { setNonce } from 'get-nonce'
 import { type ReactNode, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { watchAttendance } from '../api/attendance.ts'
 import { styleNonce } from '../style-nonce.ts'
 import { PortalApp } from './app.tsx'
 import { PortalEnded, PortalNotice } from './frame.tsx'
@@ -15,6 +16,7 @@ import { type OpenedPortal, openPortal, sessionIdOf, takeCode } from './open.ts'
 import { themeWith } from './theme.ts'
 
 setNonce(styleNonce())
+watchAttendance(window)
 
 /** Keeps nothing: a frame of another site may have no storage, and the session says what it wants. */
 const noStorage: MantineColorSchemeManager = {
