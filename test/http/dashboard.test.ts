@@ -99,6 +99,24 @@ describe('the built dashboard', () => {
     }
   })
 
+  test('shows remote images in a page with a policy of its own, in frames of this service alone', async () => {
+    const policyOf = async (path: string) => (await get(path)).headers.get('content-security-policy') ?? ''
+    const parts = (await policyOf('/app/preview-frame')).split('; ')
+    expect(parts[0]).toBe('sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox')
+    expect(parts).toEqual(
+      expect.arrayContaining([
+        "default-src 'none'",
+        'img-src https: data:',
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'self'",
+      ]),
+    )
+    expect(parts.find((part) => part.startsWith('script-src'))).toMatch(/^script-src 'sha256-[^' ]+'$/)
+    for (const path of ['/app', '/portal/psn_x']) expect(await policyOf(path)).toContain("img-src 'self' data:;")
+    expect(await policyOf('/portal/psn_x')).toContain("frame-src 'none'")
+  })
+
   test('takes a file of another version for missing, and not for a screen', async () => {
     const answer = await get('/app/assets/index-00000000.js')
 
@@ -122,7 +140,7 @@ describe('the built dashboard', () => {
     expect(body).toMatch(/^(<!doctype html>|\{"error":)/)
   })
 
-  test.each(['/app', '/app/sign-in', '/app/assets/x.js', '/portal/psn_x'])(
+  test.each(['/app', '/app/sign-in', '/app/preview-frame', '/app/assets/x.js', '/portal/psn_x'])(
     '%s has GET and HEAD alone',
     async (path) => {
       const answer = await fetch(service.url + path, { method: 'POST' })

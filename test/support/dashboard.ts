@@ -13,6 +13,8 @@ export type DashboardOptions = {
   colorScheme?: 'light' | 'dark'
   /** Default: `desktop`. */
   viewport?: { width: number; height: number }
+  /** Whether it takes certificates of no known authority. Default: no. */
+  ignoreHTTPSErrors?: boolean
 }
 
 export const desktop = { width: 1440, height: 900 }
@@ -22,9 +24,9 @@ export const phone = { width: 390, height: 844 }
 export async function openDashboard(
   browser: Browser,
   service: Pick<TestService, 'url'>,
-  { person, colorScheme = 'light', viewport = desktop }: DashboardOptions = {},
+  { person, colorScheme = 'light', viewport = desktop, ignoreHTTPSErrors = false }: DashboardOptions = {},
 ): Promise<DashboardPage> {
-  const context = await browser.newContext({ colorScheme, viewport, baseURL: service.url })
+  const context = await browser.newContext({ colorScheme, viewport, ignoreHTTPSErrors, baseURL: service.url })
   if (person !== undefined) {
     await context.addCookies([{ name: 'postern_session', value: person.token, url: service.url, httpOnly: true }])
   }

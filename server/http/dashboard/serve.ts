@@ -5,15 +5,18 @@ import { DomainError } from '../../shared/errors.ts'
 import { refuseOtherMethods } from '../methods.ts'
 import { sendStaticPage } from '../static-responses.ts'
 import { type BuiltFile, type Coding, readBuiltDashboard } from './built-files.ts'
+import { previewFramePath, sendPreviewFrame } from './preview-frame.ts'
 
 const builtFolder = join(import.meta.dirname, '../../dashboard/built')
+
+type Frames = { inside: string; ancestors: string }
 
 /**
  * Everything comes from this server. Style elements need the nonce of the response; nothing else is inline.
  *
- * @param ancestors Sources of pages that may show this one in a frame.
+ * @param frames What its frames may show, and in frames of which pages it may be shown.
  */
-function contentSecurityPolicy(nonce: string, ancestors: string): string {
+function contentSecurityPolicy(nonce: string, { inside, ancestors }: Frames): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -24,6 +27,7 @@ function contentSecurityPolicy(nonce: string, ancestors: string): string {
     "style-src-attr 'none'",
     "base-uri 'none'",
     "form-action 'self'",
+    `frame-src ${inside}`,
     `frame-ancestors ${ancestors}`,
   ].join('; ')
 }
@@ -66,11 +70,12 @@ export function serveDashboard(app: Express, options: DashboardOptions): string[
   const { portalOrigins, capturing, folder = builtFolder } = options
   const built = readBuiltDashboard(folder)
   const page = built?.page.replaceAll('__EMAIL__', capturing ? 'captured' : 'sent')
-  const sendPage = page === undefined ? sendNotBuilt : sendPageOf(page, "'none'")
+  const sendPage = page === undefined ? sendNotBuilt : sendPageOf(page, { inside: "'self'", ancestors: "'none'" })
   const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ')
-  const sendPortal = built === null ? sendNotBuilt : sendPageOf(built.portalPage, ancestors)
+  const sendPortal = built === null ? sendNotBuilt : sendPageOf(built.portalPage, { inside: "'none'", ancestors })
   app.get('/portal/*path', sendPortal)
   app.get('/app', sendPage)
+  app.get(previewFramePath, sendPreviewFrame)
   app.get('/app/*path', (req, res, next) => {
     const name = req.path.slice('/app/'.length)
     const file = built?.files.get(name)
@@ -94,10 +99,10 @@ const sendNotBuilt: RequestHandler = (req, res, next) => {
   )
 }
 
-function sendPageOf(page: string, ancestors: string): RequestHandler {
+function sendPageOf(page: string, frames: Frames): RequestHandler {
   return (_req, res) => {
     const nonce = randomBytes(16).toString('base64url')
-    res.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce, ancestors))
+    res.setHeader('Content-Security-Policy', contentSecurityPolicy(nonce, frames))
     res.setHeader('Referrer-Policy', 'no-referrer')
     res.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
     res.setHeader('Content-Type', 'text/html; charset=utf-8')

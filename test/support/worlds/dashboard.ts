@@ -1,3 +1,4 @@
+import type { BrowserOptions } from '../../../scripts/support/browser.ts'
 import { startBrowser } from '../browser.ts'
 import { type DashboardOptions, openDashboard, shown } from '../dashboard.ts'
 import { signUp } from '../people.ts'
@@ -7,10 +8,10 @@ export type DashboardWorld = Awaited<ReturnType<typeof createDashboardWorld>>
 export type OpenedDashboard = Awaited<ReturnType<DashboardWorld['open']>>
 
 /** A service with an owner, and a browser in which the owner is signed in to the dashboard. */
-export async function createDashboardWorld() {
+export async function createDashboardWorld(ofBrowser: BrowserOptions = {}) {
   await using starting = new AsyncDisposableStack()
   const service = starting.use(await startTestService())
-  const { browser } = starting.use(await startBrowser())
+  const { browser } = starting.use(await startBrowser(ofBrowser))
   const person = await signUp(service)
   const root = `/app/${service.accountId}/live`
 

@@ -30,7 +30,7 @@ export function MessageViews({ subject, html, text, children }: Props) {
       {view === 'Text' && text !== null && <LinkedText text={text} />}
       {(view === 'Desktop' || view === 'Phone') && html !== null && (
         <HtmlPreview html={html} images={noImages} title="Preview" {...(view === 'Phone' && { width: 'phone' })}>
-          {children} Remote images are not loaded.
+          {children}
         </HtmlPreview>
       )}
     </>
