@@ -67,6 +67,7 @@ const rooms = {
 /** Who may import a package. */
 const packages = {
   'csv-parse': 'server/(imports|dashboard)',
+  '(yauzl|@types/yauzl)': 'server/imports',
   '(express|@ts-rest/express)': 'server/http',
   'pg-boss': 'server/queue',
   '@opentelemetry/[^/]+': 'server/observability/tracing',

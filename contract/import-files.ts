@@ -18,7 +18,21 @@ export const importLimits = {
   failedRows: 100_000,
   /** Characters of a failed row that are kept. */
   failedRowCharacters: 8_192,
+  /** Entries of a ZIP, with folders and files that are not read. */
+  zipEntries: 1_000,
+  /** CSV files of a ZIP. */
+  zipFiles: 100,
+  /** Columns of all files of a ZIP that are read. */
+  zipColumns: 1_000,
+  /** A name in a ZIP, with its folders. Bytes. */
+  zipNameBytes: 1_024,
+  /** What is unpacked may be so many times larger than the ZIP, if it is larger than `zipFreeBytes`. */
+  zipRatio: 100,
+  zipFreeBytes: 16_777_216,
 } as const
+
+/** The content types of the files. What a file is shows its beginning, whichever of them it is sent with. */
+export const importFileTypes = ['text/csv', 'application/zip'] as const
 
 export const importDelimiters = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' } as const
 export type DelimiterName = keyof typeof importDelimiters
@@ -108,9 +122,11 @@ export function csvOptions(delimiter: DelimiterName) {
   }
 }
 
-/** Returns true for the beginning of a ZIP archive, which an Excel workbook is too. */
-export function isArchive(beginning: string): boolean {
-  return beginning.startsWith('PK\u0003\u0004')
+/** Returns true for the first bytes of a ZIP, which an Excel workbook is too. Four are enough. */
+export function isZip([first, second, third, fourth]: Uint8Array): boolean {
+  if (first !== 0x50 || second !== 0x4b) return false
+  // An empty one begins with its end.
+  return (third === 3 && fourth === 4) || (third === 5 && fourth === 6)
 }
 
 /** Returns the delimiter that is most often in the first line, outside of quotation marks. */
@@ -127,6 +143,9 @@ export function findDelimiter(beginning: string): DelimiterName {
   const found = entries.map(([name, character]) => ({ name, count: counts.get(character) ?? 0 }))
   return found.reduce((best, next) => (next.count > best.count ? next : best)).name
 }
+
+/** Columns that only files of Mailchimp with people who get no email have. */
+export const mailchimpTimes: readonly string[] = ['CLEAN_TIME', 'UNSUB_TIME']
 
 /**
  * Returns what all rows of a file are by its columns, or null: files of Mailchimp with people who unsubscribed or whose

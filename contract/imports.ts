@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { contactConflict } from './contacts.ts'
 import { record, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
-import { type DelimiterName, importDelimiters, importEncodings, importLimits } from './import-files.ts'
+import { type DelimiterName, importDelimiters, importEncodings, importFileTypes, importLimits } from './import-files.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -50,6 +50,30 @@ const createQuery = z.strictObject({
 
 const count = z.int().min(0)
 
+const columnsRead = z.array(z.object({ column: z.string(), field: z.string() }))
+
+const importedFile = z
+  .object({
+    name: z.string().meta({ description: 'With its folders in the ZIP.' }),
+    readAs: z.enum(['contacts', 'unsubscribe', 'hard_bounce', 'ignored']).meta({
+      id: 'ImportedFileKind',
+      description:
+        '`contacts`: as the import says. `unsubscribe`, `hard_bounce`: its people go to the suppression list alone. `ignored`: it is not read.',
+    }),
+    ignoredBecause: z.string().nullable(),
+    columns: columnsRead.meta({ description: 'Its columns in order, and what each was taken for.' }),
+  })
+  .meta({
+    id: 'ImportedFile',
+    description: 'A file of a ZIP.',
+    example: {
+      name: 'unsubscribed_email_audience_export_8a1f.csv',
+      readAs: 'unsubscribe',
+      ignoredBecause: null,
+      columns: [{ column: 'Email Address', field: 'email' }],
+    },
+  })
+
 const importSchema = z
   .object({
     id: idSchema('import', 'Identifies the import.'),
@@ -66,17 +90,23 @@ const importSchema = z
     events: z.boolean(),
     delimiter,
     encoding,
-    columns: z
-      .array(z.object({ column: z.string(), field: z.string() }))
-      .meta({ description: 'The columns of the file in order, and what each was taken for.' }),
-    bytes: count.meta({ description: 'Size of the file in UTF-8.' }),
+    columns: columnsRead.meta({
+      description:
+        'The columns of the file in order, and what each was taken for. Of a ZIP, like `delimiter` and `encoding`: those of its first file of contacts.',
+    }),
+    files: z.array(importedFile).meta({
+      description:
+        'Of a ZIP: its files in the order in which they are read, then those that are not. Empty for a CSV file.',
+    }),
+    bytes: count.meta({ description: 'Size of the file in UTF-8. Of a ZIP: of all files that are read.' }),
     bytesRead: count.meta({ description: 'Bytes that are done.' }),
     rowsRead: count.meta({ description: 'Rows that are done, without the head: the sum of the next five.' }),
     created: count.meta({ description: 'New contacts.' }),
     updated: count.meta({ description: 'Contacts that were there, of people who changed.' }),
     skipped: count.meta({ description: 'Contacts that were there, and stayed as they are.' }),
     suppressed: count.meta({
-      description: 'Rows of people who unsubscribed or whose address bounced: put on the suppression list alone.',
+      description:
+        'Rows of people who unsubscribed or whose address bounced: put on the suppression list alone. Of a ZIP also people of its other files who are on that list.',
     }),
     failed: count.meta({ description: 'Rows that were refused: see `GET /v1/imports/:id/failed-rows`.' }),
     failureReason: z.string().nullable(),
@@ -102,6 +132,7 @@ const importSchema = z
         { column: 'Email Address', field: 'email' },
         { column: 'Plan', field: 'properties.plan' },
       ],
+      files: [],
       bytes: 52_000_000,
       bytesRead: 10_400_000,
       rowsRead: 200_000,
@@ -127,7 +158,7 @@ export const imports = c.router({
     method: 'POST',
     path: '/v1/imports',
     summary: 'Import contacts from CSV',
-    description: `The body is the file itself, up to 1 GiB: CSV with a head, sent as \`text/csv\`, which may also arrive in pieces (\`Transfer-Encoding: chunked\`). The answer comes when the file is stored; its rows are read in the background. Rows are separated by any line break. A person is put into the audience once, however often the address is there. Rows with a \`status\` of unsubscribed or bounced people, and files of Mailchimp with such people, go to the suppression list alone, which needs a live key. An account can have ${importLimits.unfinished} imports that have not ended; 409 for one more. Sending the same file again is harmless.`,
+    description: `The body is the file itself, up to 1 GiB: CSV with a head, sent as \`text/csv\`, or a ZIP of such files, sent as \`application/zip\`. It may also arrive in pieces (\`Transfer-Encoding: chunked\`). The first bytes tell which of the two it is. The files of a ZIP may have 1 GiB in all. The exports of Mailchimp and Listmonk are known by the names and the columns of their files; a person who unsubscribed or bounced by one file becomes no contact by another. The answer comes when the file is stored, and a ZIP unpacked; its rows are read in the background. Rows are separated by any line break. A person is put into the audience once, however often the address is there. Rows with a \`status\` of unsubscribed or bounced people, and files of Mailchimp with such people, go to the suppression list alone, which needs a live key. An account can have ${importLimits.unfinished} imports that have not ended; 409 for one more. Sending the same file again is harmless.`,
     query: createQuery,
     body: c.noBody(),
     ...outcome(
@@ -135,7 +166,7 @@ export const imports = c.router({
         operationId: 'createImport',
         tag: 'Imports',
         permission: 'contacts:write',
-        takesFile: 'text/csv',
+        takesFile: importFileTypes,
         errors: ['audience_not_found', 'conflict', 'rule_violation', 'payload_too_large', 'unsupported_media_type'],
       },
       { 202: importSchema },
@@ -187,7 +218,7 @@ export const imports = c.router({
     method: 'GET',
     path: '/v1/imports/:id/failed-rows',
     summary: 'Get the failed rows of an import',
-    description: `CSV in UTF-8: the columns of the file, then \`import_row\` (1 is the first below the head) and \`import_reason\`. The first ${importLimits.failedRows} failed rows; cells are cut so that a row has ${importLimits.failedRowCharacters} characters. A cell that a spreadsheet could take for a formula begins with an apostrophe.`,
+    description: `CSV in UTF-8: the columns of the file, then \`import_row\` (1 is the first below the head) and \`import_reason\`. Of a ZIP: the columns of all its files, with a status where a whole file has one, then \`import_file\`, \`import_row\` (in that file) and \`import_reason\`. The first ${importLimits.failedRows} failed rows; cells are cut so that a row has ${importLimits.failedRowCharacters} characters. A cell that a spreadsheet could take for a formula begins with an apostrophe.`,
     pathParams: idParam,
     ...outcome(
       { operationId: 'getImportFailedRows', tag: 'Imports', permission: 'contacts:read', errors: ['not_found'] },

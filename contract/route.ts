@@ -32,8 +32,8 @@ export type RouteMetadata = {
   keptFor: 'account' | 'caller'
   /** Whether the body may hold files, so that it may be larger than those of other routes. */
   takesAttachments: boolean
-  /** The type of the file that is its body, which the use case reads as it arrives. Null: its body is JSON or nothing. */
-  takesFile: 'text/csv' | null
+  /** The types of the file that is its body, which the use case reads as it arrives. Null: its body is JSON or nothing. */
+  takesFile: readonly string[] | null
   /** Fields whose strings may be longer than 65,535 characters, as no other's may, and how long. Characters. */
   longFields: Readonly<Record<string, number>>
   /** Every error it can answer. */
@@ -55,7 +55,7 @@ export const tags = {
   'Contact properties': 'What an account keeps of people beside their address and name.',
   Segments: 'People of an audience, chosen by conditions.',
   Topics: 'What people may subscribe to or leave.',
-  Imports: 'Contacts from a CSV file.',
+  Imports: 'Contacts from a CSV file, or from a ZIP with such files.',
   Domains: 'Names to send from, with the DNS records they need.',
   Templates: 'Content that is written once and rendered for each message.',
   Emails: 'Messages, to one or more recipients each.',
@@ -111,7 +111,7 @@ type Options<E extends ErrorCode> = {
   hasBody?: boolean
   /** Whether the body may hold files. Default: no. */
   takesAttachments?: boolean
-  /** The type of the file that is its body. Default: its body is no file. */
+  /** The types of the file that is its body. Default: its body is no file. */
   takesFile?: RouteMetadata['takesFile']
   /** Fields whose strings may be longer than 65,535 characters, and how long. Default: none. */
   longFields?: Readonly<Record<string, number>>

@@ -101,7 +101,8 @@ function json(schema: MediaTypeObject['schema']): { 'application/json': MediaTyp
 function requestBodyOf(route: Route, schemas: SchemaWriter): RequestBodyObject | null {
   const { takesFile } = route.metadata
   if (takesFile !== null) {
-    return { required: true, content: { [takesFile]: { schema: { type: 'string', description: 'The file.' } } } }
+    const file = { schema: { type: 'string' as const, description: 'The file.' } }
+    return { required: true, content: Object.fromEntries(takesFile.map((type) => [type, file])) }
   }
   if (route.body === null) return null
   return {

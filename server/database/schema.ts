@@ -21,7 +21,7 @@ import type {
   OutboxRowsTable,
   OutboxView,
 } from './tables/events.ts'
-import type { ImportChunksTable, ImportFailuresTable, ImportsTable } from './tables/imports.ts'
+import type { ImportChunksTable, ImportFailuresTable, ImportsTable, ImportZipChunksTable } from './tables/imports.ts'
 import type { IdempotencyKeysTable, RateLimitWindowsTable, SettingsTable } from './tables/operations.ts'
 import type { PasskeysTable, UsedChallengesTable } from './tables/passkeys.ts'
 import type { AudiencesTable, ContactPropertiesTable, ContactsTable, SubscribersTable } from './tables/people.ts'
@@ -86,6 +86,7 @@ export type Database = {
   topic_choices: TopicChoicesTable
   imports: ImportsTable
   import_chunks: ImportChunksTable
+  import_zip_chunks: ImportZipChunksTable
   import_failures: ImportFailuresTable
   domains: DomainsTable
   domain_keys: DomainKeysTable

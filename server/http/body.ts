@@ -95,14 +95,16 @@ function carriesBody({ method, headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }
 
-function checkFileType(req: Request, type: string): void {
+function checkFileType(req: Request, types: readonly string[]): void {
   const { headers } = req
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new DomainError('unsupported_media_type', 'The file is compressed: send it without Content-Encoding.')
   }
-  if (headers['content-type']?.split(';')[0]?.trim().toLowerCase() !== type) {
-    throw new DomainError('unsupported_media_type', `The body is not a file: send it with "Content-Type: ${type}".`)
+  const given = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (!types.includes(given)) {
+    const known = types.map((type) => `"Content-Type: ${type}"`).join(' or ')
+    throw new DomainError('unsupported_media_type', `The body is not a file: send it with ${known}.`)
   }
   if (Number(headers['content-length'] ?? 0) > importLimits.fileBytes) throw tooLarge(importLimits.fileBytes)
 }

@@ -6,6 +6,9 @@ import type { ImportsTable } from '../database/tables/imports.ts'
 
 export type ImportRow = Selectable<ImportsTable>
 
+/** Where the pieces of a file are, or of a ZIP until it is unpacked. */
+export type ChunkTable = 'import_chunks' | 'import_zip_chunks'
+
 /** Identifies an import. */
 export type ImportKey = { accountId: string; id: string }
 
@@ -82,15 +85,49 @@ export async function insertChunk(
   return true
 }
 
+/** Appends a piece of a ZIP. Returns false when the import no longer takes any: it was canceled. */
+export async function insertZipChunk(
+  trx: Trx,
+  { accountId, id }: ImportKey,
+  { position, bytes, at }: { position: number; bytes: Buffer; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('imports')
+    .set({ worked_at: at })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('status', '=', 'uploading')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await trx.insertInto('import_zip_chunks').values({ account_id: accountId, import_id: id, position, bytes }).execute()
+  return true
+}
+
+/** What is known of a file when it is stored. */
+export type StoredFile = {
+  delimiter: string
+  encoding: string
+  columns: ImportRow['columns']
+  /** Of a ZIP. Default: it is one CSV file. */
+  files?: ImportRow['files']
+}
+
 /** Lets the workers begin. Returns false when the import was canceled meanwhile. */
 export async function endUpload(
   handle: Handle,
   { accountId, id }: ImportKey,
-  { encoding, at }: { encoding: string; at: Date },
+  { delimiter, encoding, columns, files = null, at }: StoredFile & { at: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await handle
     .updateTable('imports')
-    .set({ status: 'waiting', encoding, worked_at: at })
+    .set({
+      status: 'waiting',
+      delimiter,
+      encoding,
+      columns: JSON.stringify(columns),
+      files: files === null ? null : JSON.stringify(files),
+      worked_at: at,
+    })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .where('status', '=', 'uploading')
@@ -214,11 +251,11 @@ export type RowCounts = {
 export async function advanceImport(
   trx: Trx,
   { accountId, id }: ImportKey,
-  step: { lease: string; from: number; to: number; counts: RowCounts; at: Date; until: Date },
+  step: { lease: string; from: number; to: number; fileRows: number; counts: RowCounts; at: Date; until: Date },
 ): Promise<boolean> {
   const { created, updated, skipped, suppressed, failed } = step.counts
   const { rows } = await sql`
-    UPDATE imports SET position = ${step.to}, leased_until = ${step.until}, worked_at = ${step.at},
+    UPDATE imports SET position = ${step.to}, file_rows_read = ${step.fileRows}, leased_until = ${step.until}, worked_at = ${step.at},
       rows_read = rows_read + ${created + updated + skipped + suppressed + failed},
       rows_created = rows_created + ${created}, rows_updated = rows_updated + ${updated},
       rows_skipped = rows_skipped + ${skipped}, rows_suppressed = rows_suppressed + ${suppressed},
@@ -253,14 +290,15 @@ export async function endImport(
     .execute()
 }
 
-/** Returns the piece of the file that has the byte at `position`, and where it begins. */
+/** Returns the piece of the file, or of the ZIP, that has the byte at `position`, and where it begins. */
 export async function readChunk(
   handle: Handle,
   { accountId, id }: ImportKey,
   position: number,
+  table: ChunkTable = 'import_chunks',
 ): Promise<{ position: number; bytes: Buffer } | undefined> {
   const row = await handle
-    .selectFrom('import_chunks')
+    .selectFrom(table)
     .select(['position', 'bytes'])
     .where('account_id', '=', accountId)
     .where('import_id', '=', id)
@@ -279,7 +317,13 @@ export async function deleteChunks(handle: Handle, { accountId, id }: ImportKey,
   `.execute(handle)
 }
 
-export type FailedRow = { rowNumber: number; reason: string; cells: readonly string[] }
+export type FailedRow = {
+  rowNumber: number
+  /** Of a ZIP: the place of its file, and its number in it. */
+  inFile: { file: number; row: number } | null
+  reason: string
+  cells: readonly string[]
+}
 
 /** Keeps failed rows. */
 export async function insertFailures(
@@ -292,10 +336,13 @@ export async function insertFailures(
     cells: rows.map((row) => JSON.stringify(row.cells)),
   })
   await sql`
-    INSERT INTO import_failures (account_id, import_id, row_number, reason, cells)
-    SELECT ${accountId}, ${id}, row_number, reason, ARRAY(SELECT jsonb_array_elements_text(cells::jsonb))
-    FROM unnest(${rows.map(({ rowNumber }) => rowNumber)}::bigint[], ${reasons}::text[], ${cells}::text[])
-      AS f (row_number, reason, cells)
+    INSERT INTO import_failures (account_id, import_id, row_number, file, file_row, reason, cells)
+    SELECT ${accountId}, ${id}, row_number, file, file_row, reason,
+      ARRAY(SELECT jsonb_array_elements_text(cells::jsonb))
+    FROM unnest(${rows.map(({ rowNumber }) => rowNumber)}::bigint[],
+      ${rows.map(({ inFile }) => inFile?.file ?? null)}::integer[],
+      ${rows.map(({ inFile }) => inFile?.row ?? null)}::bigint[], ${reasons}::text[], ${cells}::text[])
+      AS f (row_number, file, file_row, reason, cells)
   `.execute(trx)
 }
 
@@ -307,35 +354,48 @@ export async function selectFailures(
 ): Promise<FailedRow[]> {
   const rows = await handle
     .selectFrom('import_failures')
-    .select(['row_number', 'reason', 'cells'])
+    .select(['row_number', 'file', 'file_row', 'reason', 'cells'])
     .where('account_id', '=', accountId)
     .where('import_id', '=', id)
     .where('row_number', '>', String(page.after))
     .orderBy('row_number')
     .limit(page.limit)
     .execute()
-  return rows.map((row) => ({ rowNumber: Number(row.row_number), reason: row.reason, cells: row.cells }))
+  return rows.map(({ row_number, file, file_row, reason, cells }) => ({
+    rowNumber: Number(row_number),
+    inFile: file === null ? null : { file, row: Number(file_row) },
+    reason,
+    cells,
+  }))
 }
 
-/** Returns imports of all accounts that have ended and whose file is still there. */
+/** Returns imports of all accounts that have ended and whose file or ZIP is still there. */
 export async function selectLeftFiles(handle: Handle, limit: number): Promise<ImportKey[]> {
   const { rows } = await sql<{ account_id: string; id: string }>`
-    SELECT account_id, id FROM imports AS i WHERE ended_at IS NOT NULL AND EXISTS (
+    SELECT account_id, id FROM imports AS i WHERE ended_at IS NOT NULL AND (EXISTS (
       SELECT FROM import_chunks WHERE account_id = i.account_id AND import_id = i.id OFFSET 0
-    ) ORDER BY ended_at DESC LIMIT ${limit}
+    ) OR EXISTS (
+      SELECT FROM import_zip_chunks WHERE account_id = i.account_id AND import_id = i.id OFFSET 0
+    )) ORDER BY ended_at DESC LIMIT ${limit}
   `.execute(handle)
   return rows.map((row) => ({ accountId: row.account_id, id: row.id }))
 }
 
-/** Deletes some pieces of a file. Returns how many. */
-export async function deleteNextChunks(handle: Handle, { accountId, id }: ImportKey, limit: number): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    DELETE FROM import_chunks WHERE account_id = ${accountId} AND import_id = ${id} AND position = ANY(ARRAY(
-      SELECT position FROM import_chunks WHERE account_id = ${accountId} AND import_id = ${id}
-      ORDER BY position LIMIT ${limit}
-    ))
-  `.execute(handle)
-  return Number(numAffectedRows)
+/** Deletes a file or a ZIP, so many pieces in each statement. */
+export async function deleteAllChunks(
+  handle: Handle,
+  { accountId, id }: ImportKey,
+  { table, limit }: { table: ChunkTable; limit: number },
+): Promise<void> {
+  for (let deleted = limit; deleted === limit; ) {
+    const { numAffectedRows = 0n } = await sql`
+      DELETE FROM ${sql.table(table)} WHERE account_id = ${accountId} AND import_id = ${id} AND position = ANY(ARRAY(
+        SELECT position FROM ${sql.table(table)} WHERE account_id = ${accountId} AND import_id = ${id}
+        ORDER BY position LIMIT ${limit}
+      ))
+    `.execute(handle)
+    deleted = Number(numAffectedRows)
+  }
 }
 
 /** Ends uploads of all accounts whose last piece came before `before`: their client or process is gone. */

@@ -5,7 +5,6 @@ import {
   type DelimiterName,
   findDelimiter,
   importLimits,
-  isArchive,
   mapColumns,
   suppressionOf,
 } from '../../contract/import-files.ts'
@@ -30,20 +29,20 @@ export type HeadOptions = {
   mapping?: Readonly<Record<string, string>> | undefined
   /** The keys of the declared properties. */
   propertyKeys: readonly string[]
+  /** Whether it is one of several files: it may lack a mapped column, and one of addresses. Default: false. */
+  isOneOfSeveral?: boolean
 }
 
 /**
  * Reads the head of a file from its beginning.
  *
- * Throws `rule_violation` when the file is an archive or a workbook, when there is no head, when it is too long or has too many columns or two of one name, when no
+ * Throws `rule_violation` when there is no head, when it is too long or has too many columns or two of one name, when no
  * column has addresses, and when `mapping` names a column or a field that is not there.
  */
-export function readHead(beginning: string, { delimiter: given, mapping = {}, propertyKeys }: HeadOptions): Head {
-  if (isArchive(beginning)) {
-    const message =
-      'must be CSV, and this is a ZIP archive or an Excel workbook: save the table as CSV, or send the CSV files of the archive one by one'
-    throw brokenRule('body', message)
-  }
+export function readHead(
+  beginning: string,
+  { delimiter: given, mapping: wanted = {}, propertyKeys, isOneOfSeveral = false }: HeadOptions,
+): Head {
   const delimiter = given ?? findDelimiter(beginning)
   const { names, bytes } = readNames(beginning, delimiter)
   if (names.length > importLimits.columns) {
@@ -61,6 +60,9 @@ export function readHead(beginning: string, { delimiter: given, mapping = {}, pr
     }
     seen.add(name)
   }
+  const mapping = isOneOfSeveral
+    ? Object.fromEntries(Object.entries(wanted).filter(([name]) => seen.has(name)))
+    : wanted
   for (const [name, field] of Object.entries(mapping)) {
     const path = `query.columns.${name}`
     if (!seen.has(name)) faults.push({ path, message: 'is no column of the file' })
@@ -71,7 +73,7 @@ export function readHead(beginning: string, { delimiter: given, mapping = {}, pr
   const used = columns.map(({ field }) => field).filter((field) => field !== 'ignore')
   const twice = used.find((field, index) => used.indexOf(field) !== index)
   if (twice !== undefined) faults.push({ path: 'query.columns', message: `${twice} can be one column only` })
-  if (!used.includes('email')) {
+  if (!used.includes('email') && !isOneOfSeveral) {
     const message = `must say which column has the addresses, as columns[name]=email: none of the names is known (${names.slice(0, 10).join(', ').slice(0, 200)})`
     faults.push({ path: 'query.columns', message })
   }

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
-import { csvOptions, type DelimiterName, importLimits } from '../../contract/import-files.ts'
+import { csvOptions, importLimits } from '../../contract/import-files.ts'
 import type { Db } from '../database/connection.ts'
-import { type ImportKey, type ImportRow, readChunk } from './queries.ts'
+import type { FilePart } from './parts.ts'
+import { type ImportKey, readChunk } from './queries.ts'
 
 /** The cells of a row, and the byte of the file where the next one begins. */
 export type FileRow = { cells: string[]; end: number }
@@ -16,16 +17,19 @@ export class BrokenFileError extends Error {
 const sliceBytes = 65_536
 
 /**
- * Yields the rows of a file from the present position of its import, those of a slice at a time. Throws `BrokenFileError`
+ * Yields the rows of a file from a position of its import, those of a slice at a time. Throws `BrokenFileError`
  * behind the last whole row where a row is too long or a quotation mark is not closed. Reads a piece of the file at a
  * time.
  */
-export async function* readRows(db: Db, row: ImportRow): AsyncGenerator<FileRow[]> {
-  const begin = Number(row.position)
+export async function* readRows(
+  db: Db,
+  key: ImportKey,
+  { part, begin }: { part: FilePart; begin: number },
+): AsyncGenerator<FileRow[]> {
   let rows: FileRow[] = []
   // As a stream, the parser would drop parsed rows that were not read yet when a later row has an error.
   const parser = parse({
-    ...csvOptions(row.delimiter as DelimiterName),
+    ...csvOptions(part.delimiter),
     max_record_size: importLimits.rowCharacters,
     on_record(cells: string[], { bytes }) {
       rows.push({ cells, end: begin + bytes })
@@ -44,8 +48,7 @@ export async function* readRows(db: Db, row: ImportRow): AsyncGenerator<FileRow[
       })
     })
   try {
-    const key = { accountId: row.account_id, id: row.id }
-    for await (const piece of piecesOf(db, key, { begin, size: Number(row.bytes) })) {
+    for await (const piece of piecesOf(db, key, { begin, end: part.end })) {
       for (let from = 0; from < piece.length; from += sliceBytes) {
         const fault = await written((done) => parser.write(piece.subarray(from, from + sliceBytes), done))
         const read = rows
@@ -75,11 +78,11 @@ function brokenBy(error: Error): Error {
 async function* piecesOf(
   db: Db,
   key: ImportKey,
-  { begin, size }: { begin: number; size: number },
+  { begin, end }: { begin: number; end: number },
 ): AsyncGenerator<Buffer> {
-  for (let position = begin; position < size; ) {
+  for (let position = begin; position < end; ) {
     const chunk = await readChunk(db, key, position)
-    const bytes = chunk?.bytes.subarray(position - chunk.position)
+    const bytes = chunk?.bytes.subarray(position - chunk.position, end - chunk.position)
     // It was canceled, and its file deleted.
     if (bytes === undefined || bytes.length === 0) return
     yield bytes

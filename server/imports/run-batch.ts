@@ -1,10 +1,11 @@
 import { importLimits } from '../../contract/import-files.ts'
-import { addContacts } from '../audiences/contact-batch.ts'
-import { type Db, inTransaction } from '../database/connection.ts'
+import { addContacts, type BatchRow } from '../audiences/contact-batch.ts'
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { addressKey } from '../message/address.ts'
 import type { Outbox } from '../outbox/append.ts'
-import { suppressImported } from '../suppressions/imported.ts'
+import { suppressedAmong, suppressImported } from '../suppressions/imported.ts'
+import type { FilePart } from './parts.ts'
 import { advanceImport, type FailedRow, type ImportRow, insertFailures, type RowCounts } from './queries.ts'
 import type { ReadRow } from './read-row.ts'
 
@@ -14,8 +15,9 @@ export type RowBatch = {
   /** Bytes of the file where it begins and ends. */
   from: number
   to: number
-  /** Rows of the file before it. */
+  /** Rows of the import before it, and of its file. */
   rowsBefore: number
+  fileRowsBefore: number
 }
 
 export type BatchMeans = { db: Db; clock: Clock; outbox: Outbox; lease: string; leaseMs: number }
@@ -32,15 +34,20 @@ export type BatchEnd = 'done' | 'no audience'
  * Does a batch in one transaction with the position behind it: whatever happens, each row is done once and counted once.
  * Throws `LostImportError`; the transaction is then rolled back.
  */
-export async function runBatch(means: BatchMeans, row: ImportRow, batch: RowBatch): Promise<BatchEnd> {
+export async function runBatch(
+  means: BatchMeans,
+  { row, part }: { row: ImportRow; part: FilePart },
+  batch: RowBatch,
+): Promise<BatchEnd> {
   const { db, clock, outbox, lease, leaseMs } = means
   const { account_id: accountId, id, mode, conflict, audience_id: audienceId } = row
   const failures: FailedRow[] = []
   const fail = (place: number, reason: string) => {
     const { cells = [] } = batch.rows[place] ?? {}
-    failures.push({ rowNumber: batch.rowsBefore + place + 1, reason, cells: keptCells(cells) })
+    const inFile = part.inZip && { file: part.inZip.file, row: batch.fileRowsBefore + place + 1 }
+    failures.push({ rowNumber: batch.rowsBefore + place + 1, inFile, reason, cells: keptCells(cells) })
   }
-  const contacts = batch.rows.flatMap(({ read }, place) => (read.kind === 'contact' ? [{ place, row: read.row }] : []))
+  const given = batch.rows.flatMap(({ read }, place) => (read.kind === 'contact' ? [{ place, row: read.row }] : []))
   const suppressions = batch.rows.flatMap(({ read }) => (read.kind === 'suppression' ? [read] : []))
   for (const [place, { read }] of batch.rows.entries()) {
     if (read.kind === 'failed') fail(place, read.reason)
@@ -50,9 +57,12 @@ export async function runBatch(means: BatchMeans, row: ImportRow, batch: RowBatc
   if (mode === 'live') counts.suppressed = suppressions.length
 
   return inTransaction(db, async (trx) => {
+    const gone = part.inZip === null ? new Set() : await suppressedOf(trx, accountId, { given, suppressions })
+    const contacts = given.filter(({ row: { email } }) => !gone.has(addressKey(email)))
+    counts.suppressed += given.length - contacts.length
     const rows = contacts.map((contact) => contact.row)
-    const given = { audienceId, rows, conflict, emitsEvents: row.emits_events }
-    const results = await addContacts(trx, { clock, outbox }, { accountId, mode }, given)
+    const added = { audienceId, rows, conflict, emitsEvents: row.emits_events }
+    const results = await addContacts(trx, { clock, outbox }, { accountId, mode }, added)
     if (results === null) return 'no audience'
     for (const [index, result] of results.entries()) {
       if (result.outcome === 'created') counts.created += 1
@@ -69,11 +79,26 @@ export async function runBatch(means: BatchMeans, row: ImportRow, batch: RowBatc
     const kept = failures.slice(0, Math.max(0, importLimits.failedRows - Number(row.rows_failed)))
     if (kept.length > 0) await insertFailures(trx, { accountId, id }, kept)
     const until = new Date(at.getTime() + leaseMs)
-    const step = { lease, from: batch.from, to: batch.to, counts, at, until }
+    const fileRows = batch.fileRowsBefore + batch.rows.length
+    const step = { lease, from: batch.from, to: batch.to, fileRows, counts, at, until }
     if (!(await advanceImport(trx, { accountId, id }, step))) throw new LostImportError()
     row.rows_failed = String(Number(row.rows_failed) + counts.failed)
     return 'done'
   })
+}
+
+/**
+ * Returns which people of a ZIP are on the suppression list, or come onto it with this batch: they left by another file of
+ * it, or before. They become no contacts.
+ */
+async function suppressedOf(
+  trx: Trx,
+  accountId: string,
+  { given, suppressions }: { given: readonly { row: BatchRow }[]; suppressions: readonly { address: string }[] },
+): Promise<Set<string>> {
+  const keys = given.map(({ row }) => addressKey(row.email))
+  const found = keys.length === 0 ? [] : await suppressedAmong(trx, accountId, keys)
+  return new Set([...found, ...suppressions.map(({ address }) => addressKey(address))])
 }
 
 const testKeyFault = 'to put an address on the suppression list, the import needs a live key'

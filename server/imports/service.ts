@@ -1,37 +1,44 @@
-import { importLimits } from '../../contract/import-files.ts'
+import { importLimits, isZip } from '../../contract/import-files.ts'
 import type { CreateImport, Import } from '../../contract/imports.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { AudienceService } from '../audiences/service.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { csvRow } from '../lib/csv.ts'
+import { createKeyedSemaphore } from '../lib/semaphore.ts'
 import { DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { createUploadDecoder } from './decode-upload.ts'
+import { failedRowsOf } from './failed-rows.ts'
 import {
   cancelImport,
   countUnfinished,
+  deleteAllChunks,
   deleteUpload,
   endUpload,
   findImport,
+  type ImportKey,
   type ImportRow,
   insertImport,
-  selectFailures,
+  type NewImport,
+  type StoredFile,
   selectImports,
 } from './queries.ts'
 import { readHead } from './read-head.ts'
-import { canceledMeanwhile, inUtf8, storeFile } from './store-upload.ts'
+import { chunksAtOnce } from './retention.ts'
+import { beginningOf, canceledMeanwhile, inUtf8, storeFile } from './store-upload.ts'
+import { storeZipFiles } from './store-zip-files.ts'
+import { storeZip } from './stored-zip.ts'
 
 /** Use cases for imports of contacts, each of one mode. Throws DomainErrors. */
 export type ImportService = {
   /**
-   * Stores a file as it arrives and has its rows read in the background. Throws `audience_not_found`, `conflict` when
-   * the account has five imports that have not ended, `payload_too_large`, and `rule_violation` as `readHead` and for a
-   * file that is not text.
+   * Stores a file as it arrives and has its rows read in the background: a CSV file, or a ZIP of them, which is told
+   * from its first bytes. Throws `audience_not_found`, `conflict` when the account has five imports that have not ended,
+   * `payload_too_large`, and `rule_violation` as `readHead` and `storeZipFiles` and for a file that is not text.
    *
    * @param db Not a transaction: a file may take long to arrive.
    */
@@ -52,10 +59,17 @@ export type ImportServiceOptions = {
   wake: () => void
 }
 
-/** Failed rows read at a time. */
-const failuresAtOnce = 500
+/** What is known of an import before its file. */
+type Wanted = Omit<NewImport, 'delimiter' | 'encoding' | 'columns' | 'suppressesAs' | 'position'>
+
+type Upload = { options: CreateImport; propertyKeys: readonly string[]; file: AsyncGenerator<Buffer> }
+
+const neverAborted = new AbortController().signal
 
 export function createImportService({ clock, audiences, wake }: ImportServiceOptions): ImportService {
+  // Of an account one ZIP is unpacked at a time, so that many of them take no more of the service than one file does.
+  const unpacking = createKeyedSemaphore({ permits: Number.POSITIVE_INFINITY, holdersPerKey: 1 })
+
   async function find(handle: Handle, { accountId, mode }: Scope, id: string): Promise<ImportRow> {
     const row = await findImport(handle, { accountId, id, mode })
     if (row === undefined) throw notFound('import', id)
@@ -69,38 +83,72 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     })
   }
 
+  async function insert(db: Db, given: NewImport): Promise<void> {
+    await inTransaction(db, async (trx) => {
+      await lockAccount(trx, given.accountId)
+      if ((await countUnfinished(trx, given.accountId)) >= importLimits.unfinished) throw tooMany()
+      await insertImport(trx, given)
+    })
+  }
+
+  /** Has the file of an import stored, and lets the workers begin. Of one that is refused nothing stays. */
+  async function store(db: Db, key: ImportKey, file: () => Promise<StoredFile>): Promise<void> {
+    try {
+      if (!(await endUpload(db, key, { ...(await file()), at: clock.now() }))) throw canceledMeanwhile()
+    } catch (error) {
+      await deleteUpload(db, key).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async function storeAsCsv(db: Db, wanted: Wanted, { options, propertyKeys, file }: Upload): Promise<void> {
+    const decoder = createUploadDecoder(options.encoding)
+    const rest = inUtf8(file, decoder)
+    const first = await beginningOf(rest)
+    const { delimiter, columns: mapping } = options
+    const head = readHead(first.toString(), { delimiter, mapping, propertyKeys })
+    const { bytes: position, ...read } = head
+    await insert(db, { ...wanted, ...read, encoding: decoder.encoding, position })
+    await store(db, wanted, async () => {
+      await storeFile({ db, clock }, wanted, { first, rest })
+      // The encoding may have turned out to be another one on the way.
+      return { ...read, encoding: decoder.encoding }
+    })
+  }
+
+  async function storeAsZip(db: Db, wanted: Wanted, { options, propertyKeys, file }: Upload): Promise<void> {
+    const unknown = { delimiter: 'comma', encoding: 'utf-8', columns: [], suppressesAs: null, position: 0 }
+    await insert(db, { ...wanted, ...unknown })
+    await store(db, wanted, async () => {
+      const size = await storeZip({ db, clock }, wanted, file)
+      const release = await unpacking.acquire({ key: wanted.accountId }, neverAborted)
+      try {
+        return await storeZipFiles({ db, clock }, wanted, { mode: wanted.mode, options, propertyKeys, size })
+      } finally {
+        release?.()
+      }
+    })
+    // Retention deletes what stays.
+    const { accountId, id } = wanted
+    await deleteAllChunks(db, { accountId, id }, { table: 'import_zip_chunks', limit: chunksAtOnce }).catch(
+      () => undefined,
+    )
+  }
+
   return {
     async create(db, scope, options, file) {
       const { accountId, mode } = scope
       const { audienceId, conflict = 'skip', status = 'active', events = 'true', fileName = null } = options
       await assertAudience(db, accountId, audienceId)
-      const declared = await findProperties(db, accountId)
-      const decoder = createUploadDecoder(options.encoding)
-      const text = inUtf8(file, decoder)
-      const first = await beginningOf(text)
-      const { delimiter, columns, bytes, suppressesAs } = readHead(first.toString(), {
-        delimiter: options.delimiter,
-        mapping: options.columns,
-        propertyKeys: declared.map(({ key }) => key),
-      })
+      const propertyKeys = (await findProperties(db, accountId)).map(({ key }) => key)
       const at = clock.now()
       const key = { accountId, id: newId('import', at) }
-      await inTransaction(db, async (trx) => {
-        await lockAccount(trx, accountId)
-        if ((await countUnfinished(trx, accountId)) >= importLimits.unfinished) throw tooMany()
-        const read = { delimiter, encoding: decoder.encoding, columns, suppressesAs, position: bytes }
-        const chosen = { fileName, conflict, contactStatus: status, emitsEvents: events === 'true' }
-        await insertImport(trx, { ...key, mode, audienceId, ...chosen, ...read, at })
-      })
-      try {
-        await storeFile({ db, clock }, key, { first, rest: text })
-        // The encoding may have turned out to be another one on the way.
-        const { encoding } = decoder
-        if (!(await endUpload(db, key, { encoding, at: clock.now() }))) throw canceledMeanwhile()
-      } catch (error) {
-        await deleteUpload(db, key).catch(() => undefined)
-        throw error
-      }
+      const chosen = { fileName, conflict, contactStatus: status, emitsEvents: events === 'true' }
+      const wanted = { ...key, mode, audienceId, ...chosen, at }
+      const { beginning, whole } = await peek(file)
+      await (isZip(beginning)
+        ? storeAsZip(db, wanted, { options, propertyKeys, file: whole })
+        : storeAsCsv(db, wanted, { options, propertyKeys, file: whole }))
       wake()
       return toImport(await find(db, scope, key.id))
     },
@@ -119,45 +167,33 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
       })
     },
     async failedRows(handle, scope, id) {
-      const { columns } = await find(handle, scope, id)
-      return failedRowsOf(
-        handle,
-        { accountId: scope.accountId, id },
-        columns.map(({ column }) => column),
-      )
+      return failedRowsOf(handle, await find(handle, scope, id))
     },
   }
 }
 
-/** Reads so much of a file that its head is in it, if it is not too long. */
-async function beginningOf(text: AsyncGenerator<Buffer>): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  let size = 0
-  while (size <= importLimits.headBytes) {
-    const { value, done } = await text.next()
+/** Reads the first bytes of a file, enough for `isZip` where it has them. `whole` yields them again. */
+async function peek(file: AsyncIterable<Buffer>): Promise<{ beginning: Buffer; whole: AsyncGenerator<Buffer> }> {
+  const pieces = file[Symbol.asyncIterator]()
+  let beginning = Buffer.alloc(0)
+  while (beginning.length < 4) {
+    const { value, done } = await pieces.next()
     if (done) break
-    pieces.push(value)
-    size += value.length
+    beginning = Buffer.concat([beginning, value])
   }
-  return Buffer.concat(pieces)
-}
-
-async function* failedRowsOf(
-  handle: Handle,
-  key: { accountId: string; id: string },
-  columns: readonly string[],
-): AsyncGenerator<string> {
-  yield csvRow([...columns, 'import_row', 'import_reason'])
-  for (let after = 0; ; ) {
-    const rows = await selectFailures(handle, key, { after, limit: failuresAtOnce })
-    // A row with other cells than the head has is filled up, so that the last two are in their columns.
-    const cellsOf = (cells: readonly string[]) => columns.map((_, place) => cells[place] ?? '')
-    if (rows.length > 0) {
-      yield rows.map((row) => csvRow([...cellsOf(row.cells), row.rowNumber, row.reason])).join('')
+  async function* whole(): AsyncGenerator<Buffer> {
+    try {
+      if (beginning.length > 0) yield beginning
+      for (;;) {
+        const { value, done } = await pieces.next()
+        if (done) return
+        yield value
+      }
+    } finally {
+      await pieces.return?.()
     }
-    after = rows.at(-1)?.rowNumber ?? after
-    if (rows.length < failuresAtOnce) return
   }
+  return { beginning, whole: whole() }
 }
 
 function tooMany(): DomainError {
@@ -180,6 +216,11 @@ function toImport(row: ImportRow): Import {
     delimiter: row.delimiter as Import['delimiter'],
     encoding: row.encoding as Import['encoding'],
     columns: row.columns,
+    files: (row.files ?? []).map((file) =>
+      file.readAs === 'ignored'
+        ? { name: file.name, readAs: file.readAs, ignoredBecause: file.reason, columns: [] }
+        : { name: file.name, readAs: file.readAs, ignoredBecause: null, columns: file.columns },
+    ),
     bytes: Number(row.bytes),
     bytesRead: Math.min(Number(row.position), Number(row.bytes)),
     rowsRead: Number(row.rows_read),

@@ -11,7 +11,7 @@ import { type ImportKey, insertChunk } from './queries.ts'
  */
 
 /** Bytes of a piece of the file in the database. */
-const chunkBytes = 1_048_576
+export const chunkBytes = 1_048_576
 
 /**
  * Yields a file in UTF-8, without a byte order mark, as it arrives. Throws `payload_too_large` beyond 1 GiB, of the file
@@ -22,10 +22,10 @@ export async function* inUtf8(file: AsyncIterable<Buffer>, decoder: UploadDecode
   try {
     for await (const bytes of file) {
       received += bytes.length
-      if (received > importLimits.fileBytes) throw tooLarge()
+      if (received > importLimits.fileBytes) throw fileTooLarge()
       const piece = Buffer.from(decoder.write(bytes))
       made += piece.length
-      if (made > importLimits.fileBytes) throw tooLarge()
+      if (made > importLimits.fileBytes) throw fileTooLarge()
       if (piece.length > 0) yield piece
     }
     const rest = Buffer.from(decoder.end())
@@ -36,7 +36,8 @@ export async function* inUtf8(file: AsyncIterable<Buffer>, decoder: UploadDecode
   }
 }
 
-function tooLarge(): DomainError {
+/** Returns the error for a file that is too large. */
+export function fileTooLarge(): DomainError {
   return new DomainError(
     'payload_too_large',
     `The file is larger than the limit of ${importLimits.fileBytes} bytes: send it in parts, each with the head.`,
@@ -44,18 +45,19 @@ function tooLarge(): DomainError {
 }
 
 /**
- * Stores a file as it arrives. Throws `conflict` when the import is canceled meanwhile.
+ * Stores a file as it arrives. Returns where it ends. Throws `conflict` when the import is canceled meanwhile.
  *
- * @param first The beginning of the file, which was read before.
+ * @param file.first The beginning of the file, which was read before.
+ * @param file.begin Where it begins in the import. Default: 0.
  */
 export async function storeFile(
   { db, clock }: { db: Db; clock: Clock },
   key: ImportKey,
-  { first, rest }: { first: Buffer; rest: AsyncGenerator<Buffer> },
-): Promise<void> {
+  { first, rest, begin = 0 }: { first: Buffer; rest: AsyncGenerator<Buffer>; begin?: number },
+): Promise<number> {
   let waiting = [first]
   let size = first.length
-  let position = 0
+  let position = begin
 
   async function store(): Promise<void> {
     const bytes = Buffer.concat(waiting)
@@ -72,6 +74,20 @@ export async function storeFile(
     if (size >= chunkBytes) await store()
   }
   if (size > 0) await store()
+  return position
+}
+
+/** Reads so much of a file that its head is in it, if it is not too long. */
+export async function beginningOf(text: AsyncGenerator<Buffer>): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let size = 0
+  while (size <= importLimits.headBytes) {
+    const { value, done } = await text.next()
+    if (done) break
+    pieces.push(value)
+    size += value.length
+  }
+  return Buffer.concat(pieces)
 }
 
 /** Returns the error for an import that was canceled before its file had arrived. */

@@ -7,6 +7,7 @@ import { timeout } from '../lib/timer.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { outboxHasRoom } from '../outbox/room.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { partAt } from './parts.ts'
 import {
   claimImport,
   deleteChunks,
@@ -80,35 +81,40 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
 
   async function takeTurn(row: ImportRow, key: ImportKey): Promise<void> {
     const end = (failureReason: string | null) => endImport(db, key, { lease, failureReason, at: clock.now() })
+    const part = partAt(row)
+    if (part === null) return end(null)
+    const { columns, suppressesAs } = part
     const declared = await findProperties(db, row.account_id)
-    const readRow = createRowReader({
-      columns: row.columns,
-      declared,
-      contactStatus: row.contact_status,
-      suppressesAs: row.suppresses_as,
-    })
+    const readRow = createRowReader({ columns, declared, contactStatus: row.contact_status, suppressesAs })
     const startedAt = performance.now()
-    const file = readRows(db, row)
+    const position = Number(row.position)
+    const file = readRows(db, key, { part, begin: position })
     /** Rows that were read and are in no batch yet. */
     let waiting: FileRow[] = []
     let next: Promise<Filled> | null = null
     try {
-      const at = { from: Number(row.position), rowsBefore: Number(row.rows_read) }
-      let filled = await fill(at)
+      // The count is still that of the file before.
+      const fileRowsBefore = position === part.begin ? 0 : Number(row.file_rows_read)
+      let filled = await fill({ from: position, rowsBefore: Number(row.rows_read), fileRowsBefore })
       for (;;) {
         const { batch, isEnd, fault } = filled
-        if (batch.rows.length > 0) {
+        const { rowsBefore, fileRowsBefore, rows } = batch
+        if (rows.length > 0 || batch.to > batch.from) {
           if (row.emits_events) await roomForEvents(key)
           // The next rows are read while PostgreSQL works.
-          const behind = { from: batch.to, rowsBefore: batch.rowsBefore + batch.rows.length }
-          next = isEnd ? null : fill(behind)
+          const count = { rowsBefore: rowsBefore + rows.length, fileRowsBefore: fileRowsBefore + rows.length }
+          next = isEnd ? null : fill({ from: batch.to, ...count })
           next?.catch(() => undefined)
-          if ((await runBatch(means, row, batch)) === 'no audience') return await end('the audience was deleted')
+          if ((await runBatch(means, { row, part }, batch)) === 'no audience')
+            return await end('the audience was deleted')
           await deleteChunks(db, key, batch.to)
           onBatch?.(key)
         }
         if (isEnd) {
-          await end(fault === null ? null : `behind row ${batch.rowsBefore + batch.rows.length}: ${fault}`)
+          // The next file of a ZIP is read in another turn.
+          if (fault === null && !part.isLast) return
+          const place = part.inZip === null ? '' : `in ${part.inZip.name}, `
+          await end(fault === null ? null : `${place}behind row ${fileRowsBefore + rows.length}: ${fault}`)
           logger.info({ import: key.id, fault }, 'an import has ended')
           return
         }
@@ -121,13 +127,14 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
       await file.return(undefined)
     }
 
-    async function fill({ from, rowsBefore }: Pick<RowBatch, 'from' | 'rowsBefore'>): Promise<Filled> {
-      const batch: RowBatch = { rows: [], from, to: from, rowsBefore }
+    async function fill(begin: Pick<RowBatch, 'from' | 'rowsBefore' | 'fileRowsBefore'>): Promise<Filled> {
+      const { from } = begin
+      const batch: RowBatch = { ...begin, rows: [], to: from }
       try {
         while (batch.rows.length < batchRows && batch.to - from < batchBytes) {
           if (waiting.length === 0) {
             const { value, done } = await file.next()
-            if (done) return { batch, isEnd: true, fault: null }
+            if (done) return { batch: { ...batch, to: part?.end ?? batch.to }, isEnd: true, fault: null }
             waiting = value.toReversed()
           }
           const next = waiting.pop()

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { plainArray, textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { newId } from '../shared/ids.ts'
+import { findSuppressions } from './queries.ts'
 
 /** An address that another service has not written to any more. */
 export type ImportedSuppression = { address: string; addressKey: string; reason: 'unsubscribe' | 'hard_bounce' }
@@ -37,4 +38,10 @@ export async function suppressImported(
       ON CONFLICT (account_id, address_key) DO UPDATE SET ${learns}
     `.execute(trx)
   }
+}
+
+/** Returns which of these addresses are on the list, as `addressKey` makes them, for any reason. */
+export async function suppressedAmong(trx: Trx, accountId: string, addressKeys: readonly string[]): Promise<string[]> {
+  const found = await findSuppressions(trx, accountId, addressKeys)
+  return found.map(({ address_key }) => address_key)
 }

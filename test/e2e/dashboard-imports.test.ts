@@ -8,6 +8,7 @@ import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
+import { zipOf } from '../support/zip.ts'
 
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'">`
@@ -136,7 +137,6 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
 
   test.each([
     ['an empty file', '', 'The file is empty'],
-    ['a workbook', 'PK\u0003\u0004email\n', 'save the table as CSV'],
     ['two columns of one name', 'email,email\na@example.com,b@example.com\n', 'Two columns are called “email”'],
     ['a quotation mark that is not closed', '"email\na@example.com\n', 'a quotation mark that is not closed'],
     ['too many columns', Array.from({ length: 501 }, (_, index) => `c${index}`).join(), 'At most 500'],
@@ -145,6 +145,33 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     await choose(page, 'broken.csv', content)
     await main.getByText(fault).waitFor()
     expect(await main.getByRole('button', { name: 'Begin the import' }).count()).toBe(0)
+    await context.close()
+  })
+
+  test('a ZIP is sent as it is, and shows what its files were taken for; of a workbook the API says what to do', async () => {
+    const { page, main, context, complaints } = await world.openScreen(`imports/new?audience=${audienceId}`)
+    await choose(page, 'book.xlsx', zipOf([{ name: '[Content_Types].xml', content: '<Types/>' }]))
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.getByText('save the table as CSV').waitFor()
+    const files = [
+      { name: `${script}.csv`, content: `email,${script}\nzip-here@example.com,x\nzip-left@example.com,x\n` },
+      { name: 'unsubscribed_1.csv', content: 'Email Address,UNSUB_TIME\nzip-left@example.com,2026-01-01\n' },
+      { name: 'logo.png', content: 'PNG' },
+    ]
+    await choose(page, 'export.zip', zipOf(files))
+    await main.getByRole('note').getByText('Of an export of Mailchimp').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Begin the import' }).click()
+    await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
+    await keepScreenshots(page, 'import-zip')
+    const table = await main.getByRole('table', { name: 'Files of the ZIP' }).innerText()
+    expect(table).toContain('Left out: it is no CSV file')
+    expect(table).toContain('People who unsubscribed: the suppression list')
+    const tiles = await main.locator('.tiles').innerText()
+    expect(tiles.replaceAll(/\s+/g, ' ')).toMatch(/Rows read 3 Created 1 Updated 0 Skipped 0 Suppressed 2 Failed 0/)
+    await main.getByRole('table', { name: `Columns of ${script}.csv` }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('422'))).toEqual([])
     await context.close()
   })
 

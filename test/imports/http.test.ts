@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { openExercisedLog } from '../support/exercised.ts'
 import { patienceMs } from '../support/patience.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { zipOf } from '../support/zip.ts'
 
 let service: TestService
 let audienceId: string
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const send = (raw: string, headers: Record<string, string> = csv) =>
+const send = (raw: string | Buffer, headers: Record<string, string> = csv) =>
   service.client.send('POST', `/v1/imports?audienceId=${audienceId}`, { raw, headers })
 
 test('a file is imported, and the audience exported with formulas made harmless', async () => {
@@ -46,8 +47,25 @@ test('what is no file, or too large a file, is refused before it is read', async
   expect(await send('email', { ...csv, 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
 })
 
-test('a workbook or an archive is refused, with what to do instead', async () => {
-  const answer = await send('PK\u0003\u0004\u0014\u0000email,name\n')
+test('a ZIP is told from its bytes, whatever it is sent as, and a workbook is refused with what to do instead', async () => {
+  const { client } = service
+  const zip = zipOf([{ name: 'subscribed_export.csv', content: 'email\nzip@example.com\n' }])
+  const types = ['application/zip', 'text/csv']
+  for (const [place, type] of types.entries()) {
+    const sent = await send(zip, { 'content-type': type })
+    expect(sent).toMatchObject({ status: 202, body: { files: [{ readAs: 'contacts' }] } })
+    const { id } = Object(sent.body)
+    await vi.waitFor(
+      async () =>
+        expect(await client.succeed(contract.imports.get, { params: { id } })).toMatchObject({
+          status: 'completed',
+          ...(place === 0 ? { created: 1 } : { skipped: 1 }),
+        }),
+      { timeout: patienceMs },
+    )
+  }
+  expect(await send('email\ncsv@example.com\n', { 'content-type': 'application/zip' })).toMatchObject({ status: 202 })
+  const answer = await send(zipOf([{ name: '[Content_Types].xml', content: '<Types/>' }]))
   expect(answer.status).toBe(422)
   expect(answer.text).toContain('save the table as CSV')
 })

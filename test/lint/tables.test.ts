@@ -114,6 +114,7 @@ const owners: Record<string, Owner> = {
   segments: { room: 'segments' },
   imports: { room: 'imports' },
   import_chunks: { room: 'imports' },
+  import_zip_chunks: { room: 'imports' },
   import_failures: { room: 'imports' },
   domains: {
     room: 'domains',

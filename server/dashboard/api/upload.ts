@@ -11,7 +11,7 @@ type Upload = {
 }
 
 /**
- * Sends a CSV file to be imported. Not with `fetch`, which does not tell how much of a body was sent.
+ * Sends a file to be imported. The service tells from its bytes what it is. Not with `fetch`, which does not tell how much of a body was sent.
  *
  * Throws an ApiError when the API refuses the file or cannot be reached.
  */

@@ -6,6 +6,22 @@ type Count = ColumnType<string, number | undefined, number>
 
 export type ImportColumn = { column: string; field: string }
 
+/** A CSV file of a ZIP. Its rows, without the head, are the bytes from `begin` to `end` of the import. */
+export type ImportedFile = {
+  /** Its name in the ZIP, for people. */
+  name: string
+  /** What all its rows are, unless a column says more. */
+  readAs: 'contacts' | 'unsubscribe' | 'hard_bounce'
+  delimiter: string
+  encoding: string
+  columns: ImportColumn[]
+  begin: number
+  end: number
+}
+
+/** A file of a ZIP that is not read, and why, for people. */
+export type IgnoredFile = { name: string; readAs: 'ignored'; reason: string }
+
 export type ImportsTable = {
   account_id: string
   id: string
@@ -22,6 +38,13 @@ export type ImportsTable = {
   suppresses_as: 'unsubscribe' | 'hard_bounce' | null
   /** The columns of the file in order. Written as JSON text. */
   columns: ColumnType<ImportColumn[], string, string>
+  /**
+   * Of a ZIP: its files in the order in which they are read, then those that are not. Null: it is one CSV file. Written
+   * as JSON text.
+   */
+  files: ColumnType<(ImportedFile | IgnoredFile)[] | null, string | undefined, string | null>
+  /** Rows that are done of the file before `position`: of a ZIP, where a file begins there, of the one that ends. */
+  file_rows_read: Count
   /** Of the file in UTF-8. */
   bytes: Count
   /** Bytes that are done. */
@@ -49,10 +72,17 @@ export type ImportChunksTable = {
   bytes: Buffer
 }
 
+/** A ZIP as it was sent, until its files are unpacked into `import_chunks`. */
+export type ImportZipChunksTable = ImportChunksTable
+
 export type ImportFailuresTable = {
   account_id: string
   import_id: string
   row_number: Count
   reason: string
   cells: string[]
+  /** Of a ZIP: the place of the file in `files`. Null: it is one CSV file. */
+  file: number | null
+  /** Of a ZIP: the number of the row in its file. */
+  file_row: ColumnType<string | null, number | null, number | null>
 }

@@ -86,17 +86,61 @@ function Details({ of }: { of: Import }) {
       <Section title="How it is read">
         <Facts of={factsOf(of)} />
       </Section>
-      <Section title="Columns">
-        <PlainTable
-          label="Columns of the file"
-          rows={of.columns.map((column, place) => ({ ...column, place }))}
-          columns={columns}
-          keyOf={({ place }) => String(place)}
-        />
-      </Section>
+      {of.files.length === 0 ? (
+        <Section title="Columns">
+          <ColumnsOf name="the file" columns={of.columns} />
+        </Section>
+      ) : (
+        <Section title="Files">
+          <PlainTable label="Files of the ZIP" rows={of.files} columns={fileColumns} keyOf={({ name }) => name} />
+        </Section>
+      )}
+      {of.files.map(
+        (file) =>
+          file.readAs !== 'ignored' && (
+            <Section key={file.name} title={file.name}>
+              <ColumnsOf name={file.name} columns={file.columns} />
+            </Section>
+          ),
+      )}
     </>
   )
 }
+
+type ImportedFile = Import['files'][number]
+
+function ColumnsOf({ name, columns: given }: { name: string; columns: ImportedFile['columns'] }) {
+  return (
+    <PlainTable
+      label={`Columns of ${name}`}
+      rows={given.map((column, place) => ({ ...column, place }))}
+      columns={columns}
+      keyOf={({ place }) => String(place)}
+    />
+  )
+}
+
+const wordsOfFiles: Readonly<Record<ImportedFile['readAs'], string>> = {
+  contacts: 'Contacts',
+  unsubscribe: 'People who unsubscribed: the suppression list',
+  hard_bounce: 'Addresses that bounced: the suppression list',
+  ignored: 'Left out',
+}
+
+const fileColumns: readonly Column<ImportedFile>[] = [
+  { header: 'File', cell: ({ name }) => name },
+  {
+    header: 'Is read as',
+    cell: ({ readAs, ignoredBecause }) =>
+      ignoredBecause === null ? (
+        wordsOfFiles[readAs]
+      ) : (
+        <span className="dimmed">
+          {wordsOfFiles[readAs]}: {ignoredBecause}
+        </span>
+      ),
+  },
+]
 
 const columns: readonly Column<Import['columns'][number] & { place: number }>[] = [
   { header: 'Column', cell: ({ column }) => <span title={column}>{column === '' ? '(no name)' : column}</span> },

@@ -17,11 +17,12 @@ import { Section } from '../../components/facts.tsx'
 import { Loading } from '../../components/loaded.tsx'
 import { statusOptions } from '../people/person.ts'
 import { ColumnTable } from './column-table.tsx'
-import type { FileBeginning } from './read-file.ts'
+import type { CsvBeginning } from './read-file.ts'
 
 type Props = {
   file: File
-  beginning: FileBeginning
+  /** Null: it is a ZIP, whose files the service reads. */
+  beginning: CsvBeginning | null
   /** Empty: none is chosen yet. */
   audienceId: string
   /** What the reader chose. Null: what is found. */
@@ -29,10 +30,10 @@ type Props = {
   delimiter: DelimiterName | null
 }
 
-/** What the columns of a file are, how it is imported, and the button that begins it. */
+/** What the columns of a CSV file are, how it is imported, and the button that begins it. */
 export function ImportForm({ file, beginning, audienceId, encoding, delimiter }: Props) {
   const { mode } = useScope()
-  const { names, rows } = beginning
+  const { names, rows } = beginning ?? { names: [], rows: [] }
   const { data: properties, error } = useGet('GET /v1/contact-properties', {})
   const [mapping, setMapping] = useState<Readonly<Record<string, string>>>({})
   const [conflict, setConflict] = useState<'skip' | 'update'>('skip')
@@ -44,7 +45,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
   if (properties === undefined) return <Loading />
   const propertyKeys = properties.data.map(({ key }) => key)
   const columns = mapColumns(names, { mapping, propertyKeys })
-  const faults = faultsOf(columns, audienceId)
+  const faults = faultsOf(beginning === null ? null : columns, audienceId)
   const kind = suppressionOf(names)
 
   function start(): void {
@@ -69,23 +70,27 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
         start()
       }}
     >
-      <Section title="Columns">
-        {kind !== null && (
-          <Alert color="gray" mb="md" role="note">
-            {kind === 'unsubscribe'
-              ? 'Mailchimp exports people who unsubscribed like this.'
-              : 'Mailchimp exports addresses that bounced like this.'}{' '}
-            They go to the suppression list and into no audience.
-            {mode === 'test' && ' Test mode cannot do that: all rows would fail.'}
-          </Alert>
-        )}
-        <ColumnTable
-          columns={columns}
-          rows={rows}
-          propertyKeys={propertyKeys}
-          onChoose={(column, field) => setMapping({ ...mapping, [column]: field })}
-        />
-      </Section>
+      {beginning === null ? (
+        <ZipNote />
+      ) : (
+        <Section title="Columns">
+          {kind !== null && (
+            <Alert color="gray" mb="md" role="note">
+              {kind === 'unsubscribe'
+                ? 'Mailchimp exports people who unsubscribed like this.'
+                : 'Mailchimp exports addresses that bounced like this.'}{' '}
+              They go to the suppression list and into no audience.
+              {mode === 'test' && ' Test mode cannot do that: all rows would fail.'}
+            </Alert>
+          )}
+          <ColumnTable
+            columns={columns}
+            rows={rows}
+            propertyKeys={propertyKeys}
+            onChoose={(column, field) => setMapping({ ...mapping, [column]: field })}
+          />
+        </Section>
+      )}
       <Section title="People">
         <Stack maw={560}>
           <Radio.Group
@@ -146,11 +151,29 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
   )
 }
 
-function faultsOf(columns: readonly { field: string }[], audienceId: string): string[] {
+const noAudience = 'Choose the audience that the people are put into.'
+
+function ZipNote() {
+  const { mode } = useScope()
+  return (
+    <Section title="Files">
+      <Alert color="gray" role="note">
+        Each CSV file of the ZIP is read by the names of its columns; the import shows afterwards as what. Of an export
+        of Mailchimp, people who unsubscribed or whose addresses bounced go to the suppression list and into no
+        audience, also where another file has them.
+        {mode === 'test' && ' Test mode cannot do that: a ZIP with such people is refused.'}
+      </Alert>
+    </Section>
+  )
+}
+
+/** @param columns Null: of a ZIP, which the service judges. */
+function faultsOf(columns: readonly { field: string }[] | null, audienceId: string): string[] {
+  if (columns === null) return audienceId === '' ? [noAudience] : []
   const used = columns.map(({ field }) => field).filter((field) => field !== 'ignore')
   const twice = used.find((field, index) => used.indexOf(field) !== index)
   return [
-    ...(audienceId === '' ? ['Choose the audience that the people are put into.'] : []),
+    ...(audienceId === '' ? [noAudience] : []),
     ...(used.includes('email') ? [] : ['Say which column has the email addresses.']),
     ...(twice === undefined ? [] : [`Two columns are “${twice}”: only one can be.`]),
   ]

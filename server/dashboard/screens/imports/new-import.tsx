@@ -9,7 +9,7 @@ import { RoleRefusal } from '../../components/role-refusal.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { AudienceSelect, NoAudience, useHasNoAudience } from '../people/audience-select.tsx'
 import { ImportForm } from './import-form.tsx'
-import { type FileBeginning, readBeginning } from './read-file.ts'
+import { type FileBeginning, type FileFault, readBeginning } from './read-file.ts'
 
 /** Begins an import: a file is chosen, and what its columns are. */
 export function NewImport() {
@@ -18,7 +18,7 @@ export function NewImport() {
   return (
     <Screen
       title="Import contacts"
-      subtitle="From a CSV file, into one audience. Nothing is sent before you have seen how its columns are read."
+      subtitle="From a CSV file or a ZIP of them, into one audience. Nothing is sent before you have seen how it is read."
       parent={{ label: 'Imports', path: '/imports' }}
     >
       <Choosing />
@@ -41,24 +41,26 @@ function Choosing() {
   const [encoding, setEncoding] = useState<ImportEncoding | null>(null)
   const [delimiter, setDelimiter] = useState<DelimiterName | null>(null)
   const beginning = useBeginning(file, encoding, delimiter)
-  const read = typeof beginning === 'string' ? null : beginning
+  const fault = isFault(beginning) ? beginning.fault : undefined
+  const read = isFault(beginning) ? null : beginning
+  const csv = read === 'zip' ? null : read
   if (hasNoAudience) return <NoAudience what="An import" />
   return (
     <>
       <Stack maw={560}>
         <AudienceSelect value={audienceId} onChange={setAudienceId} />
         <FileInput
-          label="CSV file"
-          description="Its first row names the columns. Up to 1 GiB."
+          label="File"
+          description="CSV, whose first row names the columns, or a ZIP as Mailchimp exports it. Up to 1 GiB."
           placeholder="Choose a file"
           leftSection={<IconFileUpload size={16} aria-hidden />}
           classNames={{ placeholder: 'file-placeholder' }}
-          accept=".csv,.tsv,.txt,text/csv,text/plain"
+          accept=".csv,.tsv,.txt,.zip,text/csv,text/plain,application/zip"
           clearable
           clearButtonProps={{ 'aria-label': 'Choose no file' }}
           value={file}
           onChange={setFile}
-          error={typeof beginning === 'string' ? beginning : undefined}
+          error={fault}
         />
         {file !== null && (
           <div className="side-by-side">
@@ -67,7 +69,7 @@ function Choosing() {
               value={delimiter ?? ''}
               onChange={(event) => setDelimiter((event.currentTarget.value || null) as DelimiterName | null)}
               data={[
-                { value: '', label: `As found${read === null ? '' : ` (${wordOf(read.delimiter)})`}` },
+                { value: '', label: `As found${csv === null ? '' : ` (${wordOf(csv.delimiter)})`}` },
                 ...delimiterOptions,
               ]}
             />
@@ -75,16 +77,16 @@ function Choosing() {
               label="Encoding"
               value={encoding ?? ''}
               onChange={(event) => setEncoding((event.currentTarget.value || null) as ImportEncoding | null)}
-              data={[{ value: '', label: `As found${read === null ? '' : ` (${read.encoding})`}` }, ...importEncodings]}
+              data={[{ value: '', label: `As found${csv === null ? '' : ` (${csv.encoding})`}` }, ...importEncodings]}
             />
           </div>
         )}
       </Stack>
       {file !== null && read !== null && (
         <ImportForm
-          key={JSON.stringify(read.names)}
+          key={JSON.stringify(csv?.names ?? null)}
           file={file}
-          beginning={read}
+          beginning={csv}
           audienceId={audienceId}
           encoding={encoding}
           delimiter={delimiter}
@@ -98,13 +100,17 @@ function wordOf(delimiter: DelimiterName): string {
   return (delimiterOptions.find(({ value }) => value === delimiter)?.label ?? delimiter).toLowerCase()
 }
 
-/** Reads the beginning of a file. Null: there is none, or it is not read yet. A string: what is wrong with it. */
+function isFault(beginning: FileBeginning | FileFault | null): beginning is FileFault {
+  return beginning !== null && beginning !== 'zip' && 'fault' in beginning
+}
+
+/** Reads the beginning of a file. Null: there is none, or it is not read yet. */
 function useBeginning(
   file: File | null,
   encoding: ImportEncoding | null,
   delimiter: DelimiterName | null,
-): FileBeginning | string | null {
-  const [beginning, setBeginning] = useState<FileBeginning | string | null>(null)
+): FileBeginning | FileFault | null {
+  const [beginning, setBeginning] = useState<FileBeginning | FileFault | null>(null)
   useEffect(() => {
     if (file === null) {
       setBeginning(null)

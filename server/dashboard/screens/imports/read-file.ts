@@ -7,11 +7,16 @@ import {
   findDelimiter,
   type ImportEncoding,
   importLimits,
-  isArchive,
+  isZip,
 } from '../../../../contract/import-files.ts'
 
-/** The beginning of a file, read as the service will read it. */
-export type FileBeginning = {
+/** The beginning of a file, read as the service will read it. `zip`: the service unpacks it. */
+export type FileBeginning = CsvBeginning | 'zip'
+
+/** What is wrong with a file, for people. */
+export type FileFault = { fault: string }
+
+export type CsvBeginning = {
   encoding: ImportEncoding
   delimiter: DelimiterName
   /** The names of the columns. */
@@ -28,30 +33,32 @@ const readBytes = 2 * importLimits.headBytes
 type Reading = { encoding: ImportEncoding | null; delimiter: DelimiterName | null }
 
 /**
- * Reads the beginning of a CSV file, however long the file is. Returns what is wrong with it as text.
+ * Reads the beginning of a file, however long the file is.
  *
  * @param reading What the reader chose. Null: it is found as the service finds it.
  */
-export async function readBeginning(file: Blob, reading: Reading): Promise<FileBeginning | string> {
-  if (file.size > importLimits.fileBytes)
-    return 'The file is larger than 1 GiB: import it in parts, each with the head.'
+export async function readBeginning(file: Blob, reading: Reading): Promise<FileBeginning | FileFault> {
+  if (file.size > importLimits.fileBytes) {
+    return { fault: 'The file is larger than 1 GiB: import it in parts, each with the head.' }
+  }
   let bytes: Uint8Array
   try {
     bytes = new Uint8Array(await file.slice(0, readBytes).arrayBuffer())
   } catch {
-    return 'The browser cannot read the file: perhaps it was moved or changed. Choose it again.'
+    return { fault: 'The browser cannot read the file: perhaps it was moved or changed. Choose it again.' }
   }
+  if (isZip(bytes)) return 'zip'
   const { text, encoding } = decode(bytes, reading.encoding)
-  if (isArchive(text)) {
-    return 'The file is a ZIP archive or an Excel workbook: save the table as CSV, or unpack the archive and import its files one by one.'
-  }
   const delimiter = reading.delimiter ?? findDelimiter(text)
   const records = parseFirst(text, delimiter)
-  if (records === null) return 'The first row is longer than 128 KiB, or has a quotation mark that is not closed.'
+  if (records === null) {
+    return { fault: 'The first row is longer than 128 KiB, or has a quotation mark that is not closed.' }
+  }
   const [head, ...rows] = records
-  if (head === undefined) return 'The file is empty: its first row must name the columns.'
+  if (head === undefined) return { fault: 'The file is empty: its first row must name the columns.' }
   const names = head.map((name) => name.trim())
-  return faultOf(names) ?? { encoding, delimiter, names, rows }
+  const fault = faultOf(names)
+  return fault === null ? { encoding, delimiter, names, rows } : { fault }
 }
 
 function decode(bytes: Uint8Array, chosen: ImportEncoding | null): { text: string; encoding: ImportEncoding } {
