@@ -6,6 +6,7 @@ import { type ServiceProcess, startService } from '../main/service-process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { patienceMs } from '../support/patience.ts'
 import { encryptionKey } from '../support/service.ts'
+import { zipOf } from '../support/zip.ts'
 import { rounds, within } from './support/rounds.ts'
 import { createRandom } from './support/seeded-random.ts'
 
@@ -26,7 +27,7 @@ afterEach(async () => {
 const start = () =>
   startService({ DATABASE_URL: database.connectionString, ENCRYPTION_KEY: encryptionKey.toString('base64') })
 
-async function call(method: string, path: string, body?: { type: string; text: string }): Promise<string> {
+async function call(method: string, path: string, body?: { type: string; text: string | Buffer }): Promise<string> {
   const response = await fetch(`${service.url}${path}`, {
     method,
     headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': body.type }) },
@@ -58,6 +59,27 @@ const rows = rounds({ short: 8_000, long: 150_000 })
 const longestRestMs = 150
 const pollMs = 5
 
+/** Kills the service again and again until the import is done, and returns how often it was in the middle. */
+async function killUntilDone(random: ReturnType<typeof createRandom>): Promise<number[]> {
+  const middles: number[] = []
+  let done = 0
+  for (let kill = 1; kill <= kills; kill++) {
+    const now = await readMore(done)
+    if (now.hasEnded) break
+    if (random.int(2) === 0) await delay(random.number(longestRestMs))
+    service.child.kill('SIGKILL')
+    await service.exit
+    const then = await progress()
+    done = then.read
+    if (!then.hasEnded) middles.push(then.read)
+    // As time does, after which others take the import of a process that died.
+    await sql`UPDATE imports SET leased_until = 'epoch' WHERE lease IS NOT NULL`.execute(database.db)
+    service = await start()
+  }
+  while (!(await readMore(done)).hasEnded) ({ read: done } = await progress())
+  return middles
+}
+
 async function progress(): Promise<{ read: number; hasEnded: boolean }> {
   const { rows } = await sql<{ read: number; ended: boolean }>`
     SELECT rows_read::int AS read, ended_at IS NOT NULL AS ended FROM imports
@@ -85,22 +107,7 @@ test(`an import is gone on with when the service is killed ${kills} times, each 
     JSON.parse(await call('POST', `/v1/imports?audienceId=${audienceId}`, { type: 'text/csv', text })),
   )
 
-  let [killedInTheMiddle, done] = [0, 0]
-  for (let kill = 1; kill <= kills; kill++) {
-    const now = await readMore(done)
-    if (now.hasEnded) break
-    if (random.int(2) === 0) await delay(random.number(longestRestMs))
-    service.child.kill('SIGKILL')
-    await service.exit
-    const then = await progress()
-    done = then.read
-    if (!then.hasEnded) killedInTheMiddle += 1
-    // As time does, after which others take the import of a process that died.
-    await sql`UPDATE imports SET leased_until = 'epoch' WHERE lease IS NOT NULL`.execute(database.db)
-    service = await start()
-  }
-  expect(killedInTheMiddle).toBeGreaterThan(0)
-  while (!(await readMore(done)).hasEnded) ({ read: done } = await progress())
+  expect((await killUntilDone(random)).length).toBeGreaterThan(0)
 
   const of = (kind: ReturnType<typeof kindOf>) => numbers.filter((row) => kindOf(row) === kind)
   expect(JSON.parse(await call('GET', `/v1/imports/${id}`))).toMatchObject({
@@ -133,3 +140,53 @@ test(`an import is gone on with when the service is killed ${kills} times, each 
   const failed = (await call('GET', `/v1/imports/${id}/failed-rows`)).trimEnd().split('\r\n').slice(1)
   expect(failed.map((line) => Number(line.split(',').at(-2)))).toEqual(of('failed'))
 })
+
+test(
+  `a ZIP is gone on with in each of its files when the service is killed ${kills} times`,
+  within(kills),
+  async () => {
+    const list = await call('POST', '/v1/audiences', { type: 'application/json', text: '{"name":"News"}' })
+    const { id: audienceId } = identified.parse(JSON.parse(list))
+    // People who left come first, so that most kills are in the second file.
+    const left = Math.floor(rows / 10)
+    const csvOf = (head: string, count: number, line: (row: number) => string) =>
+      `${head}\n${Array.from({ length: count }, (_, index) => line(index + 1)).join('\n')}\n`
+    const zip = zipOf([
+      {
+        name: 'subscribed_email_audience_export_1.csv',
+        content: csvOf('Email Address', rows, (row) =>
+          row % 50 === 7 ? `p${row} at example.com` : `p${row}@example.com`,
+        ),
+      },
+      {
+        name: 'unsubscribed_email_audience_export_1.csv',
+        content: csvOf('Email Address,UNSUB_TIME', left, (row) => `p${10 * row}@example.com,2026-01-01`),
+      },
+    ])
+    const { id } = identified.parse(
+      JSON.parse(await call('POST', `/v1/imports?audienceId=${audienceId}`, { type: 'application/zip', text: zip })),
+    )
+    const middles = await killUntilDone(createRandom(20_260_303))
+    expect(middles.some((read) => read > left)).toBe(true)
+    const failed = Array.from({ length: rows }, (_, index) => index + 1).filter((row) => row % 50 === 7)
+    const people = rows - left - failed.length
+    expect(JSON.parse(await call('GET', `/v1/imports/${id}`))).toMatchObject({
+      status: 'completed',
+      rowsRead: rows + left,
+      created: people,
+      updated: 0,
+      skipped: 0,
+      // Once by their own file, and once by the other.
+      suppressed: 2 * left,
+      failed: failed.length,
+    })
+    const { rows: counts } = await sql`
+    SELECT (SELECT count(*)::int FROM contacts) AS contacts, (SELECT count(*)::int FROM subscribers) AS subscribers,
+      (SELECT count(*)::int FROM suppressions) AS suppressions,
+      (SELECT count(*)::int FROM events WHERE type = 'contact.created') AS created
+  `.execute(database.db)
+    expect(counts).toEqual([{ contacts: people, subscribers: people, suppressions: left, created: people }])
+    const lines = (await call('GET', `/v1/imports/${id}/failed-rows`)).trimEnd().split('\r\n').slice(1)
+    expect(lines.map((line) => Number(line.split(',').at(-2)))).toEqual(failed)
+  },
+)
