@@ -1,4 +1,5 @@
 import { Parser } from 'htmlparser2'
+import { createLineCounter } from './lines.ts'
 
 /** What can be noted about a rendered message. */
 export type MessageCheckCode = 'no_text' | 'broken_html' | 'image_without_size' | 'too_large' | 'suspicious_link'
@@ -97,19 +98,4 @@ function hostIn(text: string): string | null {
 
 function shown(text: string): string {
   return text.length <= 80 ? text : `${text.slice(0, 79)}…`
-}
-
-/** Counts lines up to an index. Indexes may go back, to what is noted when it ends. */
-function createLineCounter(text: string): (index: number) => number {
-  const starts = [0]
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
-  return (index) => {
-    let [low, high] = [0, starts.length]
-    while (high - low > 1) {
-      const middle = (low + high) >> 1
-      if ((starts[middle] ?? 0) <= index) low = middle
-      else high = middle
-    }
-    return low + 1
-  }
 }

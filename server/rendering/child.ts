@@ -2,6 +2,7 @@ import { readSync, writeSync } from 'node:fs'
 import { checkMessage } from './check-message.ts'
 import { createFrameReader, type RenderResult, readRequest, type Task, writeResult } from './frames.ts'
 import { renderingLimits } from './limits.ts'
+import { compileMjml } from './mjml.ts'
 import { createTemplateEngine } from './template-engine.ts'
 
 /*
@@ -29,6 +30,11 @@ const prepare: Record<Task, (content: string) => Work> = {
   },
   // Each item is a message.
   check: () => (item) => ({ ok: true, texts: [JSON.stringify(checkMessage(JSON.parse(item)))] }),
+  // Each item is a source, as a JSON string.
+  mjml: () => async (item) => {
+    const { html, faults } = await compileMjml(JSON.parse(item))
+    return { ok: true, texts: [html, faults && JSON.stringify(faults)] }
+  },
 }
 
 async function handle(body: Buffer): Promise<void> {

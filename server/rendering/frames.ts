@@ -4,7 +4,7 @@
  */
 
 /** What a rendering process can do with its content, once for each item. */
-const tasks = ['render', 'compile', 'check'] as const
+const tasks = ['render', 'compile', 'check', 'mjml'] as const
 
 export type Task = (typeof tasks)[number]
 

@@ -23,6 +23,14 @@ export const renderingLimits = {
   variablesBytes: 524_288,
   /** Nested elements of HTML that text is made from, and of MJML. */
   depth: 256,
+  /** Elements of MJML in one source; each becomes some hundred characters of HTML. */
+  mjmlElements: 2_000,
+  /** Of one element of MJML: the compiler takes minutes for thousands. */
+  mjmlAttributes: 100,
+  /** Faults of one MJML that are told. */
+  mjmlFaults: 10,
+  /** What compiling MJML may take, with the loading of the compiler. Milliseconds. */
+  mjmlMs: 5_000,
   /** What one part may take, as Liquid looks at it: between tags. Milliseconds. */
   renderMs: 500,
   /** What the strings and lists that one part makes may have in all. Characters and entries. */

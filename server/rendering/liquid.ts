@@ -24,6 +24,15 @@ export function createLiquid({ isEscaped }: { isEscaped: boolean }): Liquid {
     memoryLimit: renderingLimits.renderUnits,
     ...(isEscaped && { outputEscape: 'escape' }),
   })
+  // They would look for a file, and say so in words of the file system.
+  for (const name of ['include', 'render', 'layout']) {
+    liquid.registerTag(name, {
+      parse: () => {
+        throw new Error(`templates cannot include files, so there is no "${name}": write the content here.`)
+      },
+      render: () => undefined,
+    })
+  }
   liquid.registerTag('postern_preheader', {
     parse: () => undefined,
     render: (_context, output) => {

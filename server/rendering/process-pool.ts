@@ -20,8 +20,10 @@ export type ProcessPool = {
   /**
    * Returns one result for each item, in order. An item that takes too long, or that ends its process twice, fails
    * alone: the others are done in a new process. Rejects when no process starts, and after `stop`.
+   *
+   * @param limitMs Time limit for one item. Default: that of the pool.
    */
-  run(request: RenderRequest): Promise<RenderResult[]>
+  run(request: RenderRequest, limitMs?: number): Promise<RenderResult[]>
   /** Ends all processes. Runs that are under way reject. */
   stop(): Promise<void>
 }
@@ -59,7 +61,7 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     return result
   }
 
-  async function runAll(request: RenderRequest): Promise<RenderResult[]> {
+  async function runAll(request: RenderRequest, limitMs: number): Promise<RenderResult[]> {
     const { items } = request
     const results: RenderResult[] = []
     const deadline = performance.now() + batchLimitMs
@@ -67,9 +69,9 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     let suspect = -1
     while (results.length < items.length && performance.now() < deadline) {
       const left = { ...request, items: items.slice(results.length) }
-      const { results: more, end } = await withProcess((process) => process.run(left, itemLimitMs))
+      const { results: more, end } = await withProcess((process) => process.run(left, limitMs))
       results.push(...more)
-      if (end === 'late') results.push({ ok: false, reason: `Rendering takes longer than ${itemLimitMs / 1000} s.` })
+      if (end === 'late') results.push({ ok: false, reason: `Rendering takes longer than ${limitMs / 1000} s.` })
       if (end !== 'ended') continue
       if (suspect === results.length) results.push({ ok: false, reason: 'Rendering takes too much memory.' })
       else suspect = results.length
@@ -79,12 +81,12 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
   }
 
   return {
-    async run(request) {
+    async run(request, limitMs = itemLimitMs) {
       if (request.items.length === 0) return []
       const release = await permits.acquire()
       try {
         if (isStopped) throw stopped()
-        return await runAll(request)
+        return await runAll(request, limitMs)
       } finally {
         release()
       }

@@ -1,6 +1,7 @@
 import type { MessageCheckCode } from './check-message.ts'
 import type { RenderResult } from './frames.ts'
 import { renderingLimits } from './limits.ts'
+import type { CompiledMjml } from './mjml.ts'
 import { createProcessPool, type ProcessPool } from './process-pool.ts'
 import { startRenderProcess } from './render-process.ts'
 
@@ -30,6 +31,8 @@ export type Renderer = {
 export type TemplateRenderer = Renderer & {
   /** Returns the fault because of which the content does not compile. Null: it compiles. */
   faultOf(content: TemplateContent): Promise<string | null>
+  /** Compiles MJML with Liquid to HTML with the same Liquid, or says what is wrong with it, line by line. */
+  compileMjml(mjml: string): Promise<CompiledMjml>
   /** Notes what mail programs and spam filters dislike about a rendered message. */
   check(message: Pick<Rendered, 'html' | 'text'>): Promise<MessageCheck[]>
 }
@@ -52,6 +55,8 @@ export type RendererOptions = {
   peopleAtOnce?: number
   /** Time limit for one such request: those not rendered by then fail. Milliseconds. Default: 20,000. */
   batchLimitMs?: number
+  /** Time limit for compiling MJML, with the loading of the compiler. Milliseconds. Default: 5,000. */
+  mjmlLimitMs?: number
   /** Starts a process, for tests. */
   start?: typeof startRenderProcess
 }
@@ -65,7 +70,7 @@ const batchVariableBytes = 1_048_576
 /** Creates a renderer. No process is started before it is needed. */
 export function createRenderer(options: RendererOptions = {}): TemplateRenderer {
   const { processes = 1, heapMebibytes = 128, peopleAtOnce = 100, batchLimitMs = 20_000 } = options
-  const { start = startRenderProcess } = options
+  const { start = startRenderProcess, mjmlLimitMs = renderingLimits.mjmlMs } = options
   const itemLimitMs = options.personLimitMs ?? personLimitMs
   const pool = createProcessPool({ processes, heapMebibytes, itemLimitMs, batchLimitMs, start })
   return {
@@ -95,6 +100,13 @@ export function createRenderer(options: RendererOptions = {}): TemplateRenderer 
       const [result] = await pool.run({ task: 'compile', content: json, items: [nothing] })
       return result?.ok === false ? result.reason : null
     },
+    async compileMjml(mjml) {
+      const item = Buffer.from(JSON.stringify(mjml.slice(0, renderingLimits.sourceLength + 1)))
+      const [result] = await pool.run({ task: 'mjml', content: nothing, items: [item] }, mjmlLimitMs)
+      if (result?.ok !== true) return { html: null, faults: [{ line: null, message: notCompiled(result?.reason) }] }
+      const [html = null, faults = null] = result.texts
+      return html === null ? { html, faults: JSON.parse(faults ?? '[]') } : { html, faults: null }
+    },
     async check({ html, text }) {
       const [result] = await pool.run({
         task: 'check',
@@ -108,6 +120,11 @@ export function createRenderer(options: RendererOptions = {}): TemplateRenderer 
 }
 
 const nothing = Buffer.alloc(0)
+
+/** @param reason Why its process could not finish. */
+function notCompiled(reason = 'Rendering ended.'): string {
+  return `${reason.replace(/^Rendering/, 'Compiling the MJML').replace(/\.$/, '')}: write less of it.`
+}
 
 type Batch = { content: Buffer; items: readonly { index: number; variables: Buffer }[]; renderings: Rendering[] }
 

@@ -14,6 +14,7 @@ function rendererThat(before: (people: number) => Promise<void>): TemplateRender
     },
     faultOf: async () => null,
     check: async () => [],
+    compileMjml: async () => ({ html: '', faults: null }),
     [Symbol.asyncDispose]: nothing,
   }
 }

@@ -1,0 +1,14 @@
+/** Returns a function that tells the line of an index, from 1. Indexes may go back. */
+export function createLineCounter(text: string): (index: number) => number {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return (index) => {
+    let [low, high] = [0, starts.length]
+    while (high - low > 1) {
+      const middle = (low + high) >> 1
+      if ((starts[middle] ?? 0) <= index) low = middle
+      else high = middle
+    }
+    return low + 1
+  }
+}
