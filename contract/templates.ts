@@ -9,7 +9,11 @@ import { templateLimits, templateVariables } from './template-variables.ts'
 const c = initContract()
 
 /** The fields of a template that may be long. */
-const longFields = { html: templateLimits.sourceLength, text: templateLimits.sourceLength } as const
+const longFields = {
+  html: templateLimits.sourceLength,
+  mjml: templateLimits.sourceLength,
+  text: templateLimits.sourceLength,
+} as const
 
 /** Each template holds Liquid. */
 const source = (description: string) =>
@@ -32,7 +36,10 @@ const subject = line(templateLimits.subjectCharacters)
 const preheader = line(templateLimits.preheaderCharacters)
   .nullable()
   .meta({ description: 'What mail programs show beside the subject. Liquid.' })
-const html = source('The message as HTML; values are escaped.')
+const html = source('The message as HTML; values are escaped. A change of it takes the place of MJML.')
+const mjml = source(
+  'The message as MJML 5, in place of `html`, which it is compiled to when it is stored. Without `mj-include`. Null: without MJML; the HTML that it was compiled to stays.',
+)
 const plainText = source('The message as plain text. Null: it is made from the HTML.')
 
 const variableTypes = ['string', 'number', 'boolean', 'date', 'list', 'object'] as const
@@ -99,7 +106,11 @@ const template = z
   .object({
     ...summaryFields,
     preheader: z.string().nullable(),
-    html: z.string().nullable(),
+    html: z
+      .string()
+      .nullable()
+      .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
+    mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: the HTML was written.' }),
     text: z.string().nullable(),
     variables: z.array(shownVariable),
   })
@@ -110,6 +121,7 @@ const template = z
       ...summaryExample,
       preheader: null,
       html: '<p>Hello {{ firstName }}</p>',
+      mjml: null,
       text: null,
       variables: [{ name: 'firstName', type: 'string', required: false, fallback: 'there' }],
     },
@@ -141,6 +153,7 @@ const createTemplate = z
     subject,
     preheader: preheader.optional(),
     html: html.optional(),
+    mjml: mjml.optional(),
     text: plainText.optional(),
     variables: variables.optional(),
   })
@@ -166,7 +179,7 @@ const renderTemplate = z
   })
   .meta({ id: 'RenderTemplate', description: 'What to render it with.', example: { variables: { firstName: 'Ada' } } })
 
-const templateParts = ['subject', 'preheader', 'html', 'text', 'variables'] as const
+const templateParts = ['subject', 'preheader', 'html', 'mjml', 'text', 'variables'] as const
 
 /** What is noted about a rendered message: code → meaning. */
 export const templateChecks = {

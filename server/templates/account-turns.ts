@@ -8,7 +8,7 @@ const patienceMs = 30_000
 const waiting = 1_000
 
 /** What may be asked of the renderer for an account. */
-export type AccountRenderer = Pick<TemplateRenderer, 'render' | 'faultOf' | 'check'>
+export type AccountRenderer = Pick<TemplateRenderer, 'render' | 'faultOf' | 'compileMjml' | 'check'>
 
 /**
  * Returns the renderer as each account may use it: one call of an account at a time. The processes take requests in
@@ -32,6 +32,7 @@ export function createAccountTurns(renderer: AccountRenderer): (accountId: strin
   return (accountId) => ({
     render: (content, people) => inTurn(accountId, () => renderer.render(content, people)),
     faultOf: (content) => inTurn(accountId, () => renderer.faultOf(content)),
+    compileMjml: (mjml) => inTurn(accountId, () => renderer.compileMjml(mjml)),
     check: (message) => inTurn(accountId, () => renderer.check(message)),
   })
 }

@@ -6,7 +6,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { TemplatesTable, TemplateVersionsTable } from '../database/tables/templates.ts'
 
 export type TemplateRow = Selectable<TemplatesTable>
-export type TemplateSummaryRow = Omit<TemplateRow, 'preheader' | 'html' | 'text' | 'variables'>
+export type TemplateSummaryRow = Omit<TemplateRow, 'preheader' | 'html' | 'mjml' | 'text' | 'variables'>
 export type VersionRow = Selectable<TemplateVersionsTable>
 
 /** What a template says. */
@@ -15,6 +15,7 @@ export type Draft = {
   subject: string
   preheader: string | null
   html: string | null
+  mjml: string | null
   text: string | null
   variables: readonly TemplateVariable[]
 }

@@ -16,6 +16,7 @@ import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import { createAccountTurns } from './account-turns.ts'
+import { detailsOf, markupOf, noMarkup, sentenceOf } from './mjml.ts'
 import { previewOf } from './preview.ts'
 import {
   countTemplates,
@@ -74,10 +75,22 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     throw new DomainError('template_not_found', `The template "${id}" was never published: publish it first.`)
   }
 
+  /** Returns a draft with its HTML, which it lacks where its MJML had a fault. Throws `template_fault`. */
+  async function compiled(accountId: string, draft: TemplateRow): Promise<TemplateRow> {
+    if (draft.mjml === null || draft.html !== null) return draft
+    const { html, faults } = await rendererOf(accountId).compileMjml(draft.mjml)
+    if (html !== null) return { ...draft, html }
+    const said = faults.slice(0, 1).map(sentenceOf).join('')
+    const details = detailsOf(faults, 'mjml')
+    throw new DomainError('template_fault', `The template "${draft.id}" has a fault: ${said}`, { details })
+  }
+
   return {
     async create(handle, accountId, template) {
-      const { name, subject, preheader = null, html = null, text = null, variables = [] } = template
-      const draft = { name, subject, preheader, html, text, variables: declared(variables) }
+      const { name, subject, preheader = null, text = null, variables = [] } = template
+      const read = { name, subject, preheader, text, variables: declared(variables) }
+      const changed = await markupOf(rendererOf(accountId), template, { path: 'body' })
+      const draft = { ...read, ...changed(noMarkup) }
       return inTransaction(handle, async (trx) => {
         if ((await countTemplates(trx, accountId)) >= templateLimits.templates) throw tooMany()
         const at = clock.now()
@@ -94,12 +107,18 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     async get(handle, accountId, id) {
       return toTemplate(await find(handle, accountId, id))
     },
-    async update(handle, accountId, id, { variables, ...patch }) {
+    async update(handle, accountId, id, { variables, html, mjml, ...patch }) {
       const changed = variables === undefined ? {} : { variables: declared(variables) }
+      const changedMarkup = await markupOf(rendererOf(accountId), { html, mjml }, { path: 'body' })
       return inTransaction(handle, async (trx) => {
         const before = await lockTemplate(trx, accountId, id)
         if (before === undefined) throw notFound('template', id)
-        const draft: Draft = { ...draftOf(before), ...withoutUndefined(patch), ...changed }
+        const draft: Draft = {
+          ...draftOf(before),
+          ...withoutUndefined(patch),
+          ...changed,
+          ...changedMarkup(before),
+        }
         const isSame = contentOf(draft) === contentOf(before)
         if (isSame && draft.name === before.name) return toTemplate(before)
         const revision = isSame ? before.revision : before.revision + 1
@@ -110,7 +129,7 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
       if (!(await deleteTemplate(handle, accountId, id))) throw notFound('template', id)
     },
     async publish(handle, accountId, id) {
-      const draft = await find(handle, accountId, id)
+      const draft = await compiled(accountId, await find(handle, accountId, id))
       if (draft.html === null && draft.text === null) {
         throw new DomainError('template_fault', `The template "${id}" has neither HTML nor text: give it one of them.`)
       }
@@ -133,8 +152,9 @@ export function createTemplateService({ clock, renderer }: TemplateServiceOption
     async preview(handle, accountId, { id, version, variables = {} }) {
       const row = await (version === 'published' ? findPublished : find)(handle, accountId, id)
       const { subject, preheader, html, text } = row
+      const mjml = 'mjml' in row ? row.mjml : null
       const values = { ...sampleValues(row.variables), ...variables }
-      return previewOf(rendererOf(accountId), { subject, preheader, html, text }, values)
+      return previewOf(rendererOf(accountId), { subject, preheader, html, mjml, text }, values)
     },
     render: (handle, accountId, uses) => renderUses(rendererOf(accountId), { handle, accountId }, uses),
   }
@@ -151,14 +171,14 @@ function declared(variables: NonNullable<CreateTemplate['variables']>) {
   return read.variables
 }
 
-function draftOf({ name, subject, preheader, html, text, variables }: TemplateRow): Draft {
-  return { name, subject, preheader, html, text, variables }
+function draftOf({ name, subject, preheader, html, mjml, text, variables }: TemplateRow): Draft {
+  return { name, subject, preheader, html, mjml, text, variables }
 }
 
 /** What a version has of a draft, to compare. */
-function contentOf({ subject, preheader, html, text, variables }: Draft): string {
+function contentOf({ subject, preheader, html, mjml, text, variables }: Draft): string {
   const listed = variables.map(({ name, type, required, fallback }) => [name, type, required, fallback])
-  return JSON.stringify([subject, preheader, html, text, listed])
+  return JSON.stringify([subject, preheader, html, mjml, text, listed])
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }

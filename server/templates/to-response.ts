@@ -15,6 +15,6 @@ export function toSummary(row: TemplateSummaryRow): TemplateSummary {
 }
 
 export function toTemplate(row: TemplateRow): Template {
-  const { preheader, html, text, variables } = row
-  return { ...toSummary(row), preheader, html, text, variables }
+  const { preheader, html, mjml, text, variables } = row
+  return { ...toSummary(row), preheader, html, mjml, text, variables }
 }

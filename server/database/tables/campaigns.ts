@@ -33,7 +33,9 @@ export type CampaignsTable = {
   constants: ColumnType<Constants | null, string | null | undefined, string | null>
   subject: string
   preheader: string | null
+  /** As it is written, or as the MJML was compiled. Null: there is none, or the MJML has faults. */
   html: string | null
+  mjml: Generated<string | null>
   text: string | null
   track_opens: boolean
   track_clicks: boolean

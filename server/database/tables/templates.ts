@@ -10,7 +10,9 @@ export type TemplatesTable = {
   name: string
   subject: string
   preheader: string | null
+  /** As it is written, or as the MJML was compiled. Null: there is none, or the MJML has faults. */
   html: string | null
+  mjml: string | null
   text: string | null
   variables: Variables
   /** Counts the changes of the draft. */

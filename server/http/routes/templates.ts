@@ -2,13 +2,18 @@ import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { TemplateService } from '../../templates/service.ts'
 import type { Endpoint } from '../route-handler.ts'
+import { createRenderingTurns } from '../turns.ts'
 
 export function templateRoutes(templates: TemplateService, endpoint: Endpoint) {
+  const inTurnsOfRendering = createRenderingTurns(2)
   return initServer().router(contract.templates, {
-    create: endpoint(async ({ body }, { handle, scope }) => ({
-      status: 201,
-      body: await templates.create(handle, scope.accountId, body),
-    })),
+    create: inTurnsOfRendering(
+      endpoint(async ({ body }, { handle, scope }) => ({
+        status: 201,
+        body: await templates.create(handle, scope.accountId, body),
+      })),
+      ({ body }) => typeof body.mjml === 'string',
+    ),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
       body: await templates.list(handle, scope.accountId, query),

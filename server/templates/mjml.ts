@@ -1,0 +1,47 @@
+import type { MjmlFault } from '../rendering/mjml-source.ts'
+import { brokenRule, type ErrorDetail } from '../shared/errors.ts'
+import type { AccountRenderer } from './account-turns.ts'
+
+/** HTML as it is written, or MJML and the HTML that it compiles to. `html` is null while the MJML has faults. */
+export type Markup = { html: string | null; mjml: string | null }
+
+/** What a request gives: undefined leaves a field as it is. */
+type GivenMarkup = { html?: string | null | undefined; mjml?: string | null | undefined }
+
+/**
+ * Returns the markup after a request: HTML takes the place of MJML, and MJML that of HTML. Without MJML, what it was
+ * compiled to stays as HTML.
+ *
+ * Throws `rule_violation` where both are given.
+ *
+ * @param options.before Null: there was none.
+ * @param options.path Where the fields stand in the request, such as `body`.
+ */
+export async function markupOf(
+  renderer: AccountRenderer,
+  given: GivenMarkup,
+  { path }: { path: string },
+): Promise<(before: Markup) => Markup> {
+  const { html, mjml } = given
+  if (typeof mjml !== 'string') {
+    return (before) => ({
+      html: html === undefined ? before.html : html,
+      mjml: html === undefined && mjml === undefined ? before.mjml : null,
+    })
+  }
+  if (typeof html === 'string') throw brokenRule(`${path}.mjml`, 'must not be given beside html')
+  const compiled = await renderer.compileMjml(mjml)
+  return () => ({ html: compiled.html, mjml })
+}
+
+export const noMarkup: Markup = { html: null, mjml: null }
+
+/** Returns faults of MJML in one sentence for each, for the details of an error. */
+export function detailsOf(faults: readonly MjmlFault[], path: string): ErrorDetail[] {
+  return faults.map((fault) => ({ path, message: sentenceOf(fault) }))
+}
+
+/** Returns a fault of MJML as one sentence. */
+export function sentenceOf({ line, message }: MjmlFault): string {
+  return line === null || message.includes(`line ${line},`) ? message : `The MJML, line ${line}: ${message}`
+}
