@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { emailContent, emailLimits, emailLine } from './email-content.ts'
+import { emailContent, emailLimits, emailLine, longEmailFields } from './email-content.ts'
 import { recipientStatus } from './email-status.ts'
 import { line, list, mailbox, recipientAddress, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { metadata, shownMetadata } from './metadata.ts'
 import { mode } from './mode.ts'
+import { mjmlSource } from './sources.ts'
 import { templateLimits, templateVariables } from './template-variables.ts'
 
 /** How much a campaign may be. */
@@ -45,13 +46,16 @@ const name = text(campaignLimits.nameCharacters)
   .min(1)
   .meta({ description: 'What people call it.', example: 'Spring news' })
 
-const content = z
+export const campaignContent = z
   .strictObject({
     preheader: line(campaignLimits.preheaderCharacters)
       .nullable()
       .optional()
       .meta({ description: 'What mail programs show behind the subject in a list.' }),
-    html: emailContent('The message as HTML. At least one of `html` and `text` is needed. Liquid.'),
+    html: emailContent(
+      'The message as HTML. At least one of `html`, `mjml` and `text` is needed. Liquid. A change of it takes the place of MJML.',
+    ),
+    mjml: mjmlSource.optional(),
     text: emailContent('The message as plain text. Liquid. Null: it is made from the HTML.'),
   })
   .meta({
@@ -91,6 +95,9 @@ const variables = templateVariables.meta({
   example: { season: 'Spring' },
 })
 
+/** The fields of a campaign that may be long, and how long. */
+export const longCampaignFields = { ...longEmailFields, mjml: templateLimits.sourceLength } as const
+
 const inputFields = {
   name,
   audienceId: idSchema('audience', 'The audience that it goes to.'),
@@ -106,7 +113,7 @@ const inputFields = {
   subject: emailLine(
     'What it is about. Liquid. Needed with `content`. With `templateId`, null, the default, is the subject of the template.',
   ).nullable(),
-  content,
+  content: campaignContent,
   templateId: idSchema(
     'template',
     'The template that is the message, in place of `content`. Its published version is copied into the campaign when that is sent. Null: none.',
@@ -134,6 +141,20 @@ export const createCampaign = z
       subject: 'Spring is here',
       content: { html: '<p>Spring is here.</p>', text: 'Spring is here.' },
     },
+  })
+
+export const renderCampaign = optionalFields
+  .pick({ subject: true, content: true, templateId: true, variables: true })
+  .extend({
+    subscriberId: idSchema(
+      'subscriber',
+      'The person whose name, address and properties stand in the message; needs `contacts:read` too. Default: a sample, with the fallbacks of properties.',
+    ).optional(),
+  })
+  .meta({
+    id: 'RenderCampaign',
+    description: 'Who it is rendered for, and content that is not stored, in place of what the campaign has.',
+    example: { content: { html: '<p>Hello {{ contact.firstName }}</p>' } },
   })
 
 export const updateCampaign = optionalFields.meta({
@@ -221,7 +242,15 @@ export const campaignDetails = z
   .object({
     ...campaignFields,
     content: z
-      .object({ preheader: z.string().nullable(), html: z.string().nullable(), text: z.string().nullable() })
+      .object({
+        preheader: z.string().nullable(),
+        html: z
+          .string()
+          .nullable()
+          .meta({ description: 'As it was written, or as the MJML was compiled. Null where the MJML has a fault.' }),
+        mjml: z.string().nullable().meta({ description: 'What the HTML was compiled from. Null: it was written.' }),
+        text: z.string().nullable(),
+      })
       .meta({ description: 'The message. Of a draft with a template, all are null.' }),
     variables: z.record(z.string(), z.unknown()).meta({ description: 'Values for the content, as given.' }),
   })
@@ -230,7 +259,7 @@ export const campaignDetails = z
     description: 'A campaign with its content.',
     example: {
       ...campaignExample,
-      content: { preheader: null, html: '<p>Spring is here.</p>', text: 'Spring is here.' },
+      content: { preheader: null, html: '<p>Spring is here.</p>', mjml: null, text: 'Spring is here.' },
       variables: {},
     },
   })
@@ -321,4 +350,5 @@ export type CampaignRecipientStatus = z.infer<typeof campaignRecipientStatus>
 export type CampaignStatistics = z.infer<typeof campaignStatistics>
 export type CampaignStatus = z.infer<typeof campaignStatus>
 export type CreateCampaign = z.infer<typeof createCampaign>
+export type RenderCampaign = z.infer<typeof renderCampaign>
 export type UpdateCampaign = z.infer<typeof updateCampaign>

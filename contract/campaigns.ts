@@ -9,13 +9,15 @@ import {
   campaignStatistics,
   campaignStatus,
   createCampaign,
+  longCampaignFields,
+  renderCampaign,
   updateCampaign,
 } from './campaign-resource.ts'
-import { longEmailFields } from './email-content.ts'
 import { list, mailbox, timeInput } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
+import { templatePreview } from './templates.ts'
 
 const c = initContract()
 
@@ -60,7 +62,7 @@ export const campaigns = c.router({
         operationId: 'createCampaign',
         idempotency: 'with-work',
         takesAttachments: true,
-        longFields: longEmailFields,
+        longFields: longCampaignFields,
         errors: ['rule_violation', 'audience_not_found', 'topic_not_found', 'segment_invalid', 'template_not_found'],
       },
       { 201: campaignDetails },
@@ -94,7 +96,7 @@ export const campaigns = c.router({
         ...writing,
         operationId: 'updateCampaign',
         takesAttachments: true,
-        longFields: longEmailFields,
+        longFields: longCampaignFields,
         errors: [
           'not_found',
           'rule_violation',
@@ -243,6 +245,27 @@ export const campaigns = c.router({
             example: { emailIds: [exampleId('email')] },
           }),
       },
+    ),
+  },
+  render: {
+    method: 'POST',
+    path: '/v1/campaigns/:id/render',
+    summary: 'Render a campaign',
+    description:
+      'Renders the message for one person, and says what is not good about it. Content in the request takes the place of that of the campaign. Stores and sends nothing; the links to unsubscribe are samples.',
+    pathParams: idParam,
+    body: renderCampaign,
+    ...outcome(
+      {
+        ...reading,
+        operationId: 'renderCampaign',
+        hasBody: true,
+        takesAttachments: true,
+        longFields: longCampaignFields,
+        idempotency: 'after-work',
+        errors: ['not_found', 'rule_violation', 'template_not_found'],
+      },
+      { 200: templatePreview },
     ),
   },
   recipients: {

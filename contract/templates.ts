@@ -1,9 +1,10 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { boundedString, line, list, text, timestamp, wellFormedString } from './fields.ts'
+import { boundedString, line, list, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
+import { mjmlSource, source } from './sources.ts'
 import { templateLimits, templateVariables } from './template-variables.ts'
 
 const c = initContract()
@@ -15,20 +16,6 @@ const longFields = {
   text: templateLimits.sourceLength,
 } as const
 
-/** Each template holds Liquid. */
-const source = (description: string) =>
-  wellFormedString(templateLimits.sourceLength, {
-    unit: 'octets',
-    fault: `must be at most ${templateLimits.sourceLength} characters`,
-  })
-    .refine((value) => !value.includes('\u0000'), 'must not contain U+0000')
-    .meta({
-      description: `${description} Liquid. At most ${templateLimits.sourceLength / 2 ** 10} KiB.`,
-      // Not a pattern that runs: looking for the one character is enough.
-      pattern: '^[^\\u0000]*$',
-    })
-    .nullable()
-
 const name = text(200).min(1).meta({ description: 'What people call it.', example: 'Welcome' })
 const subject = line(templateLimits.subjectCharacters)
   .min(1)
@@ -37,9 +24,6 @@ const preheader = line(templateLimits.preheaderCharacters)
   .nullable()
   .meta({ description: 'What mail programs show beside the subject. Liquid.' })
 const html = source('The message as HTML; values are escaped. A change of it takes the place of MJML.')
-const mjml = source(
-  'The message as MJML 5, in place of `html`, which it is compiled to when it is stored. Without `mj-include`. Null: without MJML; the HTML that it was compiled to stays.',
-)
 const plainText = source('The message as plain text. Null: it is made from the HTML.')
 
 const variableTypes = ['string', 'number', 'boolean', 'date', 'list', 'object'] as const
@@ -153,7 +137,7 @@ const createTemplate = z
     subject,
     preheader: preheader.optional(),
     html: html.optional(),
-    mjml: mjml.optional(),
+    mjml: mjmlSource.optional(),
     text: plainText.optional(),
     variables: variables.optional(),
   })
@@ -195,7 +179,7 @@ export type TemplateCheckCode = keyof typeof templateChecks
 
 const checkCodes = Object.keys(templateChecks) as [TemplateCheckCode, ...TemplateCheckCode[]]
 
-const preview = z
+export const templatePreview = z
   .object({
     subject: z.string().nullable().meta({ description: 'Null where there are errors, as `html` and `text`.' }),
     html: z.string().nullable(),
@@ -225,7 +209,7 @@ const preview = z
   })
   .meta({
     id: 'TemplatePreview',
-    description: 'A template, rendered; nothing of it is stored.',
+    description: 'A message, rendered; nothing of it is stored.',
     example: {
       subject: 'Welcome, Ada',
       html: '<p>Hello Ada</p>',
@@ -243,7 +227,7 @@ export type CreateTemplate = z.infer<typeof createTemplate>
 export type UpdateTemplate = z.infer<typeof updateTemplate>
 export type RenderTemplate = z.infer<typeof renderTemplate>
 export type TemplateVersion = z.infer<typeof templateVersion>
-export type TemplatePreview = z.infer<typeof preview>
+export type TemplatePreview = z.infer<typeof templatePreview>
 export type TemplatePart = (typeof templateParts)[number]
 export type TemplateVariable = z.infer<typeof shownVariable>
 
@@ -367,7 +351,7 @@ export const templates = c.router({
         idempotency: 'after-work',
         errors: ['not_found', 'template_not_found'],
       },
-      { 200: preview },
+      { 200: templatePreview },
     ),
   },
 })

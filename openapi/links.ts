@@ -65,6 +65,7 @@ const campaignOperations = [
   'cancelCampaign',
   'duplicateCampaign',
   'testCampaign',
+  'renderCampaign',
   'listCampaignRecipients',
   'exportCampaignRecipients',
   'getCampaignStatistics',

@@ -32,7 +32,7 @@ export async function contentNow(
   const subject = fields.has_own_subject ? fields.subject : version.subject
   const { values, faults: ofValues } = readTemplateValues(version, fields.variables)
   const content = { subject, preheader, html, text, template_version: version.version, constants: values }
-  const ofEmail = (await faultsOfEmail({ ...fields, subject, html, text }, now)).map((fault) =>
+  const ofEmail = (await faultsOfEmail({ ...fields, subject, html, mjml: null, text }, now)).map((fault) =>
     isOfTemplate(fault, fields) ? { ...fault, path: 'body.templateId', message: told(fault) } : fault,
   )
   return { content, faults: [...faults, ...ofValues, ...ofEmail] }
@@ -71,7 +71,10 @@ function faultsOfVariables(variables: Constants): EmailFault[] {
 
 async function faultsOfEmail(fields: CampaignFields, now: Date): Promise<EmailFault[]> {
   const large = faultsOfSize(fields, 'body')
-  return large.length > 0 ? large : ((await readCampaign(fields, { now, path: 'body' })).faults ?? [])
+  if (large.length > 0) return large
+  // MJML with faults may be stored in a draft, and is HTML when they are gone.
+  const html = fields.html ?? (fields.mjml === null ? null : '<p></p>')
+  return (await readCampaign({ ...fields, html }, { now, path: 'body' })).faults ?? []
 }
 
 function isOfTemplate({ path }: EmailFault, { has_own_subject }: CampaignFields): boolean {

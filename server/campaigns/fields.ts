@@ -1,12 +1,16 @@
 import type { CreateCampaign, UpdateCampaign } from '../../contract/campaign-resource.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
+import { type Markup, noMarkup } from '../templates/mjml.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
 /** What people write, as columns, and what is wrong with it by itself. Paths are those of the request. */
 export type WrittenFields = { fields: CampaignFields; faults: EmailFault[] }
 
+/** Returns the markup after a request: see `markupOf`. */
+export type ChangedMarkup = (before: Markup) => Markup
+
 /** Reads a new campaign. */
-export function fieldsOf(campaign: CreateCampaign): WrittenFields {
+export function fieldsOf(campaign: CreateCampaign, markup: ChangedMarkup): WrittenFields {
   const { subject = null, content, templateId = null } = campaign
   const fields: CampaignFields = {
     name: campaign.name,
@@ -20,7 +24,7 @@ export function fieldsOf(campaign: CreateCampaign): WrittenFields {
     variables: campaign.variables ?? {},
     subject: subject ?? '',
     preheader: content?.preheader ?? null,
-    html: content?.html ?? null,
+    ...markup(noMarkup),
     text: content?.text ?? null,
     track_opens: campaign.trackOpens ?? false,
     track_clicks: campaign.trackClicks ?? false,
@@ -33,14 +37,14 @@ export function fieldsOf(campaign: CreateCampaign): WrittenFields {
 }
 
 /** Reads a change of a draft. Content takes the place of a template, and a template that of content. */
-export function changed(row: CampaignRow, patch: UpdateCampaign): WrittenFields {
+export function changed(row: CampaignRow, patch: UpdateCampaign, markup: ChangedMarkup): WrittenFields {
   const { content, templateId } = patch
   const hasNewTemplate = typeof templateId === 'string' && templateId !== row.template_id
   const template_id = content === undefined && templateId === undefined ? row.template_id : (templateId ?? null)
   const keepsSubject = !hasNewTemplate && (row.has_own_subject || template_id === null)
   const keptSubject = keepsSubject ? row.subject : null
   const subject = patch.subject === undefined ? keptSubject : patch.subject
-  const kept = template_id === null ? row : { preheader: null, html: null, text: null }
+  const kept = template_id === null ? row : { preheader: null, text: null, ...noMarkup }
   const fields: CampaignFields = {
     name: patch.name ?? row.name,
     audience_id: patch.audienceId ?? row.audience_id,
@@ -53,7 +57,7 @@ export function changed(row: CampaignRow, patch: UpdateCampaign): WrittenFields 
     variables: patch.variables ?? row.variables,
     subject: subject ?? '',
     preheader: content?.preheader === undefined ? kept.preheader : content.preheader,
-    html: content?.html === undefined ? kept.html : content.html,
+    ...markup({ html: kept.html, mjml: kept.mjml }),
     text: content?.text === undefined ? kept.text : content.text,
     track_opens: patch.trackOpens ?? row.track_opens,
     track_clicks: patch.trackClicks ?? row.track_clicks,
@@ -73,11 +77,11 @@ export function changed(row: CampaignRow, patch: UpdateCampaign): WrittenFields 
  * @param subject The subject of the template now. Null: there is no template, or it is not published.
  */
 export function fieldsOfDuplicate(row: CampaignRow, subject: string | null): CampaignFields {
-  const { fields } = changed(row, {})
+  const { fields } = changed(row, {}, (before) => before)
   if (row.template_id === null) return fields
   if (subject === null && row.template_version !== null) {
-    const { preheader, html, text, constants } = row
-    const copied = { preheader, html, text, subject: row.subject, has_own_subject: true }
+    const { preheader, html, mjml, text, constants } = row
+    const copied = { preheader, html, mjml, text, subject: row.subject, has_own_subject: true }
     return { ...fields, ...copied, template_id: null, variables: constants ?? row.variables }
   }
   return row.has_own_subject ? fields : { ...fields, subject: subject ?? row.subject }

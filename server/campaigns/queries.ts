@@ -25,6 +25,7 @@ export type CampaignFields = Pick<
   | 'subject'
   | 'preheader'
   | 'html'
+  | 'mjml'
   | 'text'
   | 'track_opens'
   | 'track_clicks'
@@ -121,7 +122,7 @@ export async function hideCampaign(trx: Trx, key: CampaignKey, at: Date): Promis
   await setDue(trx, key, 0)
 }
 
-export type CampaignSummary = Omit<CampaignRow, 'html' | 'text' | 'preheader' | 'variables' | 'constants'>
+export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preheader' | 'variables' | 'constants'>
 
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,

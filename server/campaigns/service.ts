@@ -7,28 +7,32 @@ import {
   type CampaignStatus,
   type CreateCampaign,
   campaignLimits,
+  type RenderCampaign,
   type UpdateCampaign,
 } from '../../contract/campaign-resource.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import type { TemplatePreview } from '../../contract/templates.ts'
 import { isAudience } from '../audiences/presence.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { UnsubscribeRef } from '../message/mail-tokens.ts'
-import { brokenRule, DomainError, notFound } from '../shared/errors.ts'
+import { brokenRule, brokenRules, DomainError, type ErrorDetail, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { type AccountRenderer, createAccountTurns } from '../templates/account-turns.ts'
+import { detailsOf, markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
 import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
 import { contentOf, faultsOfForm, readCampaign } from './message.ts'
+import { previewOfCampaign } from './preview.ts'
 import {
   type CampaignRow,
   type CampaignSummary,
@@ -88,6 +92,11 @@ export type CampaignService = {
    * has unsubscribed, and when there is no subscriber with the id `subscriberId`.
    */
   test(handle: Handle, scope: Scope, id: string, test: TestCampaign): Promise<string[]>
+  /**
+   * Renders the message, or content that is not stored, for one person. Throws `rule_violation` when there is no
+   * subscriber with the id `subscriberId`, and `template_not_found`.
+   */
+  render(handle: Handle, scope: Scope, id: string, request: RenderCampaign): Promise<TemplatePreview>
   /** Returns recipients, newest subscribers first: see `selectRecipients`. */
   recipients(
     handle: Handle,
@@ -106,6 +115,9 @@ export type CampaignServiceOptions = {
   renderer: AccountRenderer
   unsubscribeUrl: (ref: UnsubscribeRef) => string
 }
+
+/** Where content stands in a request. */
+const inContent = { path: 'body.content' }
 
 const dayMs = 24 * 3_600_000
 
@@ -173,8 +185,9 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
 
   return {
     async create(handle, scope, campaign) {
+      const markup = await markupOf(rendererOf(scope.accountId), campaign.content ?? {}, inContent)
       return inTransaction(handle, async (trx) => {
-        const written = fieldsOf(campaign)
+        const written = fieldsOf(campaign, markup)
         const { subject } = await check(trx, scope.accountId, written)
         const at = clock.now()
         const fields = { ...written.fields, subject }
@@ -193,10 +206,11 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       return toDetails(row)
     },
     async update(handle, scope, id, patch) {
+      const markup = await markupOf(rendererOf(scope.accountId), patch.content ?? {}, inContent)
       return inTransaction(handle, async (trx) => {
         const row = await lock(trx, scope, id)
         if (row.status !== 'draft') throw wrongState(id, row.status, 'changed')
-        const written = changed(row, patch)
+        const written = changed(row, patch, markup)
         const { subject } = await check(trx, scope.accountId, written)
         const change = { ...written.fields, subject, updated_at: clock.now() }
         return toDetails(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
@@ -253,6 +267,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async test(handle, scope, id, { to, subscriberId }) {
       const row = await find(handle, scope, id)
       const content = await check(handle, scope.accountId, { fields: row, faults: [] })
+      const faults = await faultsOfMjml(row)
+      if (faults.length > 0) throw brokenRules(faults)
       // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
       const made = await makeTests(
         { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, now: clock.now() },
@@ -273,6 +289,10 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         }
         return made.map((one) => one.id)
       })
+    },
+    async render(handle, scope, id, request) {
+      const row = await find(handle, scope, id)
+      return previewOfCampaign({ handle, renderer: rendererOf(scope.accountId), now: clock.now() }, row, request)
     },
     async recipients(handle, scope, id, { status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)
@@ -300,12 +320,25 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
   /** Throws `template_fault` when the content does not compile. Content of a template was compiled when it was published. */
   async function mustCompile(row: CampaignRow): Promise<void> {
     if (row.status !== 'draft' || row.template_id !== null) return
+    const [first, ...more] = await faultsOfMjml(row)
+    if (first !== undefined) {
+      const message = `The campaign cannot be sent, its content has a fault: ${first.message} Change the content with PATCH, then send it again.`
+      throw new DomainError('template_fault', message, { details: [first, ...more] })
+    }
     const fault = await rendererOf(row.account_id).faultOf(contentOf(row))
     if (fault !== null)
       throw new DomainError(
         'template_fault',
         `The campaign cannot be sent, its content has a fault: ${fault} Change the content with PATCH, then send it again.`,
       )
+  }
+
+  /** Returns the faults of MJML that is not compiled. */
+  async function faultsOfMjml({ account_id: accountId, html, mjml }: CampaignRow): Promise<ErrorDetail[]> {
+    if (mjml === null || html !== null) return []
+    const { faults } = await rendererOf(accountId).compileMjml(mjml)
+    const path = 'campaign.content.mjml'
+    return faults === null ? [{ path, message: 'It was not compiled when it was stored.' }] : detailsOf(faults, path)
   }
 
   /** Throws why no email of a campaign may be sent now. */

@@ -39,8 +39,8 @@ export function toCampaign(row: CampaignSummary): Campaign {
 }
 
 export function toDetails(row: CampaignRow): CampaignDetails {
-  const { preheader, html, text, variables } = row
-  return { ...toCampaign(row), content: { preheader, html, text }, variables }
+  const { preheader, html, mjml, text, variables } = row
+  return { ...toCampaign(row), content: { preheader, html, mjml, text }, variables }
 }
 
 export function toRecipient(row: RecipientRow): CampaignRecipient {

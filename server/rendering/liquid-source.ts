@@ -6,10 +6,7 @@ const segment =
  * Returns a source with each tag of Liquid replaced. Expects one that Liquid has parsed, where each tag is closed: it
  * would take long to look for the ends of others.
  */
-export function replaceSegments(
-  source: string,
-  replace: (tag: string, index: number, at: number) => string,
-): string {
+export function replaceSegments(source: string, replace: (tag: string, index: number, at: number) => string): string {
   let index = 0
   return source.replace(segment, (tag, at: number) => replace(tag, index++, at))
 }

@@ -8,5 +8,6 @@ declare module 'mjml-browser' {
     keepComments: boolean
   }
   /** Rejects for a source that has no MJML at all. */
+  // biome-ignore lint/style/noDefaultExport: that is how the package exports it
   export default function mjml2html(source: string, options: Options): Promise<{ html: string; errors: MjmlError[] }>
 }

@@ -46,7 +46,9 @@ async function compile(source: string): Promise<CompiledMjml> {
   const kept = new Set(Array.from(html.matchAll(mark), ([, index]) => Number(index)))
   const dropped = tags.filter(({ text }, index) => text.startsWith('{%') && !kept.has(index))
   if (dropped.length > 0) {
-    return faulty(dropped.map(({ line }) => ({ line, message: 'MJML drops this tag of Liquid: put it into <mj-raw>.' })))
+    return faulty(
+      dropped.map(({ line }) => ({ line, message: 'MJML drops this tag of Liquid: put it into <mj-raw>.' })),
+    )
   }
   const restored = html.replace(mark, (_mark, index) => tags[Number(index)]?.text ?? '')
   if (restored.length > outputLength) {
@@ -62,14 +64,16 @@ async function compileMarked(source: string): Promise<{ html: string; errors: Mj
   try {
     return await mjml2html(source, { ignoreIncludes: true, validationLevel: 'soft', fonts: {}, keepComments: true })
   } catch (error) {
-    if (error instanceof RangeError) throw new TemplateFault('The MJML nests too deep: nest fewer elements.')
-    const isWhole = error instanceof Error && /^(Parsing failed|Malformed MJML)/.test(error.message)
-    throw new TemplateFault(
-      isWhole
-        ? 'The MJML has no content: it must be one <mjml> with an <mj-body>.'
-        : `The MJML cannot be compiled: ${error instanceof Error ? error.message : 'unknown fault'}`,
-    )
+    throw new TemplateFault(reasonOfCompiler(error), { cause: error })
   }
+}
+
+function reasonOfCompiler(error: unknown): string {
+  if (error instanceof RangeError) return 'The MJML nests too deep: nest fewer elements.'
+  const message = error instanceof Error ? error.message : 'unknown fault'
+  return /^(Parsing failed|Malformed MJML)/.test(message)
+    ? 'The MJML has no content: it must be one <mjml> with an <mj-body>.'
+    : `The MJML cannot be compiled: ${message}`
 }
 
 type Tag = { text: string; line: number }

@@ -26,6 +26,7 @@ export function campaignCases(db: () => Db) {
     pauseCampaign: { forbid: set('draft'), json: {} },
     resumeCampaign: { forbid: set('draft'), json: {} },
     cancelCampaign: { forbid: set('draft'), json: {} },
+    renderCampaign: { json: { subscriberId: exampleId('subscriber') } },
     testCampaign: { json: { to: ['ada@example.127'] } },
   }
 }

@@ -105,6 +105,7 @@ export const kinds: Record<string, Kind> = {
   cancelCampaign: 'own',
   duplicateCampaign: 'own',
   testCampaign: 'own',
+  renderCampaign: 'own',
   listCampaignRecipients: 'own',
   exportCampaignRecipients: 'own',
   getCampaignStatistics: 'own',

@@ -1,6 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { CampaignService } from '../../campaigns/service.ts'
+import { authorize } from '../authenticate.ts'
 import type { Endpoint } from '../route-handler.ts'
 import { streamedCsv } from '../streamed-csv.ts'
 import { createRenderingTurns } from '../turns.ts'
@@ -8,10 +9,13 @@ import { createRenderingTurns } from '../turns.ts'
 export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
   const inTurnsOfRendering = createRenderingTurns(2)
   return initServer().router(contract.campaigns, {
-    create: endpoint(async ({ body }, { handle, scope }) => ({
-      status: 201,
-      body: await campaigns.create(handle, scope, body),
-    })),
+    create: inTurnsOfRendering(
+      endpoint(async ({ body }, { handle, scope }) => ({
+        status: 201,
+        body: await campaigns.create(handle, scope, body),
+      })),
+      ({ body }) => typeof body.content?.mjml === 'string',
+    ),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.list(handle, scope, query),
@@ -56,6 +60,10 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
         body: { emailIds: await campaigns.test(handle, scope, params.id, body) },
       })),
     ),
+    render: endpoint(async ({ params, body }, { handle, scope, caller }) => {
+      if (body.subscriberId !== undefined) authorize(caller, { permission: 'contacts:read', liveKeyOnly: false })
+      return { status: 200, body: await campaigns.render(handle, scope, params.id, body) }
+    }),
     recipients: endpoint(async ({ params, query }, { handle, scope }) => ({
       status: 200,
       body: await campaigns.recipients(handle, scope, params.id, query),

@@ -1,0 +1,101 @@
+import type { RenderCampaign } from '../../contract/campaign-resource.ts'
+import type { TemplatePart, TemplatePreview } from '../../contract/templates.ts'
+import type { Handle } from '../database/connection.ts'
+import type { EmailFault } from '../emails/validate-email.ts'
+import { brokenRule } from '../shared/errors.ts'
+import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
+import type { AccountRenderer } from '../templates/account-turns.ts'
+import { type Markup, noMarkup } from '../templates/mjml.ts'
+import { type PreviewedContent, previewOf } from '../templates/preview.ts'
+import { contentNow } from './content.ts'
+import { changed } from './fields.ts'
+import { contentOf, variablesOf } from './message.ts'
+import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
+import { refusalOf } from './test-messages.ts'
+
+type Means = { handle: Handle; renderer: AccountRenderer; now: Date }
+
+/** Who stands in a message for nobody in particular. */
+const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_name: 'Lovelace', properties: {} }
+
+/** Real links would unsubscribe the person whom the message is shown for. */
+const sampleUnsubscribeUrl = 'https://example.com/unsubscribe'
+
+/**
+ * Renders a campaign, or content that is not stored, for one person. Throws `rule_violation` for a person that does not
+ * exist and for content that no campaign may have, and `template_not_found`.
+ */
+export async function previewOfCampaign(
+  { handle, renderer, now }: Means,
+  row: CampaignRow,
+  { subscriberId, ...unsaved }: RenderCampaign,
+): Promise<TemplatePreview> {
+  const { account_id: accountId } = row
+  const person = subscriberId === undefined ? sample : await findPerson(handle, accountId, subscriberId)
+  if (person === undefined) throw brokenRule('body.subscriberId', 'must be a subscriber of the account')
+  const { content, constants, errors } = await contentToShow(handle, row, { unsaved, now })
+  const { id, email, first_name: firstName, last_name: lastName } = person
+  const properties = valuesInMessages(person.properties, await findProperties(handle, accountId))
+  const values = variablesOf(
+    { id, email, firstName, lastName, properties },
+    {
+      campaign: { ...row, variables: constants, constants: null },
+      accountName: await findAccountName(handle, accountId),
+      unsubscribeUrl: sampleUnsubscribeUrl,
+    },
+  )
+  const preview = await previewOf(renderer, content, values)
+  if (errors.length === 0) return preview
+  const more = preview.errors.filter(({ part }) => errors.every((one) => one.part !== part))
+  return { subject: null, html: null, text: null, errors: [...errors, ...more], checks: [] }
+}
+
+type Unsaved = Omit<RenderCampaign, 'subscriberId'>
+
+async function contentToShow(
+  handle: Handle,
+  row: CampaignRow,
+  { unsaved, now }: { unsaved: Unsaved; now: Date },
+): Promise<{ content: PreviewedContent; constants: CampaignRow['variables']; errors: TemplatePreview['errors'] }> {
+  const isStored = Object.values(unsaved).every((value) => value === undefined)
+  // What was sent is what was copied, whatever became of the template.
+  if (isStored && row.status !== 'draft') {
+    const constants = row.constants ?? row.variables
+    return { content: { ...contentOf(row), mjml: row.mjml }, constants, errors: [] }
+  }
+  const { fields, faults } = changed(row, unsaved, markupToShow(unsaved.content ?? {}))
+  if (faults.length > 0) throw refusalOf(faults)
+  const { content, faults: ofContent } = await contentNow(handle, row.account_id, { fields, now })
+  const mjml = fields.template_id === null ? fields.mjml : null
+  return {
+    content: { ...contentOf(content), mjml },
+    constants: content.constants,
+    errors: ofContent.flatMap(errorsOfFault),
+  }
+}
+
+/** Like `markupOf`; the preview compiles MJML itself, and says what is wrong with it. */
+function markupToShow({ html, mjml }: NonNullable<Unsaved['content']>): (before: Markup) => Markup {
+  if (typeof mjml === 'string' && typeof html === 'string') {
+    throw brokenRule('body.content.mjml', 'must not be given beside html')
+  }
+  if (typeof mjml === 'string') return () => ({ html: null, mjml })
+  if (html !== undefined) return () => ({ ...noMarkup, html })
+  return (before) => (mjml === null ? { ...before, mjml } : before)
+}
+
+const partOf: Readonly<Record<string, TemplatePart>> = {
+  'body.subject': 'subject',
+  'body.content.html': 'html',
+  'body.content.text': 'text',
+  'body.templateId': 'html',
+}
+
+/** What is wrong with the message before it is rendered. Other fields are not looked at here. */
+function errorsOfFault({ path, message }: EmailFault): TemplatePreview['errors'] {
+  const [, variable] = /^body\.variables\.?(.*)$/.exec(path) ?? []
+  const part = variable === undefined ? partOf[path] : 'variables'
+  if (part === undefined) return []
+  const what = variable === undefined ? part : variable || 'variables'
+  return [{ part, line: null, message: `${what}: ${message}.` }]
+}
