@@ -17,7 +17,9 @@ import { MessageViews } from '../emails/message-views.tsx'
 import type { CampaignDetails } from './campaign.ts'
 import { CampaignFields } from './campaign-fields.tsx'
 import { bodyOf, type CampaignValues, changeOf, emptyValues, fieldOf, valuesOf } from './campaign-values.ts'
+import { CampaignPreview } from './campaign-preview.tsx'
 import { TemplateMessage } from './template-message.tsx'
+import { useCampaignRendering } from './use-campaign-rendering.ts'
 
 const list = { label: 'Campaigns', path: '/campaigns' }
 
@@ -76,6 +78,7 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
     <Editor
       title="Edit the campaign"
       parent={parent}
+      id={id}
       initial={initial}
       action="Save"
       save={async (values) => {
@@ -88,6 +91,8 @@ function EditDraft({ campaign, parent }: { campaign: CampaignDetails; parent: Pa
 }
 
 type EditorProps = {
+  /** The draft. Undefined: there is none yet. */
+  id?: string
   title: string
   parent: Parent
   initial: CampaignValues
@@ -96,7 +101,7 @@ type EditorProps = {
   save: (values: CampaignValues) => Promise<string>
 }
 
-function Editor({ title, parent, initial, action, save }: EditorProps) {
+function Editor({ id, title, parent, initial, action, save }: EditorProps) {
   const { path } = useScope()
   const navigate = useNavigate()
   const isSaved = useRef(false)
@@ -115,6 +120,7 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
       await navigate({ to: path(`/campaigns/${id}`) })
     },
   })
+  const rendering = useCampaignRendering(id, form.values)
   const blocker = useBlocker({
     shouldBlockFn: () => form.isDirty() && !isSaved.current,
     enableBeforeUnload: () => form.isDirty() && !isSaved.current,
@@ -129,7 +135,7 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
         <form onSubmit={submit}>
           <Stack>
             {error !== null && <ErrorNotice error={error} />}
-            <CampaignFields form={form} />
+            <CampaignFields form={form} faults={rendering.preview?.errors ?? []} />
             <Group className="form-foot">
               <Button type="submit" loading={isRunning}>
                 {action}
@@ -138,22 +144,24 @@ function Editor({ title, parent, initial, action, save }: EditorProps) {
           </Stack>
         </form>
         <section className="aside" aria-label="Preview">
-          <Preview values={form.values} />
+          {id === undefined ? <PreviewOfNew values={form.values} /> : <CampaignPreview rendering={rendering} />}
         </section>
       </div>
     </Screen>
   )
 }
 
-function Preview({ values }: { values: CampaignValues }) {
-  const { source, templateId, name, subject, html, text, variables } = values
+/** A campaign that is not stored yet: what there is to see without the service. */
+function PreviewOfNew({ values }: { values: CampaignValues }) {
+  const { source, templateId, name, subject, format, html, text, variables } = values
   if (source === 'template') {
     if (templateId === '') return <p className="dimmed">Choose a template to see it here.</p>
     return <TemplateMessage templateId={templateId} name={name} variables={readValues(variables) ?? {}} />
   }
+  if (format === 'mjml') return <p className="dimmed">Create the draft to see what the MJML becomes.</p>
   return (
     <MessageViews subject={subject} html={html === '' ? null : html} text={text === '' ? null : text}>
-      Liquid is filled in for each person: send yourself a test to see it.
+      Create the draft to see it with the values of a person.
     </MessageViews>
   )
 }

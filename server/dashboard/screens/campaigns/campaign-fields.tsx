@@ -3,6 +3,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
 import { ContentFields } from './content-fields.tsx'
 import { SegmentsField } from './segments-field.tsx'
@@ -11,9 +12,13 @@ import { SegmentsField } from './segments-field.tsx'
 const offered = 100
 
 type Props = { form: UseFormReturnType<CampaignValues> }
+type AllProps = Props & {
+  /** What the preview found wrong. */
+  faults: TemplatePreview['errors']
+}
 
 /** What there is to fill in for a campaign. */
-export function CampaignFields({ form }: Props) {
+export function CampaignFields({ form, faults }: AllProps) {
   return (
     <>
       <TextInput
@@ -26,7 +31,7 @@ export function CampaignFields({ form }: Props) {
       <AudienceField form={form} />
       <SegmentsField form={form} />
       <SenderFields form={form} />
-      <ContentFields form={form} />
+      <ContentFields form={form} faults={faults} />
       <DeliveryFields form={form} />
     </>
   )

@@ -1,9 +1,10 @@
 import type { Input } from '../../api/client.ts'
 import { readValues } from '../../components/json-values.ts'
+import { bodyOfMarkup, type Markup, markupWritten } from '../../components/markup-field.tsx'
 import type { CampaignDetails } from './campaign.ts'
 
 /** A campaign as it is written: lists are lines, and what may be empty is empty text. */
-export type CampaignValues = {
+export type CampaignValues = Markup & {
   name: string
   audienceId: string
   segmentIds: string[]
@@ -16,7 +17,6 @@ export type CampaignValues = {
   /** JSON. */
   variables: string
   preheader: string
-  html: string
   text: string
   trackOpens: boolean
   trackClicks: boolean
@@ -29,6 +29,7 @@ export type CampaignValues = {
 export const fieldOf = {
   'content.preheader': 'preheader',
   'content.html': 'html',
+  'content.mjml': 'mjml',
   'content.text': 'text',
   content: 'html',
 } as const
@@ -52,7 +53,9 @@ export const emptyValues: CampaignValues = {
   templateId: '',
   variables: '',
   preheader: '',
+  format: 'html',
   html: firstHtml,
+  mjml: '',
   text: '',
   trackOpens: false,
   trackClicks: false,
@@ -74,7 +77,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     templateId: campaign.templateId ?? '',
     variables: Object.keys(campaign.variables).length === 0 ? '' : JSON.stringify(campaign.variables, null, 2),
     preheader: content.preheader ?? '',
-    html: content.html ?? '',
+    ...markupWritten(content),
     text: content.text ?? '',
     trackOpens,
     trackClicks,
@@ -114,9 +117,16 @@ export function changeOf(values: CampaignValues, before: CampaignValues): Partia
   return values.source === 'template' && values.subject === before.subject ? body : { ...body, subject }
 }
 
-function messageOf({ source, templateId, subject, preheader, html, text }: CampaignValues) {
+function messageOf(values: CampaignValues) {
+  const { source, templateId, subject, preheader, text } = values
   if (source === 'template') return { templateId, subject: orNull(subject) }
-  return { subject, content: { preheader: orNull(preheader), html: orNull(html), text: orNull(text) } }
+  return { subject, content: { preheader: orNull(preheader), ...bodyOfMarkup(values), text: orNull(text) } }
+}
+
+/** Returns what a preview is rendered of: the message as it is written now. */
+export function previewBodyOf(values: CampaignValues): Input<'POST /v1/campaigns/:id/render'>['body'] {
+  const { subject, ...message } = messageOf(values)
+  return { ...message, ...(subject !== '' && { subject }), variables: readValues(values.variables) ?? {} }
 }
 
 function orNull(text: string): string | null {

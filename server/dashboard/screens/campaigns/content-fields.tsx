@@ -3,13 +3,19 @@ import type { UseFormReturnType } from '@mantine/form'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { CodeField } from '../../components/code-field.tsx'
+import { MarkupField } from '../../components/markup-field.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
+import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
 
-type Props = { form: UseFormReturnType<CampaignValues> }
+type Props = {
+  form: UseFormReturnType<CampaignValues>
+  /** What the preview found wrong. */
+  faults: TemplatePreview['errors']
+}
 
 /** The message: written here, or that of a template. */
-export function ContentFields({ form }: Props) {
+export function ContentFields({ form, faults }: Props) {
   const { can } = useScope()
   const isOwn = form.values.source === 'own'
   return (
@@ -35,8 +41,9 @@ export function ContentFields({ form }: Props) {
         }
         required={isOwn}
         {...form.getInputProps('subject')}
+        error={form.errors.subject ?? faults.find(({ part }) => part === 'subject')?.message}
       />
-      {isOwn && <OwnContent form={form} />}
+      {isOwn && <OwnContent form={form} faults={faults} />}
       <Textarea
         label="Values"
         description={
@@ -53,21 +60,23 @@ export function ContentFields({ form }: Props) {
   )
 }
 
-function OwnContent({ form }: Props) {
+function OwnContent({ form, faults }: Props) {
+  const { format, html, mjml } = form.values
+  const of = (part: TemplatePreview['errors'][number]['part']) => faults.filter((fault) => fault.part === part)
   return (
     <>
       <TextInput
         label="Preheader"
         description="What mail programs show beside the subject. May be empty."
         {...form.getInputProps('preheader')}
+        error={form.errors.preheader ?? of('preheader')[0]?.message}
       />
-      <CodeField
-        label="HTML"
+      <MarkupField
         description="Liquid: contact.firstName, contact.lastName, contact.email, account.name, campaign.name and unsubscribeUrl."
-        rows={18}
-        value={form.values.html}
-        error={form.errors.html}
-        onChange={(value) => form.setFieldValue('html', value)}
+        value={{ format, html, mjml }}
+        errors={{ html: form.errors.html, mjml: form.errors.mjml }}
+        faults={{ html: of('html'), mjml: of('mjml') }}
+        onChange={(markup) => form.setValues(markup)}
       />
       <CodeField
         label="Text"
@@ -75,6 +84,7 @@ function OwnContent({ form }: Props) {
         rows={6}
         value={form.values.text}
         error={form.errors.text}
+        faults={of('text')}
         onChange={(value) => form.setFieldValue('text', value)}
       />
     </>
@@ -84,7 +94,7 @@ function OwnContent({ form }: Props) {
 /** As many templates as one page of the API has. */
 const offered = 100
 
-function TemplateField({ form }: Props) {
+function TemplateField({ form }: Pick<Props, 'form'>) {
   const { data } = useGet('GET /v1/templates', { query: { limit: offered } })
   const { templateId } = form.values
   const options =

@@ -11,6 +11,7 @@ import { Copyable } from '../../components/copyable.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { LeaveUnsaved } from '../../components/leave-unsaved.tsx'
 import { Loaded } from '../../components/loaded.tsx'
+import { bodyOfMarkup, type Markup, MarkupField, markupWritten } from '../../components/markup-field.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { State } from '../../components/state.tsx'
 import { DeleteTemplate } from './delete-template.tsx'
@@ -37,7 +38,7 @@ export function TemplateEditor() {
 
 type Values = Pick<Template, 'name' | 'subject'> & {
   preheader: string
-  html: string
+  markup: Markup
   text: string
   variables: WrittenVariable[]
 }
@@ -51,7 +52,7 @@ function Editor({ template }: { template: Template }) {
     name: template.name,
     subject: template.subject,
     preheader: template.preheader ?? '',
-    html: template.html ?? '',
+    markup: markupWritten(template),
     text: template.text ?? '',
     variables: template.variables.map(writtenOf),
   }))
@@ -117,15 +118,13 @@ function Editor({ template }: { template: Template }) {
             error={faultOf('preheader')}
             onChange={(event) => set('preheader', event.currentTarget.value)}
           />
-          <CodeField
-            label="HTML"
+          <MarkupField
             description="Liquid: {{ firstName }} stands for a variable. Values are escaped."
-            rows={18}
             isReadOnly={!mayWrite}
-            value={values.html}
-            error={errors.html ?? null}
-            faults={faultsOf('html')}
-            onChange={(value) => set('html', value)}
+            value={values.markup}
+            errors={{ html: errors.html, mjml: errors.mjml }}
+            faults={{ html: faultsOf('html'), mjml: faultsOf('mjml') }}
+            onChange={(markup) => set('markup', markup)}
           />
           <CodeField
             label="Text"
@@ -188,7 +187,7 @@ function TemplateActions({ template, isSaved }: ActionProps) {
 /** Returns what the API takes of the fields that were changed. Variables without a name are not written yet. */
 function bodyOf({
   preheader,
-  html,
+  markup,
   text,
   variables,
   ...rest
@@ -196,7 +195,7 @@ function bodyOf({
   return {
     ...rest,
     ...(preheader !== undefined && { preheader: preheader === '' ? null : preheader }),
-    ...(html !== undefined && { html: html === '' ? null : html }),
+    ...(markup !== undefined && bodyOfMarkup(markup)),
     ...(text !== undefined && { text: text === '' ? null : text }),
     ...(variables !== undefined && { variables: named(variables).map(variableOf) }),
   }

@@ -1,0 +1,43 @@
+import { Select } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useState } from 'react'
+import { useGet } from '../../api/hooks.ts'
+import { personSearchHint } from '../people/person-filters.tsx'
+import type { ShownFor } from './use-campaign-rendering.ts'
+
+/** People who are offered. */
+const offered = 10
+const pauseMs = 300
+
+type Props = { person: ShownFor | null; onChoose: (person: ShownFor | null) => void }
+
+/** Chooses whose values stand in a preview, by a search. */
+export function PersonField({ person, onChoose }: Props) {
+  const [typed, setTyped] = useState('')
+  const [search] = useDebouncedValue(typed === person?.email ? '' : typed.trim(), pauseMs)
+  const { data } = useGet('GET /v1/subscribers', { query: { limit: offered, ...(search !== '' && { search }) } })
+  const people = data?.data ?? []
+  const isListed = person === null || people.some(({ id }) => id === person.id)
+  const options = [...(isListed || person === null ? [] : [person]), ...people]
+  return (
+    <Select
+      mt="md"
+      label="Show it for"
+      description="Whose name and properties stand in it. Empty: a sample."
+      placeholder="Ada Lovelace, a sample"
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Show the sample' }}
+      nothingFoundMessage={personSearchHint}
+      filter={({ options: all }) => all}
+      searchValue={typed}
+      onSearchChange={setTyped}
+      data={options.map(({ id, email }) => ({ value: id, label: email }))}
+      value={person?.id ?? null}
+      onChange={(id) => {
+        const chosen = options.find((one) => one.id === id)
+        onChoose(chosen === undefined ? null : { id: chosen.id, email: chosen.email })
+      }}
+    />
+  )
+}
