@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { campaignWaiting, localTime, timezone } from './campaign-times.ts'
 import { emailContent, emailLimits, emailLine, longEmailFields } from './email-content.ts'
 import { recipientStatus } from './email-status.ts'
 import { line, list, mailbox, recipientAddress, text, timestamp } from './fields.ts'
@@ -199,7 +200,18 @@ const campaignFields = {
   throttle: z.int().nullable(),
   lateStart: z.enum(['send', 'skip']),
   recipients: count('People it goes to; 0 until they are listed.'),
-  scheduledAt: timestamp.nullable().meta({ description: 'When it is to start. Null: it was not sent yet.' }),
+  scheduledAt: timestamp.nullable().meta({
+    description: 'When it is to start. With `localTime`: when it comes in the first zone. Null: it was not sent yet.',
+  }),
+  localTime: localTime.nullable().meta({
+    description: 'The time at which each person gets it, in their own zone. Null: all get it at once.',
+  }),
+  fallbackTimezone: timezone.nullable().meta({
+    description: 'The zone of those whose own is not known. Null: it has no `localTime`.',
+  }),
+  waitingFor: campaignWaiting.nullable().meta({
+    description: 'Why it writes to nobody just now, of one that is `sending`. Null: it goes on.',
+  }),
   startedAt: timestamp.nullable().meta({ description: 'When it started sending.' }),
   endedAt: timestamp.nullable().meta({ description: 'When it was completed or canceled.' }),
   createdAt: timestamp,
@@ -228,6 +240,9 @@ const campaignExample = {
   lateStart: 'send' as const,
   recipients: 0,
   scheduledAt: null,
+  localTime: null,
+  fallbackTimezone: null,
+  waitingFor: null,
   startedAt: null,
   endedAt: null,
   createdAt: '2026-03-01T09:30:00.000Z',
@@ -273,6 +288,10 @@ export const campaignRecipient = z
       description:
         'Of `skipped`: `left` (the person is not in the audience any more), `unsubscribed` or `suppressed`. Of `failed`: the fault, for people. Else null.',
     }),
+    sendAt: timestamp.nullable().meta({
+      description:
+        'The instant of the local time for this person: nothing is sent before. Null: it has no `localTime`.',
+    }),
     emailId: idSchema('email', 'The email to this person.').nullable(),
     emailStatus: recipientStatus.nullable().meta({ description: 'How far the email is. Null: there is none.' }),
   })
@@ -284,6 +303,7 @@ export const campaignRecipient = z
       email: 'ada@example.org',
       status: 'handed_over',
       reason: null,
+      sendAt: null,
       emailId: exampleId('email'),
       emailStatus: 'delivered',
     },

@@ -13,6 +13,7 @@ import {
   renderCampaign,
   updateCampaign,
 } from './campaign-resource.ts'
+import { localTime, timezone } from './campaign-times.ts'
 import { list, mailbox, timeInput } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
@@ -47,6 +48,22 @@ const testCampaign = z
   })
   .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } })
 
+const sendCampaign = z
+  .strictObject({
+    scheduledAt: timeInput
+      .optional()
+      .meta({ description: `When to start, up to ${campaignLimits.scheduleDays} days ahead. Default: now.` }),
+    localTime: localTime.optional().meta({
+      description: `The time at which each person gets it, in the zone that their contact property \`timezone\` names, up to ${campaignLimits.scheduleDays} days ahead; in place of \`scheduledAt\`. When clocks leave it out, it is the first moment after that; when it comes twice, the first of both. For whom it has passed, it is now. The account must have a property \`timezone\` with the type \`string\`.`,
+    }),
+    fallbackTimezone: timezone.optional().meta({
+      description:
+        'With `localTime`: the zone of those who have none, or one that is not known. Default: the fallback of the property `timezone`, or else `UTC`.',
+    }),
+  })
+  .meta({ id: 'SendCampaign', description: 'When to send.', example: {} })
+
+export type SendCampaign = z.infer<typeof sendCampaign>
 export type TestCampaign = z.infer<typeof testCampaign>
 
 export const campaigns = c.router({
@@ -132,16 +149,9 @@ export const campaigns = c.router({
     path: '/v1/campaigns/:id/send',
     summary: 'Send a campaign',
     description:
-      'Starts a draft, now or at `scheduledAt`. It goes to those who are in the audience, in one of its segments if it has some, and active when it starts. The published version of its template is copied now. A test key sends to nobody: each email is checked, and gets the status `validated`; recipients of the simulator are simulated.',
+      'Starts a draft, now, at `scheduledAt`, or for each person at a local time. It goes to those who are in the audience, in one of its segments if it has some, and active when it starts. The published version of its template is copied now. A test key sends to nobody: each email is checked, and gets the status `validated`; recipients of the simulator are simulated.',
     pathParams: idParam,
-    body: z
-      .strictObject({
-        scheduledAt: timeInput
-          .optional()
-          .meta({ description: `When to start, up to ${campaignLimits.scheduleDays} days ahead. Default: now.` }),
-      })
-      .meta({ id: 'SendCampaign', description: 'When to send.', example: {} })
-      .optional(),
+    body: sendCampaign.optional(),
     ...outcome(
       {
         ...sending,

@@ -3,6 +3,7 @@ import type { CampaignRecipientStatus } from '../../contract/campaign-resource.t
 import type { Db, Handle, Trx } from '../database/connection.ts'
 import type { Properties } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
+import type { SendTimes } from './local-times.ts'
 import type { CampaignKey, CampaignRow } from './queries.ts'
 
 /** A campaign that this process has in hand, with what its messages need. */
@@ -54,31 +55,67 @@ export async function databaseMs(handle: Handle): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
+type Listed = Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to'>
+
+/** The next contacts of the audience: what a step of listing looks at. */
+function nextContacts({ audience_id: audienceId, listed_to: listedTo }: Listed, limit: number): RawBuilder<unknown> {
+  return sql`
+    SELECT subscriber_id, status, created_at FROM contacts
+    WHERE (audience_id, subscriber_id) > (${audienceId}, ${listedTo}) AND audience_id <= ${audienceId}
+    ORDER BY audience_id, subscriber_id LIMIT ${limit}
+  `
+}
+
+/** What a value must be to be the name of a time zone: most of what people have written otherwise is not even read. */
+const zoneForm = sql.raw(`'^[A-Za-z][A-Za-z0-9_+/-]{1,63}$'`)
+
+/** Returns the time zones that the next people have as values of a property, each once, in small letters. */
+export async function zonesOfNext(
+  trx: Trx,
+  campaign: Listed,
+  { limit, property }: { limit: number; property: string },
+): Promise<string[]> {
+  const { rows } = await sql<{ zone: string }>`
+    WITH page AS MATERIALIZED (${nextContacts(campaign, limit)})
+    SELECT DISTINCT lower(s.zone COLLATE "C") AS zone FROM page c
+    CROSS JOIN LATERAL (
+      SELECT properties ->> ${property} AS zone FROM subscribers
+      WHERE id = c.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
+    ) AS s
+    WHERE s.zone ~ ${zoneForm}
+  `.execute(trx)
+  return rows.map((row) => row.zone)
+}
+
 /**
  * Adds the next people of the audience to the recipients of a locked campaign: those who are active, and were in the
  * audience at `listed_at`. Looks at `limit` contacts.
  *
  * @param options.condition Who of them, over the aliases `c` (`contacts`) and `s` (their row of `subscribers`).
+ * @param options.times When they may get it, by their zones, which are values of `property`. Null: at once.
  * @returns The last contact that was looked at; null: there are no more. `count`: how many recipients were added.
  */
 export async function listRecipients(
   trx: Trx,
-  campaign: Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'listed_at' | 'listed_to'>,
-  { limit, condition }: { limit: number; condition: RawBuilder<boolean> },
+  campaign: Listed,
+  options: { limit: number; condition: RawBuilder<boolean>; times: (SendTimes & { property: string }) | null },
 ): Promise<{ last: string | null; count: number; looked: number }> {
+  const { limit, condition, times } = options
+  const zones =
+    times !== null &&
+    sql`LEFT JOIN unnest(${times.zones}::text[], ${times.times}::timestamptz[]) AS z (zone, send_at)
+      ON z.zone = lower((s.properties ->> ${times.property}) COLLATE "C")`
   const { rows } = await sql<{ last: string | null; looked: number; count: number }>`
-    WITH page AS MATERIALIZED (
-      SELECT subscriber_id, status, created_at FROM contacts
-      WHERE (audience_id, subscriber_id) > (${campaign.audience_id}, ${campaign.listed_to})
-        AND audience_id <= ${campaign.audience_id}
-      ORDER BY audience_id, subscriber_id LIMIT ${limit}
-    ), added AS (
-      INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status)
-      SELECT ${campaign.account_id}, ${campaign.id}, c.subscriber_id, 'waiting' FROM page c
+    WITH page AS MATERIALIZED (${nextContacts(campaign, limit)}), added AS (
+      INSERT INTO campaign_recipients (account_id, campaign_id, subscriber_id, status, send_at)
+      SELECT ${campaign.account_id}, ${campaign.id}, c.subscriber_id, 'waiting',
+        ${times === null ? sql`NULL` : sql`coalesce(z.send_at, ${times.fallback})`}
+      FROM page c
       CROSS JOIN LATERAL (
         SELECT status, email_key, first_name, last_name, properties FROM subscribers
         WHERE id = c.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
       ) AS s
+      ${zones || sql``}
       WHERE c.status = 'active' AND s.status = 'active' AND c.created_at <= ${campaign.listed_at} AND ${condition}
       ON CONFLICT DO NOTHING
       RETURNING 1
@@ -135,6 +172,8 @@ export async function countQueued(handle: Handle, accountId: string): Promise<nu
 /** A recipient whose turn it is, with the person as they are now. */
 export type WaitingRecipient = {
   subscriber_id: string
+  /** Null: the campaign has no local time. */
+  send_at: Date | null
   /** Null: the person is deleted. */
   email: string | null
   first_name: string | null
@@ -145,21 +184,35 @@ export type WaitingRecipient = {
   person_status: 'active' | 'unsubscribed' | null
 }
 
-/** Returns the next recipients that wait, in the order of their turns. */
-export async function selectWaiting(
-  handle: Handle,
-  campaign: Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'handled_to'>,
-  limit: number,
-): Promise<WaitingRecipient[]> {
+type Place = Pick<CampaignRow, 'account_id' | 'id' | 'audience_id' | 'handled_to' | 'local_time' | 'handled_send_at'>
+
+/** Those who wait from `handled_to` on. */
+function nextInOrder(campaign: Place, limit: number): RawBuilder<unknown> {
+  return sql`
+    SELECT subscriber_id, send_at FROM campaign_recipients
+    WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id}
+      AND subscriber_id >= ${campaign.handled_to} AND status = 'waiting'
+    ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
+  `
+}
+
+/** The same of a campaign with a local time: of those whose time has come, the earliest first. */
+function nextInTime(campaign: Place, limit: number): RawBuilder<unknown> {
+  return sql`
+    SELECT subscriber_id, send_at FROM campaign_recipients
+    WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id} AND status = 'waiting'
+      AND (send_at, subscriber_id) >= (${campaign.handled_send_at ?? sql`'-infinity'`}, ${campaign.handled_to})
+      AND send_at <= (SELECT ${queueNow})
+    ORDER BY account_id, campaign_id, send_at, subscriber_id LIMIT ${limit}
+  `
+}
+
+/** Returns the next recipients that wait and whose time has come, in the order of their turns. */
+export async function selectWaiting(handle: Handle, campaign: Place, limit: number): Promise<WaitingRecipient[]> {
   const { rows } = await sql<WaitingRecipient>`
-    SELECT r.subscriber_id, s.email, s.first_name, s.last_name, s.properties, s.status AS person_status,
+    SELECT r.subscriber_id, r.send_at, s.email, s.first_name, s.last_name, s.properties, s.status AS person_status,
       c.status AS contact_status
-    FROM (
-      SELECT subscriber_id FROM campaign_recipients
-      WHERE account_id = ${campaign.account_id} AND campaign_id = ${campaign.id}
-        AND subscriber_id >= ${campaign.handled_to} AND status = 'waiting'
-      ORDER BY account_id, campaign_id, subscriber_id LIMIT ${limit}
-    ) AS r
+    FROM (${campaign.local_time === null ? nextInOrder(campaign, limit) : nextInTime(campaign, limit)}) AS r
     LEFT JOIN LATERAL (
       SELECT email, first_name, last_name, properties, status FROM subscribers
       WHERE id = r.subscriber_id AND account_id = ${campaign.account_id} OFFSET 0
@@ -168,9 +221,19 @@ export async function selectWaiting(
       SELECT status FROM contacts
       WHERE audience_id = ${campaign.audience_id} AND subscriber_id = r.subscriber_id OFFSET 0
     ) AS c ON true
-    ORDER BY r.subscriber_id
+    ORDER BY r.send_at, r.subscriber_id
   `.execute(handle)
   return rows
+}
+
+/** Returns the earliest time of the recipients that wait, of a campaign with a local time. Null: nobody waits. */
+export async function nextSendTime(trx: Trx, { accountId, id }: CampaignKey): Promise<Date | null> {
+  const { rows } = await sql<{ send_at: Date }>`
+    SELECT send_at FROM campaign_recipients
+    WHERE account_id = ${accountId} AND campaign_id = ${id} AND status = 'waiting' AND send_at IS NOT NULL
+    ORDER BY account_id, campaign_id, send_at, subscriber_id LIMIT 1
+  `.execute(trx)
+  return rows[0]?.send_at ?? null
 }
 
 /** Locks those of the recipients that still wait, and returns them. */

@@ -100,12 +100,24 @@ export async function updateCampaign(
     .executeTakeFirstOrThrow()
 }
 
-/** Has a worker look at a locked campaign after `ms`. Null: there is nothing to do. */
-export async function setDue(trx: Trx, { accountId, id }: CampaignKey, ms: number | null): Promise<void> {
+/** What a campaign that is sending waits for, and until when. */
+export type CampaignWaiting = { reason: NonNullable<CampaignRow['waiting_for']>; until: Date }
+
+/**
+ * Has a worker look at a locked campaign after `ms`. Null: there is nothing to do.
+ *
+ * @param waiting What it waits for meanwhile. Null: nothing that people are told.
+ */
+export async function setDue(
+  trx: Trx,
+  { accountId, id }: CampaignKey,
+  ms: number | null,
+  waiting: CampaignWaiting | null = null,
+): Promise<void> {
   const dueAt = ms === null ? sql<null>`NULL` : sql<Date>`${queueNow} + make_interval(secs => ${ms / 1000})`
   await trx
     .updateTable('campaigns')
-    .set({ due_at: dueAt })
+    .set({ due_at: dueAt, waiting_for: waiting?.reason ?? null, waiting_until: waiting?.until ?? null })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .execute()
@@ -127,7 +139,8 @@ export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preh
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
-   scheduled_at, listed_at, listed_to, started_at, ended_at, due_at, handled_to, throttled_to, recipient_count,
+   scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
+   handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
    created_at, updated_at, deleted_at`,
 )
@@ -175,6 +188,7 @@ export type RecipientRow = {
   email: string | null
   status: CampaignRecipientStatus
   reason: string | null
+  send_at: Date | null
   email_id: string | null
   email_status: RecipientStatus | null
 }
@@ -198,14 +212,14 @@ export function selectRecipients(
   const shown = isCanceled ? sql`CASE status WHEN 'waiting' THEN 'canceled' ELSE status END` : sql`status`
   return selectFitting<RecipientRow>(handle, {
     rows: sql`
-      SELECT account_id, subscriber_id, subscriber_id AS id, status, reason, email_id FROM campaign_recipients
+      SELECT account_id, subscriber_id, subscriber_id AS id, status, reason, send_at, email_id FROM campaign_recipients
       WHERE account_id = ${accountId} AND campaign_id = ${id}
         AND ${after === undefined ? sql`true` : sql`subscriber_id < ${after}`}
       ORDER BY account_id DESC, campaign_id DESC, subscriber_id DESC`,
     fits: status === undefined ? sql`true` : sql`${shown} = ${status}`,
     as: 'recipient',
     columns: sql`subscriber_id, person.email, ${isCanceled ? sql`CASE recipient.status WHEN 'waiting' THEN 'canceled' ELSE recipient.status END` : sql`recipient.status`} AS status,
-      recipient.reason, recipient.email_id, sent.status AS email_status`,
+      recipient.reason, recipient.send_at, recipient.email_id, sent.status AS email_status`,
     join: sql`LEFT JOIN LATERAL (
       SELECT email FROM subscribers WHERE id = recipient.subscriber_id AND account_id = recipient.account_id OFFSET 0
     ) AS person ON true LEFT JOIN LATERAL (

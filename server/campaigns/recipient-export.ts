@@ -8,7 +8,11 @@ import type { CampaignKey, RecipientRow } from './queries.ts'
 /** Recipients read by one statement. */
 const pageRows = 1_000
 
-type ExportRow = RecipientRow & { first_name: string | null; last_name: string | null; properties: Properties | null }
+type ExportRow = Omit<RecipientRow, 'send_at'> & {
+  first_name: string | null
+  last_name: string | null
+  properties: Properties | null
+}
 
 type Export = CampaignKey & {
   /** True: who waits gets nothing any more. */

@@ -36,6 +36,11 @@ export async function retract(
   const emailIds = await emails.takeBack(trx, accountId, queued)
   const { first, count } = await unqueue(trx, { accountId, id }, { emailIds, status: 'waiting' })
   if (first === null) return campaign
-  const handledTo = first < campaign.handled_to ? first : campaign.handled_to
-  return updateCampaign(trx, { accountId, id }, { ...addCounts(campaign, { queued: -count }), handled_to: handledTo })
+  return updateCampaign(trx, { accountId, id }, { ...addCounts(campaign, { queued: -count }), ...placeBefore(first) })
+
+  /** With a local time, where to go on is not told by the subscriber alone: then from the beginning. */
+  function placeBefore(subscriberId: string): Partial<CampaignRow> {
+    if (campaign.local_time !== null) return { handled_to: '', handled_send_at: null }
+    return subscriberId < campaign.handled_to ? { handled_to: subscriberId } : {}
+  }
 }

@@ -51,6 +51,7 @@ import {
 import { exportRecipients } from './recipient-export.ts'
 import { retract } from './retract.ts'
 import { checkSegments } from './segments.ts'
+import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
 import { makeTests, refusalOf } from './test-messages.ts'
 import { toCampaign, toDetails, toRecipient, toStatistics } from './to-response.ts'
@@ -77,10 +78,11 @@ export type CampaignService = {
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
   /**
-   * Starts a draft at a time, or now (null), with the published version of its template. Throws what `create` throws,
-   * `template_fault`, `domain_not_verified`, `public_url_needed`, `campaign_state` and `too_many_campaigns`.
+   * Starts a draft at a time, for each person at a local time, or now (null), with the published version of its
+   * template. Throws what `create` throws, `template_fault`, `domain_not_verified`, `public_url_needed`,
+   * `campaign_state` and `too_many_campaigns`.
    */
-  send(handle: Handle, scope: Scope, id: string, at: Date | null): Promise<Campaign>
+  send(handle: Handle, scope: Scope, id: string, when: StartTime): Promise<Campaign>
   /** Takes what is queued out of the queue, to be made again later. */
   pause(handle: Handle, scope: Scope, id: string): Promise<Campaign>
   resume(handle: Handle, scope: Scope, id: string): Promise<Campaign>
@@ -231,7 +233,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         else await hideCampaign(trx, key, clock.now())
       })
     },
-    async send(handle, scope, id, at) {
+    async send(handle, scope, id, when) {
       // Before it is compiled, which takes a moment: a time that was to come when it was asked for is a right one.
       const now = clock.now()
       await mustCompile(await find(handle, scope, id))
@@ -240,16 +242,14 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         const row = await lock(trx, scope, id)
         const status = statusAfter('send', row.status)
         if (status === null) throw wrongState(id, row.status, 'sent')
-        const fault = at === null ? null : faultOfTime(at, now)
-        if (fault !== null) throw brokenRule('body.scheduledAt', fault)
+        const start = await startOf(trx, scope.accountId, { when, now })
         const content = await check(trx, scope.accountId, { fields: row, faults: [] })
         await mustBeSendable(trx, scope, { ...row, ...content })
         if ((await countActive(trx, scope.accountId)) >= campaignLimits.active) {
           const message = `The account has ${campaignLimits.active} campaigns that are scheduled, sending or paused, the most there may be. Wait for one to end, or cancel one.`
           throw new DomainError('too_many_campaigns', message)
         }
-        const scheduledAt = at ?? now
-        const change = { ...content, status, scheduled_at: scheduledAt, due_at: scheduledAt, updated_at: now }
+        const change = { ...content, ...start, status, due_at: start.scheduled_at, updated_at: now }
         return toCampaign(await updateCampaign(trx, { accountId: scope.accountId, id }, change))
       })
     },
@@ -367,11 +367,4 @@ function noAudience(id: string): DomainError {
   return new DomainError('audience_not_found', `There is no audience with the id "${id}" in this account.`, {
     details: [{ path: 'body.audienceId', message: 'must be an audience of the account' }],
   })
-}
-
-function faultOfTime(at: Date, now: Date): string | null {
-  const aheadMs = at.getTime() - now.getTime()
-  if (aheadMs <= 0) return 'must be in the future'
-  const { scheduleDays } = campaignLimits
-  return aheadMs > scheduleDays * dayMs ? `must be at most ${scheduleDays} days ahead` : null
 }

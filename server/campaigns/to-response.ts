@@ -31,11 +31,18 @@ export function toCampaign(row: CampaignSummary): Campaign {
     lateStart: row.late_start,
     recipients: row.recipient_count,
     scheduledAt: row.scheduled_at?.toISOString() ?? null,
+    localTime: row.local_time,
+    fallbackTimezone: row.fallback_timezone,
+    waitingFor: waitingFor(row),
     startedAt: row.started_at?.toISOString() ?? null,
     endedAt: row.ended_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }
+}
+
+function waitingFor({ status, waiting_for: reason, waiting_until: until }: CampaignSummary): Campaign['waitingFor'] {
+  return status === 'sending' && reason !== null && until !== null ? { reason, until: until.toISOString() } : null
 }
 
 export function toDetails(row: CampaignRow): CampaignDetails {
@@ -49,6 +56,7 @@ export function toRecipient(row: RecipientRow): CampaignRecipient {
     email: row.email,
     status: row.status,
     reason: row.reason,
+    sendAt: row.send_at?.toISOString() ?? null,
     emailId: row.email_id,
     emailStatus: row.email_status,
   }

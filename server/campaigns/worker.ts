@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
-import { createEngine, type EngineMeans } from './engine.ts'
+import { createEngine } from './engine.ts'
 import { claimCampaigns } from './engine-queries.ts'
+import type { EngineMeans } from './turns.ts'
 
 export type CampaignWorkerOptions = EngineMeans & {
   logger: Logger

@@ -45,6 +45,10 @@ export type CampaignsTable = {
   throttle: number | null
   late_start: 'send' | 'skip'
   scheduled_at: Date | null
+  /** The time at which each person gets it, without a zone: `2026-12-01T09:00:00`. Null: all get it at once. */
+  local_time: Generated<string | null>
+  /** The zone of people whose own is not known. Null: it has no local time. */
+  fallback_timezone: Generated<string | null>
   /** When the list of its recipients was begun: who joined later is not in it. */
   listed_at: Date | null
   listed_to: Generated<string>
@@ -54,6 +58,8 @@ export type CampaignsTable = {
   due_at: Date | null
   /** No recipient below this one waits. */
   handled_to: Generated<string>
+  /** With a local time: the time of `handled_to`. Null: recipients of all times may wait. */
+  handled_send_at: Generated<Date | null>
   /** The end of the last slot of the throttle that was taken. Milliseconds of Unix time. */
   throttled_to: Generated<number>
   recipient_count: Generated<number>
@@ -64,6 +70,11 @@ export type CampaignsTable = {
   unsubscribed_count: Generated<number>
   suppressed_count: Generated<number>
   canceled_count: Generated<number>
+  /** What it waits for while it is sending. Null: it goes on. */
+  waiting_for: Generated<'local_time' | null>
+  waiting_until: Generated<Date | null>
+  /** Turns that failed one after the other. */
+  failed_turns: Generated<number>
   created_at: Date
   updated_at: Date
   /** Gone for readers; its recipients are being deleted. Null: it is there. */
@@ -74,6 +85,8 @@ export type CampaignRecipientsTable = {
   account_id: string
   campaign_id: string
   subscriber_id: string
+  /** The instant of the local time. Null: the campaign has none. */
+  send_at: Generated<Date | null>
   /** `waiting` of a canceled campaign stands for `canceled`. */
   status: CampaignRecipientStatus
   email_id: string | null

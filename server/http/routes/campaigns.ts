@@ -1,6 +1,7 @@
 import { initServer } from '@ts-rest/express'
 import { contract } from '../../../contract/index.ts'
 import type { CampaignService } from '../../campaigns/service.ts'
+import { startTimeOf } from '../../campaigns/start-time.ts'
 import { authorize } from '../authenticate.ts'
 import type { Endpoint } from '../route-handler.ts'
 import { streamedCsv } from '../streamed-csv.ts'
@@ -34,8 +35,7 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
     }),
     send: inTurnsOfRendering(
       endpoint(async ({ params, body }, { handle, scope }) => {
-        const at = body?.scheduledAt === undefined ? null : new Date(body.scheduledAt)
-        return { status: 202, body: await campaigns.send(handle, scope, params.id, at) }
+        return { status: 202, body: await campaigns.send(handle, scope, params.id, startTimeOf(body)) }
       }),
     ),
     pause: endpoint(async ({ params }, { handle, scope }) => ({

@@ -1,0 +1,98 @@
+import type { CampaignEmail } from '../emails/service.ts'
+import { newId } from '../shared/ids.ts'
+import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
+import type { ClaimedCampaign, WaitingRecipient } from './engine-queries.ts'
+import { contentOf, emailTo, variablesOf } from './message.ts'
+import type { CampaignRow } from './queries.ts'
+import type { EngineMeans } from './turns.ts'
+
+/** What became of a recipient when their message was made. */
+export type Made = { email: CampaignEmail } | { failed: string } | { skipped: 'left' | 'unsubscribed' }
+
+/** The messages of a turn, by subscriber. `people`: those that they were made for, in the order of their turns. */
+export type Batch = { people: readonly WaitingRecipient[]; made: ReadonlyMap<string, Made> }
+
+/**
+ * A turn renders for so long: campaigns get their turns one after the other, so that one whose content is slow to render
+ * must not hold up those of others. Milliseconds.
+ */
+const renderingMs = 1_000
+/** People that a turn renders for before it knows how long one takes: fewer than may be too late for a process. */
+const firstRendered = 8
+
+/** Returns how many people to render for next, when `done` took `takenMs`. 0: the time of the turn is over. */
+export function nextToRender(done: number, takenMs: number): number {
+  if (done === 0) return firstRendered
+  return Math.max(0, Math.floor(((renderingMs - takenMs) * done) / takenMs))
+}
+
+/**
+ * Makes the messages to the first of `recipients`: to as many as there is time for, and to some at least. Changes
+ * nothing.
+ */
+export async function makeBatch(
+  means: EngineMeans,
+  about: { claimed: ClaimedCampaign; row: CampaignRow },
+  recipients: readonly WaitingRecipient[],
+): Promise<Batch> {
+  const since = performance.now()
+  const made = new Map<string, Made>()
+  let done = 0
+  while (done < recipients.length) {
+    const count = nextToRender(done, performance.now() - since)
+    if (count === 0) break
+    const some = recipients.slice(done, done + count)
+    for (const [id, one] of await makeAll(means, about, some)) made.set(id, one)
+    done += some.length
+  }
+  return { people: recipients.slice(0, done), made }
+}
+
+/** Renders the messages to those who are still in the audience. Changes nothing. */
+async function makeAll(
+  { db, clock, renderer, unsubscribeUrl }: EngineMeans,
+  { claimed, row }: { claimed: ClaimedCampaign; row: CampaignRow },
+  recipients: readonly WaitingRecipient[],
+): Promise<ReadonlyMap<string, Made>> {
+  const now = clock.now()
+  const declared = await findProperties(db, row.account_id)
+  const made = new Map<string, Made>()
+  const written = recipients.flatMap((recipient) => {
+    const { subscriber_id: id, email, contact_status: ofContact, person_status: ofPerson } = recipient
+    if (email === null || ofContact === null) made.set(id, { skipped: 'left' })
+    else if (ofContact === 'unsubscribed' || ofPerson === 'unsubscribed') made.set(id, { skipped: 'unsubscribed' })
+    else {
+      const { first_name: firstName, last_name: lastName } = recipient
+      const properties = valuesInMessages(recipient.properties ?? {}, declared)
+      const person = { id, email, firstName, lastName, properties }
+      return [{ id, person, emailId: newId('email', now) }]
+    }
+    return []
+  })
+  const renderings = await renderer.render(
+    contentOf(row),
+    written.map(({ person, emailId }) =>
+      variablesOf(person, {
+        campaign: row,
+        accountName: claimed.account_name,
+        unsubscribeUrl: unsubscribeUrl({
+          emailId,
+          position: 0,
+          accountId: row.account_id,
+          address: person.email,
+          topicId: row.topic_id ?? undefined,
+        }),
+      }),
+    ),
+  )
+  for (const [index, { id, person, emailId }] of written.entries()) {
+    const rendering = renderings[index]
+    if (rendering === undefined || rendering.status === 'failed') {
+      made.set(id, { failed: rendering?.reason ?? 'It was not rendered.' })
+      continue
+    }
+    const email = await emailTo(person, row, { rendered: rendering.rendered, now })
+    made.set(id, typeof email === 'string' ? { failed: email } : { email: { id: emailId, campaignId: row.id, email } })
+  }
+  return made
+}

@@ -1,0 +1,84 @@
+import { type Db, inTransaction, type Trx } from '../database/connection.ts'
+import type { EmailService } from '../emails/service.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import type { Outbox } from '../outbox/append.ts'
+import type { Renderer } from '../rendering/renderer.ts'
+import type { Scope } from '../shared/scope.ts'
+import { type CampaignRow, type CampaignWaiting, lockCampaign, setDue, updateCampaign } from './queries.ts'
+import { retract } from './retract.ts'
+import { statusAfter } from './states.ts'
+
+/*
+ * What every turn of a campaign is made of: docs/architecture/campaign-states.md.
+ */
+
+export type EngineMeans = {
+  db: Db
+  clock: Clock
+  outbox: Outbox
+  renderer: Renderer
+  emails: Pick<EmailService, 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
+  /** Returns the link with which a recipient unsubscribes. */
+  unsubscribeUrl: (ref: UnsubscribeRef) => string
+  /** Maximum emails of an account that wait for their first attempt. Default 2,000. */
+  maxQueued?: number
+}
+
+/** What a campaign did in its turn. */
+export type TurnResult = 'went on' | 'waits'
+
+/** How soon a campaign is looked at again: that goes on, whose emails have to leave first, and that is stopped. */
+export const soonMs = 0
+export const fullMs = 200
+export const quietMs = 2_000
+
+/** Runs `work` on the locked campaign, in a transaction. Does nothing when it is deleted. */
+export async function withLocked<T>(
+  db: Db,
+  claimed: CampaignRow,
+  work: (trx: Trx, row: CampaignRow) => Promise<T>,
+): Promise<T | null> {
+  return inTransaction(db, async (trx) => {
+    const row = await lockCampaign(trx, scopeOf(claimed), claimed.id)
+    return row === undefined ? null : work(trx, row)
+  })
+}
+
+/** Ends the turn of a locked campaign: it is due again after `ms`. Null: never. */
+export async function rest(
+  trx: Trx,
+  row: CampaignRow,
+  ms: number | null,
+  waiting: CampaignWaiting | null = null,
+): Promise<TurnResult> {
+  await setDue(trx, keyOf(row), ms, waiting)
+  return ms === soonMs ? 'went on' : 'waits'
+}
+
+/** Ends the turn of a locked campaign by stopping it, with the reason for people. Takes queued emails back. */
+export async function stopFor(
+  trx: Trx,
+  { emails, clock }: Pick<EngineMeans, 'emails' | 'clock'>,
+  { row, move, reason }: { row: CampaignRow; move: 'skip' | 'stall'; reason: string },
+): Promise<TurnResult> {
+  const at = clock.now()
+  const status = statusAfter(move, row.status) ?? row.status
+  const ended = status === 'canceled' ? { ended_at: at } : {}
+  const stopped = await updateCampaign(trx, keyOf(row), { status, status_reason: reason, updated_at: at, ...ended })
+  const left = await retract(trx, emails, stopped)
+  return rest(trx, left, left.queued_count > 0 ? quietMs : null)
+}
+
+export function scopeOf({ account_id: accountId, mode }: CampaignRow): Scope {
+  return { accountId, mode }
+}
+
+export function keyOf({ account_id: accountId, id }: CampaignRow) {
+  return { accountId, id }
+}
+
+/** What events tell of a campaign. */
+export function factsOf({ id, audience_id: audienceId, name }: CampaignRow) {
+  return { campaignId: id, audienceId, name }
+}
