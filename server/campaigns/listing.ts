@@ -32,9 +32,8 @@ export async function list(means: EngineMeans, claimed: CampaignRow): Promise<Tu
     const late = await latenessOf(trx, keyOf(row))
     if (late < 0) return rest(trx, row, -late)
     if (row.listed_at === null && row.late_start === 'skip' && late > lateMs) {
-      return skip(
-        `It was to start at ${row.scheduled_at?.toISOString()}, and the service was not running then: "lateStart" is "skip".`,
-      )
+      const why = row.failed_turns > 0 ? 'its recipients could not be listed' : 'the service was not running then'
+      return skip(`It was to start at ${row.scheduled_at?.toISOString()}, and ${why}: "lateStart" is "skip".`)
     }
     if (!(await isAudience(trx, row.account_id, row.audience_id))) {
       return skip('The audience was deleted before the campaign started.')

@@ -177,7 +177,13 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const at = clock.now()
       const ended = status === 'canceled' ? { ended_at: at } : {}
       const key = { accountId: scope.accountId, id }
-      const moved = await updateCampaign(trx, key, { status, status_reason: null, updated_at: at, ...ended })
+      const moved = await updateCampaign(trx, key, {
+        status,
+        status_reason: null,
+        failed_turns: 0,
+        updated_at: at,
+        ...ended,
+      })
       const left = status === 'sending' ? moved : await retract(trx, emails, moved)
       const isOver = status !== 'sending' && left.queued_count === 0
       await setDue(trx, key, isOver ? null : 0)

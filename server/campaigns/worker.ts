@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Loop, startLoop } from '../lib/polling-loop.ts'
 import { createEngine } from './engine.ts'
 import { claimCampaigns } from './engine-queries.ts'
+import { survivingFailures } from './failed-turns.ts'
 import type { EngineMeans } from './turns.ts'
 
 export type CampaignWorkerOptions = EngineMeans & {
@@ -24,7 +25,7 @@ export const campaignSilenceLimitMs = 120_000
 /** Starts the loop that gives campaigns their turns, one batch of each account at a time. */
 export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
   const { db, logger, intervalMs = 250 } = options
-  const takeTurn = createEngine(options)
+  const takeTurn = survivingFailures(createEngine(options), { db, logger })
   /** The account that had the last turn. */
   let lastAccount = ''
   let lastTurn = performance.now()
@@ -36,13 +37,8 @@ export function startCampaignWorker(options: CampaignWorkerOptions): Loop {
       lastAccount = claimed.at(-1)?.account_id ?? ''
       let isGoingOn = false
       for (const campaign of claimed) {
-        try {
-          if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
-          lastTurn = performance.now()
-        } catch (error) {
-          // It is due again when its lease is over.
-          logger.error({ err: error, campaign: campaign.id }, 'a turn of a campaign failed; trying again')
-        }
+        if ((await takeTurn(campaign)) === 'went on') isGoingOn = true
+        lastTurn = performance.now()
       }
       return isGoingOn
     },

@@ -10,7 +10,7 @@ export type CampaignsTable = {
   id: string
   mode: Mode
   status: CampaignStatus
-  /** Why the service paused or canceled it. Null: it did not. */
+  /** Why the service paused or canceled it, or why its turns fail. Null: there is nothing to tell. */
   status_reason: string | null
   name: string
   audience_id: string
