@@ -43,7 +43,7 @@ const testCampaign = z
     }).meta({ description: 'Who gets it.' }),
     subscriberId: idSchema(
       'subscriber',
-      'The person whose name, address and properties stand in the message. Default: those of `to`, with the fallbacks of properties.',
+      'The person whose name, address and properties stand in the message. Needs `contacts:read` too. Default: those of `to`, with the fallbacks of properties.',
     ).optional(),
   })
   .meta({ id: 'TestCampaign', description: 'Who gets the test.', example: { to: ['delivered@simulator.test'] } })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { exampleId } from '../../contract/ids.ts'
 import { permissionSets } from '../../contract/permissions.ts'
 import { createKeyServices } from '../support/api-keys.ts'
 import { createTestTime } from '../support/clock.ts'
@@ -102,6 +103,18 @@ test.each(keyOperations.map((operation) => [operation.id, operation] as const))(
     expect(reading.status === 401).toBe(!mayRead)
   },
 )
+
+test('a test of a campaign that shows what is kept of a person needs contacts:read too', async () => {
+  const path = `/v1/campaigns/${exampleId('campaign')}/test`
+  const to = ['ada@example.org']
+  const send = (key: string, body: object) => service.client.send('POST', path, { key, json: body })
+  const person = { to, subscriberId: exampleId('subscriber') }
+  const refused = await send(keys.only['campaigns:send'], person)
+  expect(refused.status).toBe(401)
+  expect(Object(refused.body).error.message).toMatch(/lacks the permission "contacts:read"/)
+  expect((await send(keys.only['campaigns:send'], { to })).status).toBe(404)
+  expect((await send(keys.live, person)).status).toBe(404)
+})
 
 test('what the service keeps and logs of a key is not the key', async () => {
   const { rows } = await service.database.db

@@ -55,10 +55,11 @@ export function campaignRoutes(campaigns: CampaignService, endpoint: Endpoint) {
       body: await campaigns.duplicate(handle, scope, params.id),
     })),
     test: inTurnsOfRendering(
-      endpoint(async ({ params, body }, { handle, scope }) => ({
-        status: 202,
-        body: { emailIds: await campaigns.test(handle, scope, params.id, body) },
-      })),
+      endpoint(async ({ params, body }, { handle, scope, caller }) => {
+        // What is kept of the person stands in the message.
+        if (body.subscriberId !== undefined) authorize(caller, { permission: 'contacts:read', liveKeyOnly: false })
+        return { status: 202, body: { emailIds: await campaigns.test(handle, scope, params.id, body) } }
+      }),
     ),
     render: endpoint(async ({ params, body }, { handle, scope, caller }) => {
       if (body.subscriberId !== undefined) authorize(caller, { permission: 'contacts:read', liveKeyOnly: false })
