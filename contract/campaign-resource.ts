@@ -173,7 +173,10 @@ const campaignFields = {
   statusReason: z
     .string()
     .nullable()
-    .meta({ description: 'Why the service paused or canceled it, or why it does not go on though it is tried, for people. Null: there is nothing to tell.' }),
+    .meta({
+      description:
+        'Why the service paused or canceled it, or why it does not go on though it is tried, for people. Null: there is nothing to tell.',
+    }),
   name: z.string(),
   audienceId: idSchema('audience', 'The audience. It may be deleted.'),
   segmentIds: z

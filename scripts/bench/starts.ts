@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
-import type { ProgramOptions, Processes, Running } from './processes.ts'
+import type { Processes, ProgramOptions, Running } from './processes.ts'
 
 /* Starts programs on a fresh data directory, and measures the time until they listen. */
 
@@ -77,7 +77,7 @@ function accepts(port: number): Promise<boolean> {
 
 /** What npm and a first start print. */
 const usualLine =
-  /^(> |  |This is the first start|It has two keys|Try one:|Postern listens|No email leaves|Webhooks may)/
+  /^(> | {2}|This is the first start|It has two keys|Try one:|Postern listens|No email leaves|Webhooks may)/
 
 /** Runs `npm start` with the embedded database in a fresh directory. */
 export async function startWithNpm(processes: Processes, name: string): Promise<StartedService> {

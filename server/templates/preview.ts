@@ -66,7 +66,8 @@ async function errorsOf(renderer: AccountRenderer, content: PreviewedContent, va
     // The text that is made from the HTML has the faults of the HTML.
     if (rendering?.status !== 'failed' || seen.has(rendering.reason)) continue
     seen.add(rendering.reason)
-    const message = part === 'mjml' ? await reasonInMjml(renderer, { mjml, variables }, rendering.reason) : rendering.reason
+    const message =
+      part === 'mjml' ? await reasonInMjml(renderer, { mjml, variables }, rendering.reason) : rendering.reason
     const [, line] = /\bline (\d+), column \d+/.exec(message) ?? []
     errors.push({ part, line: line === undefined ? null : Number(line), message })
   }

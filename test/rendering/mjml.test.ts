@@ -102,12 +102,20 @@ describe('hostile MJML is refused, and the next one compiled:', () => {
   test.each([
     ['deep nesting', body(`${'<mj-wrapper>'.repeat(20_000)}${'</mj-wrapper>'.repeat(20_000)}`), /nested more than 256/],
     ['deep HTML', column(`<mj-text>${'<div>'.repeat(40_000)}</mj-text>`), /nested more than 256/],
-    ['half a megabyte of attributes', column(`<mj-text ${many(40_000, (i) => `a${i}="x" `)}>x</mj-text>`), /attributes/],
+    [
+      'half a megabyte of attributes',
+      column(`<mj-text ${many(40_000, (i) => `a${i}="x" `)}>x</mj-text>`),
+      /attributes/,
+    ],
     ['many elements', column('<mj-text>x</mj-text>'.repeat(20_000)), /more than 2000 elements/],
     ['many tags of Liquid', column(`<mj-text>${'{{a}}'.repeat(20_000)}</mj-text>`), /more than 10000 tags/],
     ['a long source', column(`<mj-text>${'x'.repeat(600_000)}</mj-text>`), /more than 524288 characters/],
     ['a long output', column(`<mj-text>${'x'.repeat(900)}</mj-text>`.repeat(550)), /longer than 524288 characters/],
-    ['entities of its own', `<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>${column('<mj-text>&b;</mj-text>')}`, null],
+    [
+      'entities of its own',
+      `<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>${column('<mj-text>&b;</mj-text>')}`,
+      null,
+    ],
     ['half a million entities', column(`<mj-text>${'&amp;'.repeat(100_000)}</mj-text>`), null],
     ['half a million brackets', column(`<mj-text>${'<'.repeat(500_000)}</mj-text>`), null],
     ['many unclosed comments', column(`<mj-text>${'<!--'.repeat(100_000)}</mj-text>`), null],

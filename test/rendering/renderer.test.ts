@@ -153,8 +153,16 @@ describe('faults', () => {
     ],
     ['a preheader', { html: '<p>x</p>', preheader: '{{ a | b }}' }, /^The preheader, line 1/],
     ['a file', { text: '{% include "package.json" %}' }, /^The text, line 1, column 1: templates cannot include files/],
-    ['a file to render', { html: '{% render "../../etc/passwd" %}' }, /^The HTML, line 1, column 1: templates cannot include files/],
-    ['a layout', { html: '{% layout "package.json" %}' }, /^The HTML, line 1, column 1: templates cannot include files/],
+    [
+      'a file to render',
+      { html: '{% render "../../etc/passwd" %}' },
+      /^The HTML, line 1, column 1: templates cannot include files/,
+    ],
+    [
+      'a layout',
+      { html: '{% layout "package.json" %}' },
+      /^The HTML, line 1, column 1: templates cannot include files/,
+    ],
   ])('of %s name the part and the line', async (_case, content, reason) => {
     expect(await reasonOf(content)).toMatch(reason)
   })
