@@ -4,6 +4,9 @@ import { importLimits } from '../../contract/import-files.ts'
 import { DomainError } from '../shared/errors.ts'
 import { type ZipBytes, type ZipEntry, ZipFaultError } from './zip-directory.ts'
 
+/** Bytes that are inflated at a time. */
+const inflatedBytes = 65_536
+
 /**
  * Throws `payload_too_large` when the files are larger in all than one may be, and `ZipFaultError` for a ZIP bomb. What the
  * directory says of their sizes is enough: `unpackEntry` yields no more. Files that overlap, as in a bomb whose entries
@@ -43,7 +46,7 @@ export async function* unpackEntry(zip: ZipBytes, entry: ZipEntry): AsyncGenerat
 }
 
 async function* inflated(packed: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  const inflater = createInflateRaw()
+  const inflater = createInflateRaw({ chunkSize: inflatedBytes })
   let failure: unknown = null
   async function* source() {
     try {

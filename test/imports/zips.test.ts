@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { importLimits } from '../../contract/import-files.ts'
-import { readFilesOf } from '../../server/imports/parts.ts'
-import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { chunkBytes } from '../../server/imports/store-upload.ts'
 import { DomainError } from '../../server/shared/errors.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
-import { type ZippedFile, zipOf } from '../support/zip.ts'
+import { csvFile, type ZippedFile, zipOf } from '../support/zip.ts'
 import { createImportWorld, type ImportWorld } from './world.ts'
 
 let world: ImportWorld
@@ -30,11 +28,6 @@ const cleaned = (...names: string[]) => ({
   name: 'cleaned_segment_export_8893e1ae2e.csv',
   content: `${head},CLEAN_TIME\n${names.map((name) => `${name}@example.com,Cy,L,2026-02-01\n`).join('')}`,
 })
-const plain = (name: string, ...addresses: string[]): ZippedFile => ({
-  name,
-  content: `email\n${addresses.map((address) => `${address}@example.com\n`).join('')}`,
-})
-
 const addressesOf = async (audienceId: string) =>
   (await world.people(audienceId)).map(({ email }) => email.split('@')[0])
 
@@ -53,7 +46,7 @@ describe('a ZIP', () => {
       const of = (name: string) => `${name}-${where}`
       const left = [unsubscribed(of('left'), of('both')), cleaned(of('bounced'), of('gone'))]
       const there = subscribed(of('there'), of('both'), of('gone'), of('here'))
-      const never = { ...plain('nonsubscribed_email_audience_export_1.csv', of('never')) }
+      const never = { ...csvFile('nonsubscribed_email_audience_export_1.csv', of('never')) }
       const files = where === 'first' ? [...left, there, never] : [never, there, ...left]
       const found = await world.run(zipOf(files), { fileName: 'export.zip' })
       expect(found).toMatchObject({ status: 'completed', rowsRead: 8, created: 2, suppressed: 6, failed: 0 })
@@ -79,8 +72,8 @@ describe('a ZIP', () => {
   test('knows who left by the name of the file where no column says so, and by a status before other files', async () => {
     const found = await world.run(
       zipOf([
-        plain('lists/all.csv', 'n1', 'n2', 'n3'),
-        plain('lists/Unsubscribed.csv', 'n1'),
+        csvFile('lists/all.csv', 'n1', 'n2', 'n3'),
+        csvFile('lists/Unsubscribed.csv', 'n1'),
         { name: 'subscribers.csv', content: 'uuid,email,name,attributes,status\nx,n2@example.com,Bo,{},blocklisted\n' },
       ]),
     )
@@ -132,7 +125,7 @@ describe('a ZIP', () => {
         { name: 'folder/', content: '', method: 0 },
         { name: '__MACOSX/._a.csv', content: '\u0000\u0005\u0016\u0007' },
         { name: 'campaigns.csv', content: 'subject,sent\nNews,3\n' },
-        { name: 'inner.csv', content: zipOf([plain('x.csv', 'inner')]) },
+        { name: 'inner.csv', content: zipOf([csvFile('x.csv', 'inner')]) },
         { name: 'logo.png', content: 'PNG' },
       ]),
       { pieceBytes: 7 },
@@ -190,7 +183,7 @@ describe('a ZIP', () => {
 
   test('with a row that does not end names the file, and the files before are done', async () => {
     const found = await world.run(
-      zipOf([plain('a.csv', 'q1', 'q2'), { name: 'b.csv', content: 'email\nq3@example.com\n"q4' }]),
+      zipOf([csvFile('a.csv', 'q1', 'q2'), { name: 'b.csv', content: 'email\nq3@example.com\n"q4' }]),
     )
     expect(found).toMatchObject({ status: 'failed', created: 3 })
     expect(found.failureReason).toMatch(/^in b\.csv, behind row 1: Quote Not Closed/)
@@ -203,8 +196,8 @@ describe('a ZIP', () => {
 })
 
 describe('a ZIP is refused', () => {
-  const ok = plain('a.csv', 'never')
-  const many = (count: number, name: (n: number) => string) => Array.from({ length: count }, (_, n) => plain(name(n)))
+  const ok = csvFile('a.csv', 'never')
+  const many = (count: number, name: (n: number) => string) => Array.from({ length: count }, (_, n) => csvFile(name(n)))
 
   test.each<[string, readonly ZippedFile[] | Buffer, RegExp]>([
     ['that is empty', zipOf([]), /must have a CSV file with contacts in the ZIP; it has no file/],
@@ -247,7 +240,7 @@ describe('a ZIP is refused', () => {
     ['with files that reach behind its end', [{ ...ok, says: { compressedSize: 100_000 } }], /damaged/],
     ['with too many entries', many(importLimits.zipEntries + 1, (n) => `${n}/`), /more than 1000 entries/],
     ['with too many CSV files', many(importLimits.zipFiles + 1, (n) => `${n}.csv`), /at most 100 CSV files/],
-    ['with too long a name', [plain(`${'x'.repeat(importLimits.zipNameBytes)}.csv`)], /name of more than 1024 bytes/],
+    ['with too long a name', [csvFile(`${'x'.repeat(importLimits.zipNameBytes)}.csv`)], /name of more than 1024 bytes/],
     [
       'with too many columns in all',
       Array.from({ length: 3 }, (_, n) => ({
@@ -278,7 +271,7 @@ describe('a ZIP is refused', () => {
 
   test('names that lead elsewhere are names, and nothing else', async () => {
     const names = ['../../etc/a.csv', '/root/b.csv', 'C:\\c.csv', 'd\u202e\u0000\n.csv']
-    const found = await world.run(zipOf(names.map((name, n) => plain(name, `elsewhere${n}`))))
+    const found = await world.run(zipOf(names.map((name, n) => csvFile(name, `elsewhere${n}`))))
     expect(found.created).toBe(4)
     expect(found.files.map(({ name }) => name)).toEqual([
       '../../etc/a.csv',
@@ -286,68 +279,5 @@ describe('a ZIP is refused', () => {
       'C:/c.csv',
       'd\\u202e\\u0000\\u000a.csv',
     ])
-  })
-})
-
-describe('the import of a ZIP', () => {
-  const addresses = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}-${n}`)
-
-  test('is gone on with in its second file where a worker has died, and no row is done twice', async () => {
-    const { startWorker, upload, ended, imports, db, scopeOf, moveClock } = world
-    const bad = { name: 'b.csv', content: `${plain('b.csv', ...addresses('kb', 40)).content}nobody\n` }
-    const { id, audienceId } = await upload(zipOf([plain('a.csv', ...addresses('ka', 20)), bad]))
-    const { promise: some, resolve } = Promise.withResolvers<void>()
-    let batches = 0
-    // Hangs in the middle of the second file for ever, as a process that was killed.
-    const dead = startWorker({
-      batchRows: 5,
-      onBatch: () => {
-        if (++batches === 7) {
-          resolve()
-          throw new Error('killed')
-        }
-      },
-    })
-    await some
-    await dead.stop()
-    const middle = await imports.get(db, scopeOf(), id)
-    expect(middle.rowsRead).toBeGreaterThan(20)
-    expect(middle.rowsRead).toBeLessThan(61)
-    moveClock(60_000)
-    const other = startWorker({ batchRows: 9 })
-    expect(await ended(id)).toMatchObject({ status: 'completed', rowsRead: 61, created: 60, skipped: 0, failed: 1 })
-    await other.stop()
-    expect(await addressesOf(audienceId)).toHaveLength(60)
-    expect((await world.failedRows(id))[1]).toMatch(/,b\.csv,41,/)
-  })
-
-  test('that is canceled leaves what was done, and its files are deleted', async () => {
-    const { db, upload, imports, scopeOf, clock } = world
-    const { id } = await upload(zipOf([plain('a.csv', ...addresses('c', 5))]))
-    expect(await imports.cancel(db, scopeOf(), id)).toMatchObject({ status: 'canceled', rowsRead: 0 })
-    const rest = {
-      account_id: world.account,
-      import_id: id,
-      position: 0,
-      bytes: Buffer.from('left by a process that died'),
-    }
-    await db.insertInto('import_zip_chunks').values(rest).execute()
-    await deleteEndedImports({ db, clock })
-    for (const table of ['import_chunks', 'import_zip_chunks'] as const) {
-      expect(await db.selectFrom(table).select('position').where('import_id', '=', id).execute()).toEqual([])
-    }
-  })
-
-  test('is stored without its ZIP and without heads, file behind file', async () => {
-    const { db, upload, imports, scopeOf } = world
-    const found = await upload(zipOf([plain('a.csv', 's1'), plain('b.csv', 's2')]))
-    expect(await db.selectFrom('import_zip_chunks').select('position').execute()).toEqual([])
-    const row = await db.selectFrom('imports').selectAll().where('id', '=', found.id).executeTakeFirstOrThrow()
-    expect(readFilesOf(row.files ?? []).map(({ begin, end }) => [begin, end])).toEqual([
-      [0, 15],
-      [15, 30],
-    ])
-    expect(found.bytes).toBe(30)
-    await imports.cancel(db, scopeOf(), found.id)
   })
 })

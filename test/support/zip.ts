@@ -87,3 +87,8 @@ export function zipOf(files: readonly ZippedFile[]): Buffer {
   end.writeUInt32LE(offset, 16)
   return Buffer.concat([...parts, entries, end])
 }
+
+/** Makes a CSV file of people, for a ZIP. */
+export function csvFile(name: string, ...people: string[]): ZippedFile {
+  return { name, content: `email\n${people.map((person) => `${person}@example.com\n`).join('')}` }
+}
