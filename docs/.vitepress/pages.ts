@@ -114,6 +114,8 @@ export const sections: readonly Section[] = [
       'docs/decisions/endpoint-connections.md': 'undici makes the requests; which connection each gets is ours',
       'docs/decisions/sign-in.md': 'passwords, sessions and second factors without a framework, and why',
       'docs/decisions/queue-use.md': 'what is left to pg-boss, and which statements are ours',
+      'docs/decisions/block-editor.md': 'what was found of the one that was tried, and why content is code',
+      'docs/decisions/zip-imports.md': 'the library that reads them, and why they are stored before they are read',
     },
   },
   {
