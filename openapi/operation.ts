@@ -101,8 +101,11 @@ function json(schema: MediaTypeObject['schema']): { 'application/json': MediaTyp
 function requestBodyOf(route: Route, schemas: SchemaWriter): RequestBodyObject | null {
   const { takesFile } = route.metadata
   if (takesFile !== null) {
-    const file = { schema: { type: 'string' as const, description: 'The file.' } }
-    return { required: true, content: Object.fromEntries(takesFile.map((type) => [type, file])) }
+    const schema = { type: 'string' as const, description: 'The file.' }
+    // Generators take it for bytes then; OpenAPI 3.1 leaves the keyword free for annotation.
+    const ofBytes = { ...schema, format: 'binary' }
+    const mediaType = (type: string) => ({ schema: type.startsWith('text/') ? schema : ofBytes })
+    return { required: true, content: Object.fromEntries(takesFile.map((type) => [type, mediaType(type)])) }
   }
   if (route.body === null) return null
   return {
