@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
 import { startBrowser, type TestBrowser } from '../support/browser.ts'
-import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
+import { accessibilityFaults, desktop, openDashboard, phone, screenFaults, shown } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
 import { type Person, signUp } from '../support/people.ts'
@@ -214,7 +214,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
         await page.goto(`/app/${service.accountId}/live/${screen}`)
         await shown(page)
         await keepScreenshots(page, `${String(index + 1).padStart(2, '0')}-${screen}`)
-        faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+        faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
         expect(await page.evaluate('document.documentElement.scrollWidth'), screen).toBe(viewport.width)
         expect(await page.title()).toMatch(/ · Ours · Postern$/)
         expect(await page.getByRole('alert').count(), screen).toBe(0)
@@ -326,7 +326,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
       await page.goto(`/app/${service.accountId}/test/${screen}`)
       await shown(page)
       await keepScreenshots(page, `empty-${screen}`)
-      faults.push(...(await accessibilityFaults(page)).map((fault) => `${screen}: ${fault}`))
+      faults.push(...(await screenFaults(page)).map((fault) => `${screen}: ${fault}`))
       expect(await page.getByRole('alert').count(), screen).toBe(0)
     }
     expect(faults).toEqual([])

@@ -63,6 +63,14 @@ const untilStill = `Promise.allSettled(
 
 const axe = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
+/** Returns what axe finds on a screen, and that it has more than one primary action: a filled button. */
+export async function screenFaults(page: Page): Promise<string[]> {
+  const filled = page.getByRole('main').locator('button[data-variant="filled"], a[data-variant="filled"]')
+  const names = await filled.allInnerTexts()
+  const primary = names.length > 1 ? [`there are ${names.length} primary actions: ${names.join(', ')}`] : []
+  return [...primary, ...(await accessibilityFaults(page))]
+}
+
 /**
  * Returns what axe finds on the page, one line each. It looks at a page that keeps still: the words of a notification
  * that fades out have too little contrast for a moment.
