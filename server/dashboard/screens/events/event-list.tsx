@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
+import { LinkButton } from '../../components/link-button.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { startOfDay, Time } from '../../components/time.tsx'
@@ -88,7 +89,18 @@ export function EventList() {
           title: 'No event fits these filters',
           hint: 'It has not happened yet, or is not kept any more.',
         }}
-        empty={<Empty title="Nothing has happened yet">Send an email or add a subscriber, and it stands here.</Empty>}
+        empty={
+          <Empty
+            title="Nothing has happened yet"
+            action={
+              <LinkButton variant="default" to="/emails">
+                To the emails
+              </LinkButton>
+            }
+          >
+            Send an email or add a subscriber, and it stands here.
+          </Empty>
+        }
       />
       {isFull && (
         <Text c="dimmed" mt="md">

@@ -5,6 +5,7 @@ import { Empty } from '../../components/empty.tsx'
 import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
+import { LinkButton } from '../../components/link-button.tsx'
 import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { wordOf } from '../../components/state.tsx'
@@ -42,7 +43,7 @@ const pollMs = 5_000
 
 /** Requests of the account's keys, newest first. */
 export function RequestList() {
-  const { mode } = useScope()
+  const { mode, can } = useScope()
   const filters = useFilters(filterNames)
   const { status, key, since, until } = filters.values
   const { data: keys } = useGet('GET /v1/api-keys', { query: { limit: 100 } })
@@ -91,7 +92,16 @@ export function RequestList() {
           hint: 'None was made, or it was made more than 7 days ago.',
         }}
         empty={
-          <Empty title={`No requests with ${mode} keys yet`}>
+          <Empty
+            title={`No requests with ${mode} keys yet`}
+            action={
+              can('api_keys:read') && (
+                <LinkButton variant="default" to="/settings/api-keys">
+                  To the API keys
+                </LinkButton>
+              )
+            }
+          >
             Call the API with a key, and the request stands here a second later. Where it does not, request logs are
             switched off: the operator of this service sets <span className="mono">REQUEST_LOGS</span>.
           </Empty>
