@@ -9,8 +9,9 @@ import { TallyReporter } from './test/support/tally-reporter.ts'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a Postfix or a Prometheus: `npm run test:postfix`, `npm run test:prometheus`.
-    exclude: ['test/postfix/**', 'test/prometheus/**'],
+    // They need a Postfix or a Prometheus, or write into the documents: `npm run test:postfix`,
+    // `npm run test:prometheus`, `npm run docs:pictures`.
+    exclude: ['test/postfix/**', 'test/prometheus/**', 'test/pictures/**'],
     globalSetup: ['test/support/global-setup.ts'],
     provide: { faultRound: 'short' },
     reporters: ['default', new ExercisedReporter(), new TallyReporter()],
