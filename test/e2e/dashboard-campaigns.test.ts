@@ -143,6 +143,31 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     })
   })
 
+  test('what is not saved is shown for a person who is searched for, with faults by line', async () => {
+    const person = { email: 'zoe@example.org', firstName: 'Zoe <b>' }
+    await service.client.succeed(contract.subscribers.create, { body: person })
+    const id = await draft()
+    await page.goto(`${root}/campaigns/${id}/edit`)
+    const html = main.getByRole('textbox', { name: 'HTML', exact: true })
+    await html.fill('<p>Dear {{ contact.firstName }},\n{{ unsubscribeUrl | nope }}</p>')
+    await main.getByRole('button', { name: 'Line 2' }).click()
+    await html.fill('<p>Dear {{ contact.firstName }}, {{ unsubscribeUrl }}</p>')
+    const preview = page.frameLocator('iframe')
+    await preview.getByText('Dear Ada, https://example.com/unsubscribe').waitFor()
+    await main.getByRole('combobox', { name: 'Show it for' }).fill('zoe')
+    await page.getByRole('option', { name: 'zoe@example.org' }).click()
+    await preview.getByText('Dear Zoe <b>,').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await main.getByText('MJML', { exact: true }).click()
+    await preview.getByText('Write your message here.').waitFor()
+    await main.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Spring' }).waitFor()
+    expect((await read(id)).content).toMatchObject({
+      mjml: expect.stringContaining('<mj-body>'),
+      html: expect.stringContaining('Write your message here.'),
+    })
+  })
+
   test('the message of a template goes to the segments of an audience that were chosen', async () => {
     const { client } = service
     const audienceId = await addAudience(3)

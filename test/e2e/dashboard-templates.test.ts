@@ -163,6 +163,27 @@ describeInBrowser('templates in the dashboard', { timeout: 90_000 }, () => {
     await expect.poll(async () => (await read(id)).subject).toBe('Typed at the end')
   })
 
+  test('one is written in MJML, with its faults by line, and its preview when they are gone', async () => {
+    const id = await add({ name: 'News', subject: 'News' })
+    await page.goto(`${root}/templates/${id}`)
+    await preview().getByText('Thank you').waitFor()
+    await main.getByText('MJML', { exact: true }).click()
+    await preview().getByText('Write your message here.').waitFor()
+    const column = (inner: string) =>
+      `<mjml>\n<mj-body>\n<mj-section>\n<mj-column>\n${inner}\n</mj-column>\n</mj-section>\n</mj-body>\n</mjml>`
+    await field('MJML').fill(column('<mj-text foo="1">Hello</mj-text>'))
+    await main.getByText('Attribute foo is illegal').first().waitFor()
+    await main.getByRole('button', { name: 'Line 5' }).click()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await field('MJML').fill(column('<mj-text>Hello {{ name }}</mj-text>'))
+    await preview().getByText('Hello', { exact: true }).waitFor()
+    await saved()
+    expect(await read(id)).toMatchObject({
+      mjml: column('<mj-text>Hello {{ name }}</mj-text>'),
+      html: expect.stringContaining('Hello {{ name }}'),
+    })
+  })
+
   test('a viewer reads it with its preview and cannot write, and in test mode nothing is published', async () => {
     const id = await add({ name: 'Read' })
     const viewer = await signUp(service, { role: 'viewer' })
