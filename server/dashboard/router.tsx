@@ -232,6 +232,10 @@ const screens = [
     lazyRouteComponent(() => import('./screens/segments/segment-detail.tsx'), 'SegmentDetail'),
   ),
   screen(
+    'topics',
+    lazyRouteComponent(() => import('./screens/topics/topic-list.tsx'), 'TopicList'),
+  ),
+  screen(
     'properties',
     lazyRouteComponent(() => import('./screens/properties/property-list.tsx'), 'PropertyList'),
   ),
@@ -250,6 +254,10 @@ const screens = [
   screen(
     'settings/security',
     lazyRouteComponent(() => import('./screens/settings/security.tsx'), 'Security'),
+  ),
+  screen(
+    'settings/brand',
+    lazyRouteComponent(() => import('./screens/settings/brand.tsx'), 'BrandScreen'),
   ),
   screen(
     'settings/usage',

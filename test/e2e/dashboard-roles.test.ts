@@ -68,6 +68,7 @@ describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
     const template = await client.succeed(contract.templates.create, {
       body: { name: 'Welcome', subject: 'Welcome', ...content },
     })
+    await client.succeed(contract.topics.create, { body: { name: 'Product news', default: 'opt_out' } })
     await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string' } })
     await client.succeed(contract.suppressions.create, { body: { address: 'contact@example.com' } })
     await client.succeed(contract.apiKeys.create, { body: { name: 'Shop', permissions: ['emails:send'] } })

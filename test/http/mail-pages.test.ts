@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readableOn } from '../../server/http/mail-pages.ts'
+import { readableOn } from '../../contract/readable-color.ts'
 
 test('the text of buttons can be read on every color', () => {
   const parts = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255))

@@ -1,6 +1,6 @@
 import { none, type Screen } from './screen.ts'
 
-/** Returns the screens of segments, properties and imports. */
+/** Returns the screens of segments, topics, properties and imports. */
 export function contactScreens(made: Record<'segment' | 'import', string>): Screen[] {
   return [
     {
@@ -34,6 +34,21 @@ export function contactScreens(made: Record<'segment' | 'import', string>): Scre
         ['POST /v1/segments/preview', 'contacts:read'],
         [`PATCH /v1/segments/${none}`, 'segments:write'],
         [`DELETE /v1/segments/${none}`, 'segments:write'],
+      ],
+    },
+    {
+      path: 'topics',
+      heading: 'Topics',
+      permission: 'topics:read',
+      buttons: [
+        ['Create topic', 'topics:write'],
+        ['Actions for Product news', 'topics:write'],
+      ],
+      calls: [
+        ['GET /v1/topics', 'topics:read'],
+        ['POST /v1/topics', 'topics:write'],
+        [`PATCH /v1/topics/${none}`, 'topics:write'],
+        [`DELETE /v1/topics/${none}`, 'topics:write'],
       ],
     },
     {

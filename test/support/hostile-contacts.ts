@@ -8,7 +8,7 @@ type Options = {
   script: string
 }
 
-/** Makes a segment and an import with script in every field that their screens show. Returns their ids. */
+/** Makes a segment, a topic, a brand and an import with script in every field that their screens show. Returns their ids. */
 export async function writeHostileContacts(
   service: Pick<TestService, 'client'>,
   { audienceId, script }: Options,
@@ -23,6 +23,9 @@ export async function writeHostileContacts(
       },
     },
   })
+  const name = script.slice(0, 200)
+  await service.client.succeed(contract.topics.create, { body: { name, description: script, default: 'opt_out' } })
+  await service.client.succeed(contract.brands.update, { body: { name: script.slice(0, 100), text: script } })
   const quoted = `"${script.replaceAll('"', '""')}"`
   const csv = `email,${quoted}\n${quoted},x\n`
   return { segment: segment.id, import: await importCsv(service, { audienceId, fileName: script, csv }) }

@@ -206,6 +206,8 @@ export function screensOf(made: Made): Screen[] {
         [`GET /v1/subscribers/${none}`, 'subscribers:read'],
         [`GET /v1/subscribers/${none}/contacts`, 'contacts:read'],
         [`POST /v1/subscribers/${none}/unsubscribe`, 'subscribers:write'],
+        [`GET /v1/subscribers/${none}/topics`, 'subscribers:read'],
+        [`PATCH /v1/subscribers/${none}/topics`, 'subscribers:write'],
         [`PATCH /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
         [`DELETE /v1/audiences/${none}/contacts/${none}`, 'contacts:write'],
       ],
@@ -288,6 +290,16 @@ export function screensOf(made: Made): Screen[] {
         [`DELETE /v1/invitations/${none}`, 'members:write'],
         [`PATCH /v1/members/${none}`, 'members:write'],
         [`DELETE /v1/members/${none}`, 'members:write'],
+      ],
+    },
+    {
+      path: 'settings/brand',
+      heading: 'Brand',
+      permission: 'topics:read',
+      buttons: [['Save', 'topics:write']],
+      calls: [
+        ['GET /v1/account/brand', 'topics:read'],
+        ['PATCH /v1/account/brand', 'topics:write'],
       ],
     },
     {

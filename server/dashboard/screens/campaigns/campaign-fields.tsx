@@ -7,6 +7,7 @@ import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
 import { ContentFields } from './content-fields.tsx'
 import { SegmentsField } from './segments-field.tsx'
+import { TopicField } from './topic-field.tsx'
 
 /** As many audiences as one page of the API has. */
 const offered = 100
@@ -30,6 +31,7 @@ export function CampaignFields({ form, faults }: AllProps) {
       />
       <AudienceField form={form} />
       <SegmentsField form={form} />
+      <TopicField form={form} />
       <SenderFields form={form} />
       <ContentFields form={form} faults={faults} />
       <DeliveryFields form={form} />

@@ -8,6 +8,8 @@ export type CampaignValues = Markup & {
   name: string
   audienceId: string
   segmentIds: string[]
+  /** Empty: it is about none. */
+  topicId: string
   from: string
   replyTo: string
   /** With a template, empty: that of the template. */
@@ -46,6 +48,7 @@ export const emptyValues: CampaignValues = {
   name: '',
   audienceId: '',
   segmentIds: [],
+  topicId: '',
   from: '',
   replyTo: '',
   subject: '',
@@ -70,6 +73,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     name,
     audienceId,
     segmentIds: campaign.segmentIds,
+    topicId: campaign.topicId ?? '',
     from,
     replyTo: campaign.replyTo.join('\n'),
     subject,
@@ -96,6 +100,7 @@ export function bodyOf(values: CampaignValues): Body {
     name,
     audienceId,
     segmentIds,
+    topicId: orNull(values.topicId),
     from,
     replyTo: linesOf(values.replyTo),
     ...messageOf(values),

@@ -16,6 +16,7 @@ import { type SubscriberAct, SubscriberDialog } from './subscriber-dialogs.tsx'
 import { SubscriberEmails } from './subscriber-emails.tsx'
 import { SubscriberMenu } from './subscriber-menu.tsx'
 import { SubscriberProperties } from './subscriber-properties.tsx'
+import { SubscriberTopics } from './subscriber-topics.tsx'
 import { SuppressionNotice } from './suppression-notice.tsx'
 
 /** One person: whether they can be written to, their audiences, and what was sent to them. */
@@ -53,6 +54,7 @@ function Details({ subscriber }: { subscriber: Subscriber }) {
         ]}
       />
       {can('contacts:read') && <SubscriberProperties subscriber={subscriber} />}
+      <SubscriberTopics subscriber={subscriber} />
       {can('contacts:read') && <SubscriberAudiences subscriber={subscriber} />}
       {can('emails:read') && <SubscriberEmails address={email} />}
     </>

@@ -1,0 +1,15 @@
+/**
+ * Returns black or white, whichever is easier to read on a color: at least 4.5 to 1, whatever the color.
+ *
+ * Source: WCAG 2.2, relative luminance, and success criterion 1.4.3.
+ *
+ * @param color As `#rrggbb`.
+ */
+export function readableOn(color: string): '#000000' | '#ffffff' {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const share = Number.parseInt(color.slice(at, at + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+  return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? '#000000' : '#ffffff'
+}

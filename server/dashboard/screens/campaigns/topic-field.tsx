@@ -1,0 +1,36 @@
+import { NativeSelect } from '@mantine/core'
+import type { UseFormReturnType } from '@mantine/form'
+import { useGet } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
+import type { CampaignValues } from './campaign-values.ts'
+
+/** As many topics as one page of the API has. */
+const offered = 100
+
+/** What a campaign is about. Left out for who may not see topics. */
+export function TopicField({ form }: { form: UseFormReturnType<CampaignValues> }) {
+  const { can } = useScope()
+  const { topicId } = form.values
+  const { data } = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
+  if (!can('topics:read')) return null
+  const options = data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []
+  const isListed = topicId === '' || options.some(({ value }) => value === topicId)
+  const more = data?.nextCursor == null ? '' : ` The newest ${offered} are offered.`
+  return (
+    <NativeSelect
+      label="Topic"
+      description={
+        data?.data.length === 0 ? (
+          <>
+            There is no <ScreenLink to="/topics">topic</ScreenLink> yet: who unsubscribes leaves everything.
+          </>
+        ) : (
+          `Who left the topic does not get it, and who unsubscribes leaves the topic alone.${more}`
+        )
+      }
+      data={[{ value: '', label: 'None' }, ...options, ...(isListed ? [] : [{ value: topicId, label: topicId }])]}
+      {...form.getInputProps('topicId')}
+    />
+  )
+}
