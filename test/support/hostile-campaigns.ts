@@ -35,26 +35,26 @@ export async function writeHostileCampaigns(
     }
     return (await client.succeed(contract.templates.create, { body })).id
   }
-  const write = async (html: string) => {
+  const write = async (html: string, preheader: string) => {
     const body = {
       name: script,
       audienceId,
       from: `${quoted} <hello@shop.test>`,
       replyTo: [`${quoted} <help@shop.test>`],
       subject: script,
-      content: { preheader: script, html, text: script },
+      content: { preheader, html, text: script },
       tags: ['<img src=x onerror=alert()>'],
       metadata: { '<b>': script },
     }
     return (await client.succeed(contract.campaigns.create, { body })).id
   }
-  // The preheader of a template is a part of its HTML, and the browser tells of each script that it stops.
+  // The preheader is a part of the rendered HTML, and the browser tells of each script that it stops.
   const template = await writeTemplate(mildHtml, 'Hello')
   const hostileTemplate = await writeTemplate(hostileHtml, script)
-  const draft = await write(mildHtml)
-  const hostileDraft = await write(hostileHtml)
-  const sent = await write(mildHtml)
-  const paused = await write(mildHtml)
+  const draft = await write(mildHtml, 'Hello')
+  const hostileDraft = await write(hostileHtml, script)
+  const sent = await write(mildHtml, script)
+  const paused = await write(mildHtml, script)
   await client.succeed(contract.contacts.add, { params: { audienceId }, body: { email: 'delivered@simulator.test' } })
   await client.succeed(contract.campaigns.send, { params: { id: sent }, body: {} })
   const isOver = async () =>

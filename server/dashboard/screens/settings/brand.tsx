@@ -80,7 +80,7 @@ function Editor({ brand }: { brand: Brand }) {
           )}
         </Stack>
       </form>
-      <section className="aside" aria-label="Preview">
+      <section aria-label="Preview">
         <PreferencesLook {...form.values} />
       </section>
     </div>

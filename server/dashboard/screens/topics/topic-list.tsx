@@ -26,7 +26,7 @@ const columns: readonly Column<Topic>[] = [
       </>
     ),
   },
-  { header: 'Who gets it', width: '220px', cell: (topic) => defaultLabels[topic.default].short },
+  { header: 'Who gets it', width: '140px', cell: (topic) => defaultLabels[topic.default].short },
   {
     header: 'Created',
     width: '140px',
