@@ -47,7 +47,7 @@ const name = text(campaignLimits.nameCharacters)
   .min(1)
   .meta({ description: 'What people call it.', example: 'Spring news' })
 
-export const campaignContent = z
+const campaignContent = z
   .strictObject({
     preheader: line(campaignLimits.preheaderCharacters)
       .nullable()
