@@ -43,7 +43,7 @@ const rooms = {
   topics: `${base} database`,
   subscribers: `${features} suppressions topics`,
   audiences: `${features} subscribers`,
-  segments: `${features} subscribers audiences`,
+  segments: `${features} subscribers audiences topics`,
   imports: `${features} suppressions subscribers audiences`,
   domains: `${features} audit-log secrets network`,
   templates: `${base} database rendering`,

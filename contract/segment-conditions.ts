@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { propertyKey } from './contact-properties.ts'
 import { list, text, tree } from './fields.ts'
-import { idSchema } from './ids.ts'
+import { exampleId, idSchema } from './ids.ts'
 import {
   type ContactField,
   conditionLimits,
@@ -33,11 +33,15 @@ export type EngagementCondition = {
   campaignId?: string | undefined
 }
 
+/** Whether a person gets a topic: what they chose, or else the default of the topic. */
+export type TopicCondition = { type: 'topic'; topicId: string; subscribed: boolean }
+
 export type SegmentCondition =
   | { type: 'and' | 'or'; conditions: SegmentCondition[] }
   | { type: 'not'; condition: SegmentCondition }
   | Comparison
   | EngagementCondition
+  | TopicCondition
 
 const { conditions: maxConditions, depth: maxDepth, days: maxDays, valueCharacters } = conditionLimits
 
@@ -133,12 +137,25 @@ const engagement = z
     example: { type: 'engagement', event: 'opened', inLastDays: 30 },
   })
 
-const typeFault = 'must have a "type": "and", "or", "not", "property", "field" or "engagement"'
+const topic = z
+  .strictObject({
+    type: z.literal('topic'),
+    topicId: idSchema('topic', 'A topic of the account.'),
+    subscribed: z.boolean().meta({ description: '`true`: people who get the topic. `false`: those who do not.' }),
+  })
+  .meta({
+    id: 'SegmentTopic',
+    description:
+      'Whether the person gets the topic: what they chose, or else the default of the topic. A person who unsubscribed from everything keeps their topics.',
+    example: { type: 'topic', topicId: exampleId('topic'), subscribed: true },
+  })
+
+const typeFault = 'must have a "type": "and", "or", "not", "property", "field", "engagement" or "topic"'
 
 const condition = z
   .discriminatedUnion(
     'type',
-    [group('and', 'SegmentAnd'), group('or', 'SegmentOr'), not, property, field, engagement],
+    [group('and', 'SegmentAnd'), group('or', 'SegmentOr'), not, property, field, engagement, topic],
     {
       error: ({ code }) => (code === 'invalid_union' ? typeFault : undefined),
     },

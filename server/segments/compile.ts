@@ -7,19 +7,19 @@ import type {
   SegmentCondition,
 } from '../../contract/segment-conditions.ts'
 import type { ContactField, Engagement, Operator } from '../../contract/segment-operators.ts'
-import type { PropertyTypes } from './condition-faults.ts'
+import { getsTopic } from '../topics/choices.ts'
+import type { Named } from './condition-faults.ts'
 
 /*
  * Conditions of segments as SQL. Each part is true or false, never null: `not` and `is_not` then mean what they say.
  * Values of people are compared as what they are stored as, so no cast can fail: a value of another type counts as none.
  */
 
-export type CompileOptions = {
+/** With the properties and the topics of the account. All that the conditions name are there. */
+export type CompileOptions = Named & {
   accountId: string
   /** The time that `in_last_days` and `inLastDays` count back from. */
   at: Date
-  /** The declared properties. All that the conditions name are there. */
-  types: PropertyTypes
 }
 
 /**
@@ -39,6 +39,13 @@ export function compileCondition(condition: SegmentCondition, options: CompileOp
       return sql`(NOT ${compileCondition(condition.condition, options)})`
     case 'engagement':
       return engaged(condition, options)
+    case 'topic': {
+      const { topicId: id, subscribed } = condition
+      const defaultChoice = options.topics.get(id)
+      if (defaultChoice === undefined) throw new Error(`the account has no topic "${id}"`)
+      const gets = getsTopic(options.accountId, { id, defaultChoice })
+      return subscribed ? gets : sql`(NOT ${gets})`
+    }
     case 'property': {
       const { property: key, operator, value } = condition
       const type = options.types.get(key)

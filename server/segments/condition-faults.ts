@@ -4,29 +4,37 @@ import type { Comparison, SegmentCondition } from '../../contract/segment-condit
 import { type Comparable, conditionLimits, contactFields, operatorsOf } from '../../contract/segment-operators.ts'
 import type { ErrorDetail } from '../shared/errors.ts'
 import { isDate } from '../subscribers/property-values.ts'
+import type { TopicDefaults } from '../topics/choices.ts'
 
 /** The types of the declared properties of an account, by key. */
 export type PropertyTypes = ReadonlyMap<string, PropertyType>
 
+/** What an account has at one moment that conditions can name. */
+export type Named = { types: PropertyTypes; topics: TopicDefaults }
+
 /**
- * Returns what is wrong with conditions beyond what their schema says: properties that are not declared, operators that
- * a type does not have, and values of another type.
+ * Returns what is wrong with conditions beyond what their schema says: properties that are not declared, topics that are
+ * not there, operators that a type does not have, and values of another type.
  *
  * @param path Where the conditions stand, such as `body.conditions`.
  */
-export function conditionFaults(condition: SegmentCondition, types: PropertyTypes, path: string): ErrorDetail[] {
+export function conditionFaults(condition: SegmentCondition, named: Named, path: string): ErrorDetail[] {
   switch (condition.type) {
     case 'and':
     case 'or':
       return condition.conditions.flatMap((inner, index) =>
-        conditionFaults(inner, types, `${path}.conditions[${index}]`),
+        conditionFaults(inner, named, `${path}.conditions[${index}]`),
       )
     case 'not':
-      return conditionFaults(condition.condition, types, `${path}.condition`)
+      return conditionFaults(condition.condition, named, `${path}.condition`)
     case 'engagement':
       return []
+    case 'topic': {
+      if (named.topics.has(condition.topicId)) return []
+      return [{ path: `${path}.topicId`, message: `the account has no topic "${condition.topicId}"` }]
+    }
     default:
-      return comparisonFaults(condition, types, path)
+      return comparisonFaults(condition, named.types, path)
   }
 }
 

@@ -3,12 +3,13 @@ import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import type { Handle } from '../database/connection.ts'
 import { brokenRules, DomainError, type ErrorDetail } from '../shared/errors.ts'
 import { findProperties } from '../subscribers/properties.ts'
-import { compileCondition } from './compile.ts'
-import { conditionFaults, type PropertyTypes } from './condition-faults.ts'
+import { topicDefaults } from '../topics/choices.ts'
+import { type CompileOptions, compileCondition } from './compile.ts'
+import { conditionFaults, type Named } from './condition-faults.ts'
 import { findSegmentsOf, type SegmentRow } from './queries.ts'
 
 /*
- * Conditions made ready for SQL, with the properties that the account has at that moment.
+ * Conditions made ready for SQL, with the properties and topics that the account has at that moment.
  */
 
 /** Returns those of `ids` that are no segments of an audience, in order. */
@@ -25,7 +26,8 @@ export async function missingSegments(
  * Returns a condition that holds for the people of at least one of some segments of an audience, over the aliases `c`
  * (`contacts`) and `s` (their row of `subscribers`). It is true or false, never null, and does not look at the audience:
  * the statement does. Conditions such as "in the last 30 days" count back from `at`. Throws
- * `segment_invalid` when one is not there or of another audience, or names a property that is not there any more.
+ * `segment_invalid` when one is not there or of another audience, or names a property or a topic that is not there
+ * any more.
  *
  * @param options.ids At least one.
  * @param options.at Default: now.
@@ -43,7 +45,7 @@ export async function segmentConditions(
     throw new DomainError('segment_invalid', message)
   }
   if (found.length === 0) throw new RangeError('at least one segment is needed')
-  const options = { accountId, at, types: await propertyTypes(handle, accountId) }
+  const options = { accountId, at, ...(await namedBy(handle, accountId)) }
   const parts = found.map((segment) => compileStored(segment, options))
   return sql`(${sql.join(parts, sql` OR `)})`
 }
@@ -54,7 +56,7 @@ export async function storedCondition(
   accountId: string,
   { segment, at }: { segment: SegmentRow; at: Date },
 ): Promise<RawBuilder<boolean>> {
-  return compileStored(segment, { accountId, at, types: await propertyTypes(handle, accountId) })
+  return compileStored(segment, { accountId, at, ...(await namedBy(handle, accountId)) })
 }
 
 /** Returns the condition for conditions of a request. Throws `rule_violation` that names each fault. */
@@ -63,17 +65,14 @@ export async function givenCondition(
   accountId: string,
   { conditions, at }: { conditions: SegmentCondition; at: Date },
 ): Promise<RawBuilder<boolean>> {
-  const types = await propertyTypes(handle, accountId)
-  const faults = conditionFaults(conditions, types, 'body.conditions')
+  const named = await namedBy(handle, accountId)
+  const faults = conditionFaults(conditions, named, 'body.conditions')
   if (faults.length > 0) throw brokenRules(faults)
-  return compileCondition(conditions, { accountId, at, types })
+  return compileCondition(conditions, { accountId, at, ...named })
 }
 
-function compileStored(
-  { id, name, conditions }: SegmentRow,
-  options: { accountId: string; at: Date; types: PropertyTypes },
-): RawBuilder<boolean> {
-  const details = conditionFaults(conditions, options.types, 'conditions')
+function compileStored({ id, name, conditions }: SegmentRow, options: CompileOptions): RawBuilder<boolean> {
+  const details = conditionFaults(conditions, options, 'conditions')
   if (details.length > 0) throw invalidSegment({ id, name, details })
   return compileCondition(conditions, options)
 }
@@ -87,7 +86,9 @@ function invalidSegment({ id, name, details }: { id: string; name: string; detai
   )
 }
 
-async function propertyTypes(handle: Handle, accountId: string): Promise<PropertyTypes> {
+/** One after the other, since a transaction has one connection. */
+async function namedBy(handle: Handle, accountId: string): Promise<Named> {
   const declared = await findProperties(handle, accountId)
-  return new Map(declared.map(({ key, type }) => [key, type]))
+  const topics = await topicDefaults(handle, accountId)
+  return { types: new Map(declared.map(({ key, type }) => [key, type])), topics }
 }

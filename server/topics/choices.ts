@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { TopicChoice, TopicDefault } from '../../contract/topics.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
@@ -98,6 +98,36 @@ export async function findWithoutTopic(
 ): Promise<Set<string> | null> {
   const [row] = await selectWithoutTopic(handle, { accountId, topicId, addressKeys })
   return row === undefined ? null : new Set(row.without)
+}
+
+/** The topics of an account with their defaults, by id. */
+export type TopicDefaults = ReadonlyMap<string, TopicDefault>
+
+/** Returns all topics of an account: at most 200. */
+export async function topicDefaults(handle: Handle, accountId: string): Promise<TopicDefaults> {
+  const rows = await handle
+    .selectFrom('topics')
+    .select(['id', 'default_choice'])
+    .where('account_id', '=', accountId)
+    .where('deleted_at', 'is', null)
+    .execute()
+  return new Map(rows.map(({ id, default_choice }) => [id, default_choice]))
+}
+
+/**
+ * Returns a condition over the alias `s` (a row of `subscribers`): whether the person gets a topic. It is true or false,
+ * never null, and costs one look-up by the primary key for each person.
+ *
+ * @param topic Of the same account. A default never changes.
+ */
+export function getsTopic(
+  accountId: string,
+  { id, defaultChoice }: { id: string; defaultChoice: TopicDefault },
+): RawBuilder<boolean> {
+  return sql`coalesce((
+    SELECT t.subscribed FROM topic_choices t
+    WHERE t.account_id = ${accountId} AND t.subscriber_id = s.id AND t.topic_id = ${id}
+  ), ${defaultChoice === 'opt_out'})`
 }
 
 /** Returns true when a locked person has left a topic that is there. */

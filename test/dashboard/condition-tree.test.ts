@@ -96,6 +96,8 @@ describe('the conditions of a segment in the editor', () => {
     { type: 'field', field: 'createdAt', operator: 'before', value: '2026-03-01T09:30:00.000Z' },
     { type: 'engagement', event: 'clicked', inLastDays: 30, campaignId: 'cmp_01jqz4x7m8e5v9t2k6r3w0y1ab' },
     { type: 'engagement', event: 'opened' },
+    { type: 'topic', topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab', subscribed: true },
+    { type: 'topic', topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab', subscribed: false },
   ])('keep each value and its type: %j', (condition) => {
     const { conditions, missing } = written(groupOf(condition), types)
     expect(conditions).toEqual(condition)

@@ -14,12 +14,15 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
   let world: DashboardWorld
   let service: TestService
   let audienceId: string
+  /** Nobody gets it. */
+  let topicId: string
 
   beforeAll(async () => {
     world = await createDashboardWorld()
     service = world.service
     const { client } = service
     audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
+    topicId = (await client.succeed(contract.topics.create, { body: { name: 'Offers', default: 'opt_in' } })).id
     for (const property of [
       { key: 'plan', type: 'string' },
       { key: 'seats', type: 'number' },
@@ -127,6 +130,11 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
     await main.getByRole('button', { name: 'Remove the group' }).last().click()
     await counted(main, '1 person matches')
     await main.getByRole('link', { name: 'ada@example.com' }).waitFor()
+    await main.getByRole('button', { name: 'Add a condition' }).last().click()
+    await main.getByLabel('What is compared').last().selectOption('Offers')
+    await counted(main, '0 people match')
+    await main.getByLabel('How it is compared').last().selectOption('is not subscribed to')
+    await counted(main, '1 person matches')
     await main.getByLabel('Name').fill('Important')
     await save.click()
     await page.getByRole('heading', { level: 1, name: 'Important' }).waitFor()
@@ -138,6 +146,7 @@ describeInBrowser('segments in the dashboard', { timeout: 90_000 }, () => {
         conditions: [
           { type: 'property', property: 'vip', operator: 'is', value: true },
           { type: 'not', condition: { type: 'property', property: 'plan', operator: 'is', value: 'basic' } },
+          { type: 'topic', topicId, subscribed: false },
         ],
       },
     })

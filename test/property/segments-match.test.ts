@@ -14,8 +14,10 @@ import {
   type Operator,
   operatorsOf,
 } from '../../contract/segment-operators.ts'
+import type { TopicDefault } from '../../contract/topics.ts'
 import { compileCondition } from '../../server/segments/compile.ts'
 import { conditionFaults } from '../../server/segments/condition-faults.ts'
+import { newId } from '../../server/shared/ids.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { seedAccount } from '../support/emails.ts'
 import { holdsFor, insertSegmentPeople, type SegmentPerson } from '../support/segment-people.ts'
@@ -33,6 +35,21 @@ const at = new Date('2026-03-15T12:00:00.000Z')
 beforeAll(async () => {
   database = await createTestDatabase()
   accountId = await seedAccount(database.db, at)
+  await database.db
+    .insertInto('topics')
+    .values(
+      [...topics].map(([id, default_choice]) => ({
+        account_id: accountId,
+        id,
+        name: default_choice,
+        description: null,
+        default_choice,
+        created_at: at,
+        updated_at: at,
+        deleted_at: null,
+      })),
+    )
+    .execute()
   await database.db.insertInto('audiences').values({ id: audienceId, account_id: accountId, name: 'News' }).execute()
 })
 afterAll(() => database.drop())
@@ -43,6 +60,12 @@ const types = new Map<string, PropertyType>([
   ['vip', 'boolean'],
   ['born', 'date'],
 ])
+
+const topics = new Map<string, TopicDefault>([
+  [newId('topic', at), 'opt_in'],
+  [newId('topic', at), 'opt_out'],
+])
+const named = { types, topics }
 
 /** Few, so that people and conditions meet, with all that SQL, LIKE and JSON could take for something else. */
 const texts = fc.oneof(
@@ -121,6 +144,7 @@ const person: fc.Arbitrary<Omit<SegmentPerson, 'email'>> = fc.record({
     }),
     { maxLength: 2 },
   ),
+  choices: fc.dictionary(fc.constantFrom(...topics.keys()), fc.boolean()),
 })
 
 const addresses = ['Ada@example.com', 'bob+news@shop.example', "o'neil@EXAMPLE.com", 'pro@mail.example.com', 'x@a-b.co']
@@ -175,6 +199,11 @@ const leaf: fc.Arbitrary<SegmentCondition> = fc.oneof(
     },
     { requiredKeys: ['type', 'event'] },
   ),
+  fc.record({
+    type: fc.constant('topic' as const),
+    topicId: fc.constantFrom(...topics.keys()),
+    subscribed: fc.boolean(),
+  }),
 )
 
 /** Trees of at most the depth that is allowed. */
@@ -198,15 +227,18 @@ test('PostgreSQL finds the people for whom conditions hold, and nobody else', as
   const { db } = database
   const found = { some: 0, all: 0, none: 0 }
   const property = fc.asyncProperty(people, segments, async (there, trees) => {
-    await sql`TRUNCATE subscribers, contacts, emails, email_recipients CASCADE`.execute(db)
+    await sql`TRUNCATE subscribers, contacts, emails, email_recipients, topic_choices CASCADE`.execute(db)
     const ids = await insertSegmentPeople(db, { accountId, audienceId }, there)
     for (const condition of trees) {
-      expect(conditionFaults(condition, types, '')).toEqual([])
+      expect(conditionFaults(condition, named, '')).toEqual([])
       const { rows } = await sql<{ id: string; matches: boolean | null }>`
-        SELECT s.id, ${compileCondition(condition, { accountId, at, types })} AS matches
+        SELECT s.id, ${compileCondition(condition, { accountId, at, ...named })} AS matches
         FROM contacts c JOIN subscribers s ON s.id = c.subscriber_id ORDER BY s.id
       `.execute(db)
-      const expected = there.map((one, index) => ({ id: ids[index], matches: holdsFor(condition, one, { at, types }) }))
+      const expected = there.map((one, index) => ({
+        id: ids[index],
+        matches: holdsFor(condition, one, { at, ...named }),
+      }))
       expect(rows).toEqual(expected)
       const count = expected.filter(({ matches }) => matches).length
       if (count === 0) found.none += 1

@@ -69,6 +69,8 @@ describe('a tree', () => {
     [{ type: 'engagement', event: 'bounced' }, 'event'],
     [{ type: 'engagement', event: 'opened', inLastDays: 0 }, 'inLastDays'],
     [{ type: 'engagement', event: 'opened', campaignId: 'cmp_1' }, 'campaignId'],
+    [{ type: 'topic', topicId: 'cmp_01jqz4x7m8e5v9t2k6r3w0y1ab', subscribed: true }, 'topicId'],
+    [{ type: 'topic', topicId: 'top_01jqz4x7m8e5v9t2k6r3w0y1ab' }, 'subscribed'],
   ])('%j does not fit the schema', (tree, path) => {
     const faults = faultsOf(tree)
     expect(faults[0]).toMatchObject({ path, isRule: false })

@@ -2,6 +2,7 @@ import type { PropertyType } from '../../contract/contact-properties.ts'
 import type { Mode } from '../../contract/mode.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import type { Engagement } from '../../contract/segment-operators.ts'
+import type { TopicDefault } from '../../contract/topics.ts'
 import type { Db } from '../../server/database/connection.ts'
 import { newId } from '../../server/shared/ids.ts'
 
@@ -21,6 +22,8 @@ export type SegmentPerson = {
   /** As stored: anything may have been left of a property that was deleted. */
   properties: Readonly<Record<string, unknown>>
   emails: readonly SegmentEmail[]
+  /** What the person chose, by the id of the topic. Default: nothing. */
+  choices?: Readonly<Record<string, boolean>>
 }
 
 /** An email to the person, and when something happened to it for the first time. */
@@ -28,14 +31,13 @@ export type SegmentEmail = { mode: Mode; campaignId: string | null } & Readonly<
 
 export type PropertyTypes = ReadonlyMap<string, PropertyType>
 
+/** What there is beside people. Default: no topics. */
+type Context = { at: Date; types: PropertyTypes; topics?: ReadonlyMap<string, TopicDefault> }
+
 const dayMs = 86_400_000
 
 /** Whether a condition holds for a person. */
-export function holdsFor(
-  condition: SegmentCondition,
-  person: SegmentPerson,
-  context: { at: Date; types: PropertyTypes },
-): boolean {
+export function holdsFor(condition: SegmentCondition, person: SegmentPerson, context: Context): boolean {
   const daysAgo = (days: unknown) => new Date(context.at.getTime() - Number(days) * dayMs)
   switch (condition.type) {
     case 'and':
@@ -52,6 +54,10 @@ export function holdsFor(
         if (campaignId !== undefined && email.campaignId !== campaignId) return false
         return inLastDays === undefined || time >= daysAgo(inLastDays)
       })
+    }
+    case 'topic': {
+      const gets = person.choices?.[condition.topicId] ?? context.topics?.get(condition.topicId) === 'opt_out'
+      return gets === condition.subscribed
     }
     case 'property': {
       const type = context.types.get(condition.property)
@@ -154,6 +160,16 @@ export async function insertSegmentPeople(
       })),
     )
     .execute()
+  const choices = rows.flatMap(({ id, choices = {} }) =>
+    Object.entries(choices).map(([topicId, subscribed]) => ({
+      account_id: accountId,
+      subscriber_id: id,
+      topic_id: topicId,
+      subscribed,
+      changed_at: at,
+    })),
+  )
+  if (choices.length > 0) await db.insertInto('topic_choices').values(choices).execute()
   const emails = rows.flatMap(({ email, emails: theirs }) =>
     theirs.map((one) => ({ ...one, id: newId('email', at), address: email })),
   )

@@ -2,7 +2,7 @@ import { ActionIcon, Button, NativeSelect } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useRef } from 'react'
 import { kindLabels } from './condition-labels.ts'
-import { type Campaign, ConditionRow } from './condition-row.tsx'
+import { type Campaign, ConditionRow, type Topic } from './condition-row.tsx'
 import {
   type Faults,
   type Group,
@@ -18,6 +18,8 @@ type Props = {
   group: Group
   types: Types
   campaigns: readonly Campaign[]
+  /** All of the account. Undefined: not read, or the reader may not see them. */
+  topics: readonly Topic[] | undefined
   faults: Faults
   /** What is missing in each node, once the reader has asked to save. */
   missing: ReadonlyMap<string, string>
@@ -37,7 +39,7 @@ const kindOptions = Object.entries(kindLabels).map(([value, label]) => ({ value,
 
 /** Conditions that go together, and groups of them. */
 export function ConditionGroup(props: Props) {
-  const { group, types, campaigns, faults, missing, isEditable, depth, onReplace, onRemove } = props
+  const { group, types, campaigns, topics, faults, missing, isEditable, depth, onReplace, onRemove } = props
   const add = useRef<HTMLButtonElement>(null)
   const append = (node: Node) =>
     onReplace(group.key, (latest) => (isGroup(latest) ? { ...latest, children: [...latest.children, node] } : latest))
@@ -82,6 +84,7 @@ export function ConditionGroup(props: Props) {
             leaf={child}
             types={types}
             campaigns={campaigns}
+            topics={topics}
             faults={faults.get(child.key) ?? {}}
             missing={missing.get(child.key) ?? null}
             onChange={(leaf) => onReplace(child.key, () => leaf)}

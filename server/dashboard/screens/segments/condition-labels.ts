@@ -5,7 +5,7 @@ import {
   type Operator,
   operatorsOf,
 } from '../../../../contract/segment-operators.ts'
-import type { GroupKind, Leaf } from './condition-tree.ts'
+import { type GroupKind, isEngagement, isTopic, type Leaf } from './condition-tree.ts'
 
 export const fieldLabels: Readonly<Record<ContactField, string>> = {
   email: 'Email address',
@@ -48,14 +48,25 @@ const operatorLabels: Readonly<Record<Operator, string>> = {
 
 export type OperatorOption = { value: Leaf['operator']; label: string }
 
-/** Returns the operators that a type has, for people. Undefined: engagement. */
-export function operatorOptions(type: Comparable | undefined): OperatorOption[] {
-  if (type === undefined) {
+/**
+ * Returns the operators that a condition can have, for people. None: its property is not declared.
+ *
+ * @param type Of what it compares; undefined for engagement and topics.
+ */
+export function operatorOptions(leaf: Leaf, type: Comparable | undefined): OperatorOption[] {
+  if (isEngagement(leaf)) {
     return [
       { value: 'ever', label: 'at any time' },
       { value: 'in_last_days', label: 'in the last … days' },
     ]
   }
+  if (isTopic(leaf)) {
+    return [
+      { value: 'gets', label: 'is subscribed to' },
+      { value: 'gets_not', label: 'is not subscribed to' },
+    ]
+  }
+  if (type === undefined) return []
   return operatorsOf[type].flatMap((operator: Operator): OperatorOption[] => [
     { value: operator, label: operatorLabels[operator] },
     ...(operator === 'exists' ? [{ value: 'exists_not' as const, label: 'has no value' }] : []),

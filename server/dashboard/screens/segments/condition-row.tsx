@@ -7,15 +7,29 @@ import {
   type Engagement,
 } from '../../../../contract/segment-operators.ts'
 import { engagementLabels, fieldLabels, operatorOptions } from './condition-labels.ts'
-import { isEngagement, type Leaf, type Part, partsOf, subjects, type Types, typeOf } from './condition-tree.ts'
+import {
+  isEngagement,
+  isTopic,
+  type Leaf,
+  needsValue,
+  type Part,
+  partsOf,
+  subjects,
+  type Types,
+  typeOf,
+} from './condition-tree.ts'
 
 export type Campaign = { id: string; name: string }
+
+export type Topic = { id: string; name: string }
 
 type Props = {
   leaf: Leaf
   types: Types
   /** Those whose emails engagement can be limited to. */
   campaigns: readonly Campaign[]
+  /** All of the account. Undefined: not read, or the reader may not see them. */
+  topics: readonly Topic[] | undefined
   faults: Partial<Record<Part, string>>
   /** What is missing, once the reader has asked to save. Null: nothing. */
   missing: string | null
@@ -25,9 +39,9 @@ type Props = {
 }
 
 /** One condition: what is compared, how, and with what. */
-export function ConditionRow({ leaf, types, campaigns, faults, missing, onChange, onRemove }: Props) {
+export function ConditionRow({ leaf, types, campaigns, topics, faults, missing, onChange, onRemove }: Props) {
   const type = typeOf(leaf, types)
-  const options = isEngagement(leaf) || type !== undefined ? operatorOptions(type) : []
+  const options = operatorOptions(leaf, type)
   const isKnown = options.some(({ value }) => value === leaf.operator)
   return (
     <div className="condition">
@@ -35,7 +49,7 @@ export function ConditionRow({ leaf, types, campaigns, faults, missing, onChange
         aria-label="What is compared"
         value={leaf.subject}
         onChange={(event) => onChange(withSubject(leaf, event.currentTarget.value, types))}
-        data={subjectOptions(leaf, types)}
+        data={subjectOptions(leaf, types, topics)}
         error={faults.subject}
       />
       <NativeSelect
@@ -66,7 +80,7 @@ export function ConditionRow({ leaf, types, campaigns, faults, missing, onChange
   )
 }
 
-function subjectOptions(leaf: Leaf, types: Types) {
+function subjectOptions(leaf: Leaf, types: Types, topics: readonly Topic[] | undefined) {
   const keys = [...types.keys()]
   const [kind, name] = partsOf(leaf.subject)
   const isGone = kind === 'property' && !types.has(name)
@@ -80,6 +94,7 @@ function subjectOptions(leaf: Leaf, types: Types) {
       items: subjects.fields.map((value) => ({ value, label: fieldLabels[partsOf(value)[1] as ContactField] })),
     },
     ...(properties.length === 0 ? [] : [{ group: 'Properties', items: properties }]),
+    ...topicOptions(leaf, topics),
     {
       group: 'What happened',
       items: subjects.engagements.map((value) => ({
@@ -88,6 +103,17 @@ function subjectOptions(leaf: Leaf, types: Types) {
       })),
     },
   ]
+}
+
+function topicOptions(leaf: Leaf, topics: readonly Topic[] | undefined) {
+  const known = topics ?? []
+  const [, id] = partsOf(leaf.subject)
+  const isOther = isTopic(leaf) && !known.some((topic) => topic.id === id)
+  const items = [
+    ...known.map((topic) => ({ value: `topic.${topic.id}`, label: topic.name })),
+    ...(isOther ? [{ value: leaf.subject, label: topics === undefined ? id : `${id} (deleted)` }] : []),
+  ]
+  return items.length === 0 ? [] : [{ group: 'Topics', items }]
 }
 
 function campaignOptions(campaigns: readonly Campaign[], chosen: string) {
@@ -106,8 +132,9 @@ const firstValues: Partial<Record<Comparable, string>> = { boolean: 'true', stat
 function withSubject(leaf: Leaf, subject: string, types: Types): Leaf {
   const next = { ...leaf, subject, campaignId: '' }
   const type = typeOf(next, types)
-  if (type === typeOf(leaf, types) && isEngagement(next) === isEngagement(leaf)) return next
-  const operator = operatorOptions(type)[0]?.value ?? leaf.operator
+  const isOfKind = isEngagement(next) === isEngagement(leaf) && isTopic(next) === isTopic(leaf)
+  if (type === typeOf(leaf, types) && isOfKind) return next
+  const operator = operatorOptions(next, type)[0]?.value ?? leaf.operator
   return { ...next, operator, value: firstValueOf(operator, type) }
 }
 
@@ -145,7 +172,7 @@ const inputTypes: Partial<Record<Comparable, string>> = { number: 'number', date
 /** The value that is compared with, by its type. Shows nothing where none is needed. */
 function ValueInput({ leaf, type, error, onChange }: ValueProps) {
   const { operator, value } = leaf
-  if (operator === 'exists' || operator === 'exists_not' || operator === 'ever') return null
+  if (!needsValue(leaf)) return null
   const change = (event: { currentTarget: { value: string } }) =>
     onChange({ ...leaf, value: event.currentTarget.value })
   if (operator === 'in_last_days') {

@@ -21,10 +21,10 @@ export type Group = { key: string; kind: GroupKind; children: Node[] }
 /** A condition that compares. */
 export type Leaf = {
   key: string
-  /** What is compared, such as `field.email`, `property.plan` or `engagement.opened`. */
+  /** What is compared, such as `field.email`, `property.plan`, `engagement.opened` or `topic.top_01…`. */
   subject: string
-  /** An operator, `exists` or `exists_not`; of engagement `ever` or `in_last_days`. */
-  operator: Operator | 'exists_not' | 'ever'
+  /** An operator, `exists` or `exists_not`; of engagement `ever` or `in_last_days`; of a topic `gets` or `gets_not`. */
+  operator: Operator | 'exists_not' | 'ever' | 'gets' | 'gets_not'
   /** As it is typed. */
   value: string
   /** Of engagement: the campaign whose emails count. Empty: any. */
@@ -79,6 +79,14 @@ function nodeOf(condition: SegmentCondition): Node {
         value: String(condition.inLastDays ?? ''),
         campaignId: condition.campaignId ?? '',
       }
+    case 'topic':
+      return {
+        key: newKey(),
+        subject: `topic.${condition.topicId}`,
+        operator: condition.subscribed ? 'gets' : 'gets_not',
+        value: '',
+        campaignId: '',
+      }
     default:
       return leafOf(condition)
   }
@@ -112,7 +120,7 @@ function typedOf(comparison: Comparison): string {
 /** The type of each declared property, by key. */
 export type Types = ReadonlyMap<string, Comparable>
 
-/** Returns the type of what a condition compares. Undefined: a property that is not declared, or engagement. */
+/** Returns the type of what a condition compares. Undefined: a property that is not declared, engagement or a topic. */
 export function typeOf({ subject }: Leaf, types: Types): Comparable | undefined {
   const [kind, name = ''] = partsOf(subject)
   if (kind === 'field') return contactFields[name as ContactField]
@@ -127,6 +135,18 @@ export function partsOf(subject: string): [kind: string, name: string] {
 
 export function isEngagement({ subject }: Leaf): boolean {
   return partsOf(subject)[0] === 'engagement'
+}
+
+export function isTopic({ subject }: Leaf): boolean {
+  return partsOf(subject)[0] === 'topic'
+}
+
+/** Operators without a value. */
+const complete: readonly Leaf['operator'][] = ['exists', 'exists_not', 'ever', 'gets', 'gets_not']
+
+/** Whether a condition needs a value beside its operator. */
+export function needsValue({ operator }: Pick<Leaf, 'operator'>): boolean {
+  return !complete.includes(operator)
 }
 
 /** Where each condition stands in the body of a request: the key of its node, by path. */
@@ -173,7 +193,7 @@ export function written(root: Group, types: Types): Written {
 
 function missingOf(leaf: Leaf, types: Types): string | null {
   const { operator, value } = leaf
-  if (['exists', 'exists_not', 'ever'].includes(operator)) return null
+  if (!needsValue(leaf)) return null
   if (value.trim() === '') return 'Enter a value.'
   const isNumber = operator === 'in_last_days' || typeOf(leaf, types) === 'number'
   return isNumber && !Number.isFinite(Number(value)) ? 'Enter a number.' : null
@@ -187,6 +207,7 @@ function conditionOf(leaf: Leaf, types: Types): SegmentCondition {
     if (leaf.campaignId !== '') condition.campaignId = leaf.campaignId
     return condition
   }
+  if (kind === 'topic') return { type: 'topic', topicId: name, subscribed: leaf.operator === 'gets' }
   const operator = leaf.operator === 'exists_not' ? 'exists' : (leaf.operator as Operator)
   const compared = { operator, value: comparedValue(leaf, typeOf(leaf, types)) }
   return kind === 'field'
@@ -213,6 +234,7 @@ const parts: Readonly<Record<string, Part>> = {
   property: 'subject',
   field: 'subject',
   event: 'subject',
+  topicId: 'subject',
   operator: 'operator',
   value: 'value',
   inLastDays: 'value',

@@ -34,14 +34,30 @@ export function SegmentEditor(props: Props) {
   return <Editor {...props} types={new Map(query.data.data.map(({ key, type }) => [key, type]))} />
 }
 
-/** Campaigns that are offered: a page of the API. */
+/** Campaigns and topics that one request reads: a page of the API. */
 const offered = 100
+
+/** Returns all topics of the account, which are two pages at most. Undefined: not read, or not for this reader. */
+function useTopics() {
+  const { can } = useScope()
+  const first = useGet('GET /v1/topics', { query: { limit: offered } }, { enabled: can('topics:read') })
+  const cursor = first.data?.nextCursor ?? undefined
+  const second = useGet(
+    'GET /v1/topics',
+    { query: { limit: offered, ...(cursor !== undefined && { cursor }) } },
+    { enabled: cursor !== undefined },
+  )
+  if (first.data === undefined) return undefined
+  if (cursor === undefined) return first.data.data
+  return second.data && [...first.data.data, ...second.data.data]
+}
 
 function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<typeof written>[1] }) {
   const { mode, can, path } = useScope()
   const navigate = useNavigate()
   const isEditable = can('segments:write')
   const campaigns = useGet('GET /v1/campaigns', { query: { limit: offered } }, { enabled: can('campaigns:read') })
+  const topics = useTopics()
   const [name, setName] = useState(initial.name)
   const [root, setRoot] = useState<Group>(() => groupOf(initial.conditions))
   const [isAsked, setAsked] = useState(false)
@@ -91,6 +107,7 @@ function Editor({ audienceId, initial, id, types }: Props & { types: Parameters<
             group={root}
             types={types}
             campaigns={campaigns.data?.data ?? []}
+            topics={topics}
             faults={refused.faults}
             missing={isAsked ? missing : new Map()}
             isEditable={isEditable}
