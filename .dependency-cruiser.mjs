@@ -48,13 +48,15 @@ const rooms = {
   domains: `${features} audit-log secrets network`,
   templates: `${base} database rendering`,
   emails: `${features} queue audiences email-delivery statistics templates`,
+  confirmations: `${features} subscribers suppressions audiences emails`,
   campaigns: `${features} queue statistics rendering subscribers audiences segments templates topics emails`,
   events: features,
   deliveries: `${features} queue observability webhook-delivery`,
   webhooks: `${features} audit-log secrets webhook-delivery deliveries`,
 
   http: `${base} secrets network observability database tracking stored-messages accounts operator api-keys users
-    portal-sessions suppressions topics subscribers audiences segments imports domains emails templates campaigns events
+    portal-sessions suppressions topics subscribers audiences segments imports domains emails confirmations
+    templates campaigns events
     deliveries webhooks audit-log statistics request-logs`,
   background: `${base} observability database queue outbox fan-out webhook-delivery email-delivery stored-messages
     audit-log statistics request-logs`,

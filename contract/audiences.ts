@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
-import { text, timestamp } from './fields.ts'
+import { line, mailbox, text, timestamp } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
 import { pageOf, pageQuery } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -10,11 +10,38 @@ const c = initContract()
 const name = text(200).min(1).meta({ description: 'What people call it.', example: 'Newsletter' })
 const description = text(500).nullable().optional().meta({ description: 'What it is for.' })
 
+/** Characters of what a confirmation email says. */
+const doubleOptInText = 1_000
+
+const doubleOptIn = z
+  .strictObject({
+    from: mailbox.meta({ description: 'Who asks. With a live key, at a verified domain of the account.' }),
+    subject: line(200).min(1).nullable().optional().meta({
+      description: 'Of the email. Default: `Please confirm your subscription`.',
+    }),
+    text: text(doubleOptInText).min(1).nullable().optional().meta({
+      description: 'What the email says before its button, as plain text. Default: only the usual sentence.',
+    }),
+  })
+  .meta({
+    id: 'DoubleOptIn',
+    description:
+      'Whether people who are added confirm first. Null: they do not. Otherwise a contact is `pending` until the person presses the button behind the link of an email, which is sent when the contact is added. The link holds for 7 days.',
+    example: { from: 'Acme <news@example.com>', subject: 'Please confirm your subscription', text: null },
+  })
+
+const shownDoubleOptIn = z.object({ from: mailbox, subject: z.string().nullable(), text: z.string().nullable() }).meta({
+  id: 'AudienceDoubleOptIn',
+  description: 'How people who are added are asked to confirm. Null: they are not.',
+  example: { from: 'Acme <news@example.com>', subject: null, text: null },
+})
+
 const audience = z
   .object({
     id: idSchema('audience', 'Identifies the audience.'),
     name: z.string(),
     description: z.string().nullable(),
+    doubleOptIn: shownDoubleOptIn.nullable(),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -25,17 +52,18 @@ const audience = z
       id: exampleId('audience'),
       name: 'Newsletter',
       description: null,
+      doubleOptIn: null,
       createdAt: '2026-03-01T09:30:00.000Z',
       updatedAt: '2026-03-01T09:30:00.000Z',
     },
   })
 
 const createAudience = z
-  .strictObject({ name, description })
+  .strictObject({ name, description, doubleOptIn: doubleOptIn.nullable().optional() })
   .meta({ id: 'CreateAudience', description: 'The list to add.', example: { name: 'Newsletter' } })
 
 const updateAudience = z
-  .strictObject({ name: name.optional(), description })
+  .strictObject({ name: name.optional(), description, doubleOptIn: doubleOptIn.nullable().optional() })
   .meta({ id: 'UpdateAudience', description: 'The fields to change.', example: { name: 'Monthly news' } })
 
 const idParam = z.object({ id: idSchema('audience', 'The audience.') })
@@ -49,7 +77,8 @@ export const audiences = c.router({
     method: 'POST',
     path: '/v1/audiences',
     summary: 'Create an audience',
-    description: 'Adds an empty list.',
+    description:
+      'Adds an empty list. With `doubleOptIn`, people who are added get an email to confirm that they want emails.',
     body: createAudience,
     ...outcome(
       {
@@ -58,6 +87,7 @@ export const audiences = c.router({
         permission: 'audiences:write',
         hasBody: true,
         idempotency: 'with-work',
+        errors: ['rule_violation', 'domain_not_verified', 'public_url_needed'],
       },
       { 201: audience },
     ),
@@ -88,7 +118,8 @@ export const audiences = c.router({
     method: 'PATCH',
     path: '/v1/audiences/:id',
     summary: 'Update an audience',
-    description: 'Changes the fields given.',
+    description:
+      'Changes the fields given. `doubleOptIn` is replaced as a whole, which needs a live key; contacts stay as they are.',
     pathParams: idParam,
     body: updateAudience,
     ...outcome(
@@ -97,7 +128,7 @@ export const audiences = c.router({
         tag: 'Audiences',
         permission: 'audiences:write',
         hasBody: true,
-        errors: ['not_found'],
+        errors: ['not_found', 'rule_violation', 'domain_not_verified', 'public_url_needed'],
       },
       { 200: audience },
     ),

@@ -24,6 +24,9 @@ export const contact = z
     lastName: z.string().nullable(),
     status: subscriptionStatus,
     properties: shownProperties,
+    confirmationSentAt: timestamp.nullable().meta({
+      description: 'When the last email was made that asks the person to confirm. Null: there is none.',
+    }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -38,6 +41,7 @@ export const contact = z
       lastName: 'Lovelace',
       status: 'active',
       properties: { plan: 'pro' },
+      confirmationSentAt: null,
       createdAt: '2026-03-01T09:30:00.000Z',
       updatedAt: '2026-03-01T09:30:00.000Z',
     },
@@ -88,7 +92,7 @@ const batch = z
     conflict: contactConflict.optional(),
     status: subscriptionStatus.optional().meta({
       description:
-        'Of the new contacts; default: `active`. With `unsubscribed` and `update` those who are on the list are unsubscribed from it too. A person who unsubscribed stays so, whatever it is.',
+        'Of the new contacts. Default: `active`, or `pending` in an audience with `doubleOptIn`, where `active` says that they confirmed elsewhere, and needs a live key. With `unsubscribed` and `update` those who are on the list are unsubscribed from it too. A person who unsubscribed stays so, whatever it is.',
     }),
   })
   .meta({
@@ -163,7 +167,7 @@ export const contacts = c.router({
     path: '/v1/audiences/:audienceId/contacts',
     summary: 'Add a contact',
     description:
-      'Puts a person on the list, and makes the subscriber if the address is new. Emits `subscriber.added` (if new) and `contact.created`. A person who unsubscribed from everything is added as `unsubscribed`. 409 when the person is on the list already.',
+      'Puts a person on the list, and makes the subscriber if the address is new. Emits `subscriber.added` (if new) and `contact.created`. A person who unsubscribed from everything is added as `unsubscribed`. In an audience with `doubleOptIn` the contact is `pending`, and gets an email to confirm in the same transaction; an address on the suppression list gets none. 409 when the person is on the list already.',
     pathParams: audienceParam,
     body: addContact,
     ...outcome(
@@ -173,7 +177,7 @@ export const contacts = c.router({
         permission: 'contacts:write',
         hasBody: true,
         idempotency: 'with-work',
-        errors: ['not_found', 'conflict', 'rule_violation'],
+        errors: ['not_found', 'conflict', 'rule_violation', 'domain_not_verified', 'public_url_needed'],
       },
       { 201: contact },
     ),
@@ -194,7 +198,7 @@ export const contacts = c.router({
         // As many values as a batch of emails.
         takesAttachments: true,
         idempotency: 'with-work',
-        errors: ['not_found'],
+        errors: ['not_found', 'domain_not_verified', 'public_url_needed'],
       },
       { 200: batchAnswer },
     ),
@@ -261,7 +265,7 @@ export const contacts = c.router({
     path: '/v1/audiences/:audienceId/contacts/:subscriberId',
     summary: 'Update a contact',
     description:
-      'Changes the fields given. Names and properties belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did. To set one that is `unsubscribed` to `active` needs a live key.',
+      'Changes the fields given. Names and properties belong to the person and change in every audience. Emits `contact.updated` with the names of what really changed, nothing if nothing did. To set one that is `unsubscribed` or `pending` to `active` needs a live key; `pending` cannot be set.',
     pathParams: contactParams,
     body: updateContact,
     ...outcome(
@@ -273,6 +277,32 @@ export const contacts = c.router({
         errors: ['not_found', 'subscriber_unsubscribed', 'rule_violation'],
       },
       { 200: contact },
+    ),
+  },
+  sendConfirmation: {
+    method: 'POST',
+    path: '/v1/audiences/:audienceId/contacts/:subscriberId/confirmation',
+    summary: 'Ask a contact to confirm again',
+    description:
+      'Sends another email with a link to confirm, which holds for 7 days, to a contact that is `pending`. At most one in 10 minutes, and 5 in all.',
+    pathParams: contactParams,
+    body: z.strictObject({}).optional(),
+    ...outcome(
+      {
+        operationId: 'sendContactConfirmation',
+        tag: 'Contacts',
+        permission: 'contacts:write',
+        hasBody: true,
+        idempotency: 'with-work',
+        errors: [
+          'not_found',
+          'contact_not_pending',
+          'confirmation_refused',
+          'domain_not_verified',
+          'public_url_needed',
+        ],
+      },
+      { 202: contact },
     ),
   },
   remove: {

@@ -48,6 +48,15 @@ export const errorTable = {
     status: 422,
     meaning: 'The person unsubscribed from everything; set the status of the subscriber to `active` first.',
   },
+  contact_not_pending: {
+    status: 422,
+    meaning: 'The contact does not wait to be confirmed: it is active, or the person unsubscribed.',
+  },
+  confirmation_refused: {
+    status: 422,
+    meaning:
+      'No email that asks to confirm is sent to the contact now: the last one is too recent, there were 5, the address is on the suppression list, or the audience has no `doubleOptIn`; the message says which.',
+  },
   domain_not_verified: {
     status: 422,
     meaning: 'The domain of `from` is not a verified domain of the account; add it and publish its DNS records first.',

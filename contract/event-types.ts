@@ -158,7 +158,14 @@ const definitions = {
     meaning: 'New contact added to an audience',
     shared: true,
     timeField: 'created',
-    data: z.object({ ...oneContact, email: emailAddress, status: z.enum(['active', 'unsubscribed']) }),
+    data: z.object({
+      ...oneContact,
+      email: emailAddress,
+      status: z.enum(['active', 'unsubscribed', 'pending']).meta({
+        description:
+          '`pending`: the person was asked to confirm. When they do, `contact.updated` has `status` among its `changes`.',
+      }),
+    }),
     example: { subscriberId, audienceId, email: who, status: 'active' },
   },
   'contact.updated': {

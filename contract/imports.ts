@@ -30,7 +30,8 @@ const createQuery = z.strictObject({
   audienceId: idSchema('audience', 'The audience that the people are put into.'),
   conflict: contactConflict.optional(),
   status: subscriptionStatus.optional().meta({
-    description: 'Of the new contacts. Default: `active`. A person who unsubscribed stays so, whatever it is.',
+    description:
+      'Of the new contacts. Default: `active`, also in an audience with `doubleOptIn`: the file says who confirmed elsewhere. `pending`: each gets an email to confirm, in an audience with `doubleOptIn`. A person who unsubscribed stays so, whatever it is.',
   }),
   events: z.enum(['true', 'false']).optional().meta({
     description:

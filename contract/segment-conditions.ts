@@ -58,7 +58,7 @@ const operator = z.enum(operators).meta({
 })
 
 const value = z.union([text(valueCharacters).min(1), z.number().meta({ format: 'double' }), z.boolean()]).meta({
-  description: `What to compare with, of the type that is compared: a text, a number, a boolean, a date (\`2026-03-01\`), a time (ISO 8601) or a status (\`active\`, \`unsubscribed\`). With \`exists\`: \`true\` or \`false\`. With \`in_last_days\`: a whole number of days from 1 to ${maxDays}.`,
+  description: `What to compare with, of the type that is compared: a text, a number, a boolean, a date (\`2026-03-01\`), a time (ISO 8601) or a status (\`active\`, \`unsubscribed\`, and \`pending\` of a contact). With \`exists\`: \`true\` or \`false\`. With \`in_last_days\`: a whole number of days from 1 to ${maxDays}.`,
   example: 'pro',
 })
 

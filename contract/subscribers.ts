@@ -15,9 +15,11 @@ export const peopleSearch = searchText(
   'Only those whose address, name or last name begins with this, in any letter case; the name is first and last name with a space. Of more than 500 people of the account with such an address, such a name or such a last name, the first 500 by alphabet are found.',
 )
 
-export const subscriptionStatus = z
-  .enum(['active', 'unsubscribed'])
-  .meta({ id: 'SubscriptionStatus', description: 'Whether mail is wanted.' })
+export const subscriptionStatus = z.enum(['active', 'unsubscribed', 'pending']).meta({
+  id: 'SubscriptionStatus',
+  description:
+    'Whether mail is wanted. `pending`: of a contact alone, in an audience with `doubleOptIn`: the person was asked to confirm, and has not yet.',
+})
 
 const subscriber = z
   .object({
@@ -77,7 +79,10 @@ export type Subscriber = z.infer<typeof subscriber>
 export type CreateSubscriber = z.infer<typeof createSubscriber>
 export type UpdateSubscriber = z.infer<typeof updateSubscriber>
 export type SubscriberListQuery = z.infer<typeof listQuery>
+/** Of a contact. */
 export type SubscriptionStatus = z.infer<typeof subscriptionStatus>
+/** Of a person, whom nobody asks to confirm everything. */
+export type PersonStatus = Exclude<SubscriptionStatus, 'pending'>
 
 export const subscribers = c.router({
   create: {

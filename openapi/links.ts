@@ -74,7 +74,7 @@ const campaignOperations = [
 const apiKeyOperations = ['getApiKey', 'revokeApiKey', 'deleteApiKey']
 const portalOperations = ['deletePortalSession']
 const contactListOperations = ['addContact', 'addContactBatch', 'listContacts', 'exportContacts']
-const contactOperations = ['getContact', 'updateContact', 'removeContact']
+const contactOperations = ['getContact', 'updateContact', 'sendContactConfirmation', 'removeContact']
 
 const own = '$response.body#/id'
 const first = '$response.body#/data/0/id'

@@ -1,8 +1,8 @@
-import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import type { PersonStatus, SubscriptionStatus } from '../../contract/subscribers.ts'
 import { plainArray, textArrays } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import type { Properties } from '../database/tables/people.ts'
+import type { DoubleOptIn, Properties } from '../database/tables/people.ts'
 
 /*
  * Many contacts of one audience in a few statements. Lock order: the audience, the people by id, their contacts by
@@ -10,13 +10,17 @@ import type { Properties } from '../database/tables/people.ts'
  * not wait for each other in a circle.
  */
 
-const lockOne = prepare<{ accountId: string; audienceId: string }, { id: string }>({ name: 'lock_audience_for_batch' })`
-  SELECT id FROM audiences WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
+type HeldAudience = { id: string; name: string; double_opt_in: DoubleOptIn | null }
+
+const lockOne = prepare<{ accountId: string; audienceId: string }, HeldAudience>({ name: 'lock_audience_for_batch' })`
+  SELECT id, name, double_opt_in FROM audiences
+  WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
 `
 
-/** Keeps an audience from being deleted before the commit. Returns false when there is none. */
-export async function holdAudience(trx: Trx, accountId: string, audienceId: string): Promise<boolean> {
-  return (await lockOne(trx, { accountId, audienceId })).length > 0
+/** Keeps an audience from being deleted before the commit. Returns undefined when there is none. */
+export async function holdAudience(trx: Trx, accountId: string, audienceId: string): Promise<HeldAudience | undefined> {
+  const [audience] = await lockOne(trx, { accountId, audienceId })
+  return audience
 }
 
 /** A person to be added, if they are new. */
@@ -77,7 +81,7 @@ export type KnownPerson = {
   email_key: string
   first_name: string | null
   last_name: string | null
-  status: SubscriptionStatus
+  status: PersonStatus
   properties: Properties
 }
 
@@ -160,18 +164,18 @@ export async function insertContacts(
 type Unsubscription = { accountId: string; audienceId: string; ids: string; at: Date }
 
 const unsubscribeMany = prepare<Unsubscription, { subscriber_id: string }>({ name: 'unsubscribe_contacts_of_batch' })`
-  WITH active AS (
+  WITH wanted AS (
     SELECT subscriber_id FROM contacts
     WHERE audience_id = ${'audienceId'} AND subscriber_id = ANY(${'ids'}::text[])
-      AND account_id = ${'accountId'} AND status = 'active'
+      AND account_id = ${'accountId'} AND status <> 'unsubscribed'
     ORDER BY subscriber_id FOR NO KEY UPDATE
   )
   UPDATE contacts SET status = 'unsubscribed', updated_at = ${'at'}::timestamptz
-  WHERE audience_id = ${'audienceId'} AND subscriber_id = ANY(ARRAY(SELECT subscriber_id FROM active))
+  WHERE audience_id = ${'audienceId'} AND subscriber_id = ANY(ARRAY(SELECT subscriber_id FROM wanted))
   RETURNING subscriber_id
 `
 
-/** Unsubscribes people from one audience. Returns the ids of those who were active in it. */
+/** Unsubscribes people from one audience. Returns the ids of those who were not unsubscribed from it. */
 export async function unsubscribeContacts(
   trx: Trx,
   scope: { accountId: string; audienceId: string },

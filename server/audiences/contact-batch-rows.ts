@@ -9,7 +9,10 @@ export type BatchRow = {
   firstName?: string | null | undefined
   lastName?: string | null | undefined
   properties?: GivenProperties | undefined
-  /** Of the contact. `active` never undoes an unsubscription. Default: `active` for a new contact. */
+  /**
+   * Of a new contact. `active` never undoes an unsubscription. Default: `active`, or `pending` where the audience asks
+   * people to confirm.
+   */
   status?: SubscriptionStatus | undefined
 }
 

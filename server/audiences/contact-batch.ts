@@ -3,12 +3,14 @@ import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
+import { liveKeyNeeded } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type ChangedField, subscriberChange } from '../subscribers/change.ts'
 import { personAdded } from '../subscribers/people.ts'
 import { holdProperties } from '../subscribers/properties.ts'
 import { changeProperties, type DeclaredProperty } from '../subscribers/property-values.ts'
+import type { ConfirmationMailer } from './confirmation.ts'
 import {
   type BatchPerson,
   holdAudience,
@@ -21,6 +23,7 @@ import {
   updatePeople,
 } from './contact-batch-queries.ts'
 import { type BatchRow, type Conflict, type MergedRow, mergeRows } from './contact-batch-rows.ts'
+import { markAsked } from './contact-queries.ts'
 
 export type { BatchRow, Conflict } from './contact-batch-rows.ts'
 
@@ -43,26 +46,38 @@ export type BatchResult =
 /** Events appended by one statement. */
 const eventsAtOnce = 1_000
 
-type Means = { clock: Clock; outbox: Outbox }
+export type BatchMeans = { clock: Clock; outbox: Outbox; confirmations: Pick<ConfirmationMailer, 'ask'> }
 
 /**
  * Adds many contacts, or changes the people who are there, with a few statements. Returns the result of each row, in
  * order, or null when there is no such audience. Emits the events of adding and changing them one by one. A person
- * who unsubscribed stays unsubscribed.
+ * who unsubscribed stays unsubscribed. New contacts that are `pending` get an email to confirm. Throws then what
+ * `ConfirmationMailer.ask` throws, and `authentication_error` when a test key adds people as `active` to an audience that
+ * asks them.
  */
 export async function addContacts(
   trx: Trx,
-  { clock, outbox }: Means,
+  { clock, outbox, confirmations }: BatchMeans,
   scope: Scope,
   { audienceId, rows, conflict, emitsEvents = true }: ContactBatch,
 ): Promise<BatchResult[] | null> {
   const { accountId } = scope
-  if (!(await holdAudience(trx, accountId, audienceId))) return null
+  const audience = await holdAudience(trx, accountId, audienceId)
+  if (audience === undefined) return null
+  const { double_opt_in: doubleOptIn } = audience
+  if (doubleOptIn !== null && scope.mode === 'test' && rows.some(({ status }) => status === 'active')) {
+    throw liveKeyNeeded('Adding people as active to an audience with double opt-in')
+  }
   const hasProperties = rows.some(({ properties }) => properties !== undefined)
   const declared = hasProperties ? await holdProperties(trx, accountId) : []
-  const { people, refused } = mergeRows(rows, { declared, conflict })
+  const { people: merged, refused } = mergeRows(rows, { declared, conflict })
   const results = new Array<BatchResult>(rows.length)
   for (const { index, reason } of refused) results[index] = { outcome: 'refused', reason }
+  const people = merged.filter((person) => {
+    if (person.status !== 'pending' || doubleOptIn !== null) return true
+    for (const index of indexesOf(person)) results[index] = { outcome: 'refused', reason: `status ${asksNobody}` }
+    return false
+  })
   if (people.length === 0) return results
 
   const at = clock.now()
@@ -84,9 +99,10 @@ export async function addContacts(
     )
 
   const list = { accountId, audienceId }
+  const usualStatus = doubleOptIn === null ? 'active' : 'pending'
   const known = (person: MergedRow) => found.get(person.emailKey) as FoundPerson
   const statusOf = (person: MergedRow): SubscriptionStatus =>
-    known(person).status === 'unsubscribed' ? 'unsubscribed' : (person.status ?? 'active')
+    known(person).status === 'unsubscribed' ? 'unsubscribed' : (person.status ?? usualStatus)
   const contacts = kept.map((person) => ({ id: known(person).id, status: statusOf(person) }))
   const created = await insertContacts(trx, list, contacts, at)
   const leaving =
@@ -141,8 +157,16 @@ export async function addContacts(
   }
   for (const id of unsubscribed) if (!fieldsOf.has(id)) await addUpdated(id, audienceId, ['status'])
   await events.end()
+  if (doubleOptIn !== null) {
+    const pending = kept.filter((person) => created.has(known(person).id) && statusOf(person) === 'pending').map(known)
+    const asking = { audience: { id: audienceId, name: audience.name, doubleOptIn }, people: pending, isBulk: true }
+    if (pending.length > 0) await markAsked(trx, list, await confirmations.ask(trx, scope, asking), at)
+  }
   return results
 }
+
+/** Why a contact cannot be pending. */
+export const asksNobody = 'must be active or unsubscribed: the audience has no doubleOptIn'
 
 function indexesOf({ index, repeated }: MergedRow): number[] {
   return [index, ...repeated.map((row) => row.index)]

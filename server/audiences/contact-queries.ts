@@ -3,10 +3,11 @@ import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { type FittingPage, idsWithin, selectFitting } from '../database/bounded-lists.ts'
 import type { Handle, Trx } from '../database/connection.ts'
 import { prepare } from '../database/prepared.ts'
-import type { Properties } from '../database/tables/people.ts'
+import type { DoubleOptIn, Properties } from '../database/tables/people.ts'
 import { addressKey } from '../message/address.ts'
 import type { Person } from '../subscribers/people.ts'
 import { searchPeople } from '../subscribers/search.ts'
+import type { AskedBefore } from './confirmation.ts'
 
 /** Identifies a contact: an audience and a person. */
 export type ContactKey = { audienceId: string; subscriberId: string }
@@ -19,6 +20,7 @@ export type ContactRow = {
   last_name: string | null
   status: SubscriptionStatus
   properties: Properties
+  confirmation_sent_at: Date | null
   created_at: Date
   updated_at: Date
 }
@@ -38,19 +40,27 @@ export type NewContact = {
 
 /** The result of adding a contact. Only the outcome `added` has written anything. */
 export type ContactAddition =
-  | { outcome: 'added'; person: ContactPerson; isNewPerson: boolean }
+  | {
+      outcome: 'added'
+      person: ContactPerson
+      isNewPerson: boolean
+      /** Of the contact. */
+      status: SubscriptionStatus
+      audience: { name: string; doubleOptIn: DoubleOptIn | null }
+    }
   | { outcome: 'no audience' }
   | { outcome: 'on the list already'; person: ContactPerson }
 
 export type ContactPerson = Pick<Person, 'id' | 'email' | 'first_name' | 'last_name' | 'status' | 'properties'>
 
-type AdditionRow = (ContactPerson & { is_new: boolean; is_added: boolean }) | { id: null }
+type AddedRow = ContactPerson & { is_new: boolean; contact_status: SubscriptionStatus | null }
+type AdditionRow = { audience_name: string; double_opt_in: DoubleOptIn | null } & (AddedRow | { id: null })
 
 type InsertedContact = Omit<NewContact, 'properties'> & { emailKey: string; properties: string }
 
 const insertPersonAndContact = prepare<InsertedContact, AdditionRow>({ name: 'insert_contact' })`
   WITH audience AS (
-    SELECT id FROM audiences WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
+    SELECT id, name, double_opt_in FROM audiences WHERE account_id = ${'accountId'} AND id = ${'audienceId'} FOR KEY SHARE
   ), new_person AS (
     INSERT INTO subscribers (id, account_id, email, email_key, first_name, last_name, properties, created_at,
       updated_at)
@@ -67,12 +77,16 @@ const insertPersonAndContact = prepare<InsertedContact, AdditionRow>({ name: 'in
     SELECT *, true AS is_new FROM new_person UNION ALL SELECT *, false FROM known_person
   ), contact AS (
     INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
-    SELECT audience.id, person.id, ${'accountId'}, person.status, ${'at'}::timestamptz, ${'at'}::timestamptz
+    SELECT audience.id, person.id, ${'accountId'},
+      CASE WHEN person.status = 'active' AND audience.double_opt_in IS NOT NULL THEN 'pending' ELSE person.status END,
+      ${'at'}::timestamptz, ${'at'}::timestamptz
     FROM audience, person
     ON CONFLICT (audience_id, subscriber_id) DO NOTHING
-    RETURNING subscriber_id
+    RETURNING status
   )
-  SELECT person.*, EXISTS (SELECT FROM contact) AS is_added FROM audience LEFT JOIN person ON true
+  SELECT person.*, audience.name AS audience_name, audience.double_opt_in,
+    (SELECT status FROM contact) AS contact_status
+  FROM audience LEFT JOIN person ON true
 `
 
 /**
@@ -89,8 +103,9 @@ export async function addContact(trx: Trx, contact: NewContact): Promise<Contact
     const [row] = await insertPersonAndContact(trx, params)
     if (row === undefined) return { outcome: 'no audience' }
     if (row.id !== null) {
-      const { is_new: isNewPerson, is_added: isAdded, ...person } = row
-      return isAdded ? { outcome: 'added', person, isNewPerson } : { outcome: 'on the list already', person }
+      const { is_new: isNewPerson, contact_status: status, audience_name: name, double_opt_in, ...person } = row
+      if (status === null) return { outcome: 'on the list already', person }
+      return { outcome: 'added', person, isNewPerson, status, audience: { name, doubleOptIn: double_opt_in } }
     }
     // Another transaction has added the person since the statement started: the next statement sees them.
   }
@@ -108,6 +123,7 @@ function contactsOf(handle: Handle, accountId: string, audienceId: string) {
       'subscribers.last_name',
       'contacts.status',
       'subscribers.properties',
+      'contacts.confirmation_sent_at',
       'contacts.created_at',
       'contacts.updated_at',
     ])
@@ -131,14 +147,14 @@ const selectUnsubscribed = prepare<
     SELECT s.email_key FROM subscribers s
     LEFT JOIN contacts c ON c.audience_id = a.id AND c.subscriber_id = s.id
     WHERE s.account_id = ${'accountId'} AND s.email_key = ANY(${'addressKeys'}::text[])
-      AND (s.status = 'unsubscribed' OR c.status = 'unsubscribed')
+      AND (s.status = 'unsubscribed' OR c.status <> 'active')
   ) AS unsubscribed
   FROM audiences a WHERE a.account_id = ${'accountId'} AND a.id = ${'audienceId'}
 `
 
 /**
- * Returns the keys of the addresses whose owners have unsubscribed from an audience or from everything. Returns
- * undefined when there is no such audience.
+ * Returns the keys of the addresses whose owners have unsubscribed from an audience or from everything, or have not
+ * confirmed yet. Returns undefined when there is no such audience.
  */
 export async function findUnsubscribed(
   handle: Handle,
@@ -190,7 +206,7 @@ export async function selectContacts(
     fits: sql`${sql.join(fits, sql` AND `)}`,
     as: 'contact',
     columns: sql`audience_id, subscriber_id, person.email, person.first_name, person.last_name, status, person.properties,
-      created_at, updated_at`,
+      confirmation_sent_at, created_at, updated_at`,
     join: sql`LEFT JOIN LATERAL (
       SELECT email, first_name, last_name, properties FROM subscribers WHERE id = contact.subscriber_id OFFSET 0
     ) AS person ON true`,
@@ -259,6 +275,37 @@ export async function selectContactsOf(
   `.execute(handle)
   if (rows.length === 0) return undefined
   return rows.filter((row) => row.audience_id !== null)
+}
+
+/** Locks a contact, whose person is locked. Returns what was sent to ask them to confirm. */
+export async function lockContact(
+  trx: Trx,
+  accountId: string,
+  { audienceId, subscriberId }: ContactKey,
+): Promise<(AskedBefore & { status: SubscriptionStatus }) | undefined> {
+  return trx
+    .selectFrom('contacts')
+    .select(['status', 'confirmations_sent as count', 'confirmation_sent_at as at'])
+    .where('audience_id', '=', audienceId)
+    .where('subscriber_id', '=', subscriberId)
+    .where('account_id', '=', accountId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+}
+
+/** Counts one more email that asks to confirm, to each of the contacts. */
+export async function markAsked(
+  trx: Trx,
+  { accountId, audienceId }: { accountId: string; audienceId: string },
+  subscriberIds: ReadonlySet<string>,
+  at: Date,
+): Promise<void> {
+  if (subscriberIds.size === 0) return
+  await sql`
+    UPDATE contacts SET confirmations_sent = confirmations_sent + 1, confirmation_sent_at = ${at}
+    WHERE audience_id = ${audienceId} AND subscriber_id = ANY(${[...subscriberIds]}::text[])
+      AND account_id = ${accountId}
+  `.execute(trx)
 }
 
 /** Deletes a contact. Returns its last status, or undefined when it did not exist. */

@@ -9,16 +9,17 @@ import type {
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { NewEvent, Outbox } from '../outbox/append.ts'
-import { DomainError, notFound } from '../shared/errors.ts'
+import type { NewEvent } from '../outbox/append.ts'
+import { brokenRule, DomainError, liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { changePerson, lockPerson, personAdded } from '../subscribers/people.ts'
 import { changedProperties, findProperties, propertiesShower, type ShowProperties } from '../subscribers/properties.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
-import { addContacts, type BatchResult } from './contact-batch.ts'
+import { refusalOfAsking } from './confirmation.ts'
+import { addContacts, type BatchMeans, type BatchResult } from './contact-batch.ts'
+import { holdAudience } from './contact-batch-queries.ts'
 import { exportContacts } from './contact-export.ts'
 import {
   addContact,
@@ -26,7 +27,8 @@ import {
   type ContactRow,
   deleteContact,
   findContact,
-  findUnsubscribed,
+  lockContact,
+  markAsked,
   type SubscriberContactRow,
   selectContacts,
   selectContactsOf,
@@ -39,9 +41,10 @@ export type { ContactKey } from './contact-queries.ts'
 export type ContactService = {
   /**
    * Adds a person to an audience. Emits `subscriber.added` if the person is new, then `contact.created`. Names and
-   * properties are used for a new person only. A person who has unsubscribed from everything is added as `unsubscribed`. Throws
-   * `conflict` when the person is already in the audience, and `rule_violation` for properties that are not declared or of
-   * another type.
+   * properties are used for a new person only. A person who has unsubscribed from everything is added as `unsubscribed`. In
+   * an audience that asks people to confirm, the contact is `pending`, and gets an email for that. Throws `conflict` when
+   * the person is already in the audience, `rule_violation` for properties that are not declared or of another type, and
+   * what `ConfirmationMailer.ask` throws.
    */
   add(handle: Handle, scope: Scope, audienceId: string, contact: AddContact): Promise<Contact>
   /** Adds many contacts in one transaction: see `addContacts`. Returns the result of each, in order. */
@@ -61,19 +64,15 @@ export type ContactService = {
   /**
    * Changes a contact. New names and properties change the person and emit `contact.updated` for all their audiences; the status
    * changes in this audience only. Emits nothing without a difference. Throws `subscriber_unsubscribed` for the status
-   * `active` when the person has unsubscribed from everything, and `authentication_error` when a test key would make a
-   * contact active again.
+   * `active` when the person has unsubscribed from everything, `rule_violation` for the status `pending`, and
+   * `authentication_error` when a test key would make a contact active.
    */
   update(handle: Handle, scope: Scope, key: ContactKey, patch: UpdateContact): Promise<Contact>
   /**
-   * Returns the keys, as `addressKey` makes them, of the addresses whose owners have unsubscribed from the audience or
-   * from everything. Returns null when there is no such audience.
+   * Sends another email that asks a pending contact to confirm: see `confirmationLimits`. Throws `contact_not_pending`,
+   * `confirmation_refused` and what `ConfirmationMailer.ask` throws.
    */
-  unsubscribed(
-    handle: Handle,
-    accountId: string,
-    audience: { id: string; addressKeys: readonly string[] },
-  ): Promise<Set<string> | null>
+  askToConfirm(handle: Handle, scope: Scope, key: ContactKey): Promise<Contact>
   /**
    * Removes a contact and emits `contact.deleted`. The subscriber stays. Throws `authentication_error` when a test key
    * would remove a contact that has unsubscribed.
@@ -89,8 +88,8 @@ export type NewContacts = {
   status?: SubscriptionStatus | undefined
 }
 
-export function createContactService(dependencies: { clock: Clock; outbox: Outbox }): ContactService {
-  const { clock, outbox } = dependencies
+export function createContactService(dependencies: BatchMeans): ContactService {
+  const { clock, outbox, confirmations } = dependencies
 
   async function get(handle: Handle, accountId: string, key: ContactKey): Promise<Contact> {
     const row = await findContact(handle, accountId, key)
@@ -113,13 +112,21 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         if (added.outcome === 'on the list already') {
           throw new DomainError('conflict', `"${email}" is on the list already, as the contact "${person.id}".`)
         }
-        const { id, status } = person
+        const { id } = person
+        const { status, audience } = added
         const created: NewEvent = {
           type: 'contact.created',
           data: { subscriberId: id, audienceId, email: person.email, status },
         }
         await outbox.append(trx, scope, added.isNewPerson ? [personAdded(person), created] : [created])
-        const row = { ...person, audience_id: audienceId, subscriber_id: id, created_at: at, updated_at: at }
+        let asked: ReadonlySet<string> = new Set()
+        if (status === 'pending' && audience.doubleOptIn !== null) {
+          const asking = { id: audienceId, name: audience.name, doubleOptIn: audience.doubleOptIn }
+          asked = await confirmations.ask(trx, scope, { audience: asking, people: [person], isBulk: false })
+          await markAsked(trx, { accountId, audienceId }, asked, at)
+        }
+        const dates = { confirmation_sent_at: asked.has(id) ? at : null, created_at: at, updated_at: at }
+        const row = { ...person, status, audience_id: audienceId, subscriber_id: id, ...dates }
         return toContact(row, await propertiesShower(trx, accountId, [row]))
       })
     },
@@ -158,6 +165,14 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         const person = await lockPerson(trx, accountId, key.subscriberId)
         if (person === undefined) throw noContact(key)
         const before = await get(trx, accountId, key)
+        if (status === 'pending') {
+          const message =
+            'must be active or unsubscribed: a contact is pending from when it was added until the person confirms'
+          throw brokenRule('body.status', message)
+        }
+        if (status === 'active' && before.status === 'pending' && mode === 'test') {
+          throw liveKeyNeeded('Confirming a contact for the person')
+        }
         if (status === 'active' && person.status === 'unsubscribed') {
           throw new DomainError(
             'subscriber_unsubscribed',
@@ -174,9 +189,29 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
         return get(trx, accountId, key)
       })
     },
-    async unsubscribed(handle, accountId, { id, addressKeys }) {
-      const found = await findUnsubscribed(handle, { accountId, audienceId: id, addressKeys })
-      return found === undefined ? null : new Set(found)
+    async askToConfirm(handle, scope, key) {
+      return inTransaction(handle, async (trx) => {
+        const { accountId } = scope
+        // The audience first, as where contacts are added.
+        const audience = await holdAudience(trx, accountId, key.audienceId)
+        const person = audience && (await lockPerson(trx, accountId, key.subscriberId))
+        const before = person && (await lockContact(trx, accountId, key))
+        if (before === undefined || audience === undefined || person === undefined) throw noContact(key)
+        if (before.status !== 'pending') {
+          const message = `The contact "${person.id}" is ${before.status}: only one that is pending is asked to confirm.`
+          throw new DomainError('contact_not_pending', message)
+        }
+        const { name, double_opt_in: doubleOptIn } = audience
+        if (doubleOptIn === null) throw asksNobodyNow(key.audienceId)
+        const at = clock.now()
+        const refusal = refusalOfAsking(before, at)
+        if (refusal !== null) throw refusal
+        const asking = { audience: { id: key.audienceId, name, doubleOptIn }, people: [person], isBulk: false }
+        const asked = await confirmations.ask(trx, scope, asking)
+        if (!asked.has(person.id)) throw suppressed(person.email)
+        await markAsked(trx, { accountId, audienceId: key.audienceId }, asked, at)
+        return get(trx, accountId, key)
+      })
     },
     async remove(handle, scope, key) {
       await inTransaction(handle, async (trx) => {
@@ -188,6 +223,16 @@ export function createContactService(dependencies: { clock: Clock; outbox: Outbo
       })
     },
   }
+}
+
+function asksNobodyNow(audienceId: string): DomainError {
+  const message = `The audience "${audienceId}" asks nobody to confirm any more. Give it "doubleOptIn", or set the status of the contact once the person has confirmed in another way.`
+  return new DomainError('confirmation_refused', message)
+}
+
+function suppressed(email: string): DomainError {
+  const message = `"${email}" is on the suppression list, so nothing is sent to it. Take it off the list first.`
+  return new DomainError('confirmation_refused', message)
 }
 
 function noContact({ audienceId, subscriberId }: ContactKey): DomainError {
@@ -204,6 +249,7 @@ export function toContact(row: ContactRow, show: ShowProperties): Contact {
     lastName: row.last_name,
     status: row.status,
     properties: show(row),
+    confirmationSentAt: row.confirmation_sent_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

@@ -1,12 +1,14 @@
 import { type Selectable, sql } from 'kysely'
 import type { Handle, Trx } from '../database/connection.ts'
-import type { AudiencesTable, ContactsTable } from '../database/tables/people.ts'
+import type { AudiencesTable, ContactsTable, DoubleOptIn } from '../database/tables/people.ts'
 
 export type AudienceRow = Selectable<AudiencesTable>
 
+type AudienceFields = { name: string; description: string | null; doubleOptIn: DoubleOptIn | null }
+
 export async function insertAudience(
   handle: Handle,
-  audience: { id: string; accountId: string; name: string; description: string | null; at: Date },
+  audience: AudienceFields & { id: string; accountId: string; at: Date },
 ): Promise<AudienceRow> {
   return handle
     .insertInto('audiences')
@@ -15,6 +17,7 @@ export async function insertAudience(
       account_id: audience.accountId,
       name: audience.name,
       description: audience.description,
+      double_opt_in: jsonOf(audience.doubleOptIn),
       created_at: audience.at,
       updated_at: audience.at,
     })
@@ -55,14 +58,18 @@ export async function selectAudiences(
 export async function updateAudience(
   trx: Trx,
   id: string,
-  { name, description, at }: { name: string; description: string | null; at: Date },
+  { name, description, doubleOptIn, at }: AudienceFields & { at: Date },
 ): Promise<AudienceRow> {
   return trx
     .updateTable('audiences')
-    .set({ name, description, updated_at: at })
+    .set({ name, description, double_opt_in: jsonOf(doubleOptIn), updated_at: at })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
+}
+
+function jsonOf(doubleOptIn: DoubleOptIn | null): string | null {
+  return doubleOptIn === null ? null : JSON.stringify(doubleOptIn)
 }
 
 export async function deleteAudience(trx: Trx, id: string): Promise<void> {

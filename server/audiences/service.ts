@@ -1,13 +1,16 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Audience, CreateAudience, UpdateAudience } from '../../contract/audiences.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
+import type { DoubleOptIn } from '../database/tables/people.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Outbox } from '../outbox/append.ts'
-import { notFound } from '../shared/errors.ts'
+import { liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { guardUnsubscribing } from '../subscribers/unsubscribing.ts'
+import type { ConfirmationMailer } from './confirmation.ts'
 import {
   type AudienceRow,
   deleteAudience,
@@ -24,11 +27,16 @@ const chunkSize = 1_000
 
 /** Use cases for audiences, which both modes share. Throws DomainErrors. Every call is limited to one account. */
 export type AudienceService = {
-  create(handle: Handle, accountId: string, audience: CreateAudience): Promise<Audience>
+  /**
+   * Adds an audience. Throws with `doubleOptIn` what `ConfirmationMailer.judge` returns: `validation_error`,
+   * `rule_violation`, and for a live key `domain_not_verified` and `public_url_needed`.
+   */
+  create(handle: Handle, scope: Scope, audience: CreateAudience): Promise<Audience>
   /** Returns audiences, newest first. */
   list(handle: Handle, accountId: string, query: PageQuery): Promise<Page<Audience>>
   get(handle: Handle, accountId: string, id: string): Promise<Audience>
-  update(handle: Handle, accountId: string, id: string, patch: UpdateAudience): Promise<Audience>
+  /** Changes an audience. Throws as `create`, and `authentication_error` when a test key would change `doubleOptIn`. */
+  update(handle: Handle, scope: Scope, id: string, patch: UpdateAudience): Promise<Audience>
   /**
    * Deletes an audience and its contacts, but not the people. Emits `contact.deleted` for each contact. Throws
    * `authentication_error` with a test key when a contact has unsubscribed.
@@ -36,11 +44,21 @@ export type AudienceService = {
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
 
-export function createAudienceService({ clock, outbox }: { clock: Clock; outbox: Outbox }): AudienceService {
+type Dependencies = { clock: Clock; outbox: Outbox; confirmations: Pick<ConfirmationMailer, 'judge'> }
+
+export function createAudienceService({ clock, outbox, confirmations }: Dependencies): AudienceService {
+  async function judge(handle: Handle, scope: Scope, doubleOptIn: DoubleOptIn | null): Promise<void> {
+    const refusal = doubleOptIn === null ? null : await confirmations.judge(handle, scope, doubleOptIn)
+    if (refusal !== null) throw refusal
+  }
+
   return {
-    async create(handle, accountId, { name, description = null }) {
+    async create(handle, scope, { name, description = null, doubleOptIn: given }) {
+      const doubleOptIn = toDoubleOptIn(given)
+      await judge(handle, scope, doubleOptIn)
       const at = clock.now()
-      return toAudience(await insertAudience(handle, { id: newId('audience', at), accountId, name, description, at }))
+      const audience = { id: newId('audience', at), accountId: scope.accountId, name, description, doubleOptIn, at }
+      return toAudience(await insertAudience(handle, audience))
     },
     async list(handle, accountId, { limit, cursor }) {
       const rows = await selectAudiences(handle, accountId, {
@@ -54,13 +72,19 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
       if (row === undefined) throw notFound('audience', id)
       return toAudience(row)
     },
-    async update(handle, accountId, id, patch) {
+    async update(handle, scope, id, patch) {
       return inTransaction(handle, async (trx) => {
-        const before = await lockAudience(trx, accountId, id, 'change')
+        const before = await lockAudience(trx, scope.accountId, id, 'change')
         if (before === undefined) throw notFound('audience', id)
         const { name = before.name, description = before.description } = patch
-        if (name === before.name && description === before.description) return toAudience(before)
-        return toAudience(await updateAudience(trx, id, { name, description, at: clock.now() }))
+        const doubleOptIn = patch.doubleOptIn === undefined ? before.double_opt_in : toDoubleOptIn(patch.doubleOptIn)
+        const isAskingChanged = !isDeepStrictEqual(doubleOptIn, before.double_opt_in)
+        if (name === before.name && description === before.description && !isAskingChanged) return toAudience(before)
+        if (isAskingChanged) {
+          if (scope.mode === 'test') throw liveKeyNeeded('Changing the double opt-in of an audience')
+          await judge(trx, scope, doubleOptIn)
+        }
+        return toAudience(await updateAudience(trx, id, { name, description, doubleOptIn, at: clock.now() }))
       })
     },
     async delete(handle, scope, id) {
@@ -93,11 +117,18 @@ export function createAudienceService({ clock, outbox }: { clock: Clock; outbox:
   }
 }
 
+function toDoubleOptIn(given: CreateAudience['doubleOptIn']): DoubleOptIn | null {
+  if (given === null || given === undefined) return null
+  const { from, subject = null, text = null } = given
+  return { from, subject, text }
+}
+
 function toAudience(row: AudienceRow): Audience {
   return {
     id: row.id,
     name: row.name,
     description: row.description,
+    doubleOptIn: row.double_opt_in,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

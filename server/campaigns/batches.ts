@@ -60,7 +60,7 @@ async function makeAll(
   const written = recipients.flatMap((recipient) => {
     const { subscriber_id: id, email, contact_status: ofContact, person_status: ofPerson } = recipient
     if (email === null || ofContact === null) made.set(id, { skipped: 'left' })
-    else if (ofContact === 'unsubscribed' || ofPerson === 'unsubscribed') made.set(id, { skipped: 'unsubscribed' })
+    else if (ofContact !== 'active' || ofPerson === 'unsubscribed') made.set(id, { skipped: 'unsubscribed' })
     else {
       const { first_name: firstName, last_name: lastName } = recipient
       const properties = valuesInMessages(recipient.properties ?? {}, declared)

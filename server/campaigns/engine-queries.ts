@@ -149,7 +149,8 @@ export async function settleQueued(trx: Trx, { accountId, id }: CampaignKey): Pr
         status = CASE o.status WHEN 'suppressed' THEN 'skipped' WHEN 'canceled' THEN 'canceled' ELSE 'handed_over' END,
         -- How server/email-delivery/send-refusal.ts begins its sentences.
         reason = CASE WHEN o.status = 'suppressed' THEN CASE
-          WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
+          WHEN o.reason LIKE 'The person unsubscribed%' OR o.reason LIKE 'The person had not confirmed%'
+            OR o.reason LIKE 'The person left the topic%' THEN 'unsubscribed'
           WHEN o.reason LIKE 'The person left%' THEN 'left' ELSE 'suppressed' END END
       FROM over o
       WHERE r.account_id = ${accountId} AND r.campaign_id = ${id} AND r.subscriber_id = o.subscriber_id
@@ -180,7 +181,7 @@ export type WaitingRecipient = {
   last_name: string | null
   properties: Properties | null
   /** Null: the person is not in the audience any more. */
-  contact_status: 'active' | 'unsubscribed' | null
+  contact_status: 'active' | 'unsubscribed' | 'pending' | null
   person_status: 'active' | 'unsubscribed' | null
 }
 

@@ -9,7 +9,7 @@ export type RecipientStanding = {
   audienceId: string | null
   /** The reason why the address is on the suppression list; null: it is not on the list. */
   suppressed: SuppressionReason | null
-  /** True when the person unsubscribed from the audience or from everything. */
+  /** True when the person unsubscribed from the audience or from everything, or has not confirmed for the audience. */
   unsubscribed: boolean
   /** True when the email is about a topic that the person does not get, or that was deleted. */
   withoutTopic: boolean

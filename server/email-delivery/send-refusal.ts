@@ -10,8 +10,11 @@ export type EmailDomain = {
   returnPath: string
 }
 
-/** `hasLeft`: whether the email is of a campaign, and the person is not in its audience any more. */
-type SendingStanding = RecipientStanding & { hasLeft: boolean }
+/**
+ * `hasLeft`: whether the email is of a campaign, and the person is not in its audience any more. `isPending`: whether
+ * they are not written to because they have not confirmed.
+ */
+type SendingStanding = RecipientStanding & { hasLeft: boolean; isPending: boolean }
 
 /** Returns why a recipient may no longer be sent to, as a sentence for people; null: they may. */
 export function withheldReason(standing: SendingStanding, mayHaveIt: boolean): string | null {
@@ -19,6 +22,7 @@ export function withheldReason(standing: SendingStanding, mayHaveIt: boolean): s
     case 'suppressed':
       return `The address came onto the suppression list (${standing.suppressed}) ${beforeSent(mayHaveIt)}`
     case 'unsubscribed':
+      if (standing.isPending) return `The person had not confirmed ${beforeSent(mayHaveIt)}`
       return standing.unsubscribed
         ? `The person unsubscribed ${beforeSent(mayHaveIt)}`
         : `The person left the topic of the email, or it was deleted, ${beforeSent(mayHaveIt)}`

@@ -7,6 +7,7 @@ import type {
   RecipientStatus,
   SuppressionsTable,
 } from '../database/tables/emails.ts'
+import type { ContactsTable } from '../database/tables/people.ts'
 import { queueNow } from '../queue/queue.ts'
 import { statusOfEmail } from './email-status.ts'
 import { type EmailDomain, withheldReason } from './send-refusal.ts'
@@ -79,7 +80,8 @@ type Row = Omit<Selectable<EmailsTable>, EmailColumn> &
     is_of_campaign: boolean
     campaign_status: CampaignStatus | null
     suppressed: SuppressionsTable['reason'] | null
-    unsubscribed: boolean
+    /** Of the person in the audience of the email. Null: they are not in it, or there is none. */
+    contact_status: ContactsTable['status'] | null
     has_left: boolean
     without_topic: boolean
   }
@@ -111,11 +113,11 @@ export async function lockDue(trx: Trx, emailIds: readonly string[]): Promise<Du
         SELECT s.reason FROM suppressions s WHERE s.account_id = e.account_id AND s.address_key = r.address_key
       ) AS suppressed,
       -- Looked up for audiences alone: see recipient-eligibility.ts.
-      e.audience_id IS NOT NULL AND EXISTS (
-        SELECT FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
+      CASE WHEN e.audience_id IS NOT NULL THEN (
+        SELECT CASE WHEN p.status = 'unsubscribed' THEN p.status ELSE c.status END
+        FROM subscribers p LEFT JOIN contacts c ON c.subscriber_id = p.id AND c.audience_id = e.audience_id
         WHERE p.account_id = e.account_id AND p.email_key = r.address_key
-          AND (p.status = 'unsubscribed' OR c.status = 'unsubscribed')
-      ) AS unsubscribed,
+      ) END AS contact_status,
       -- Before the first attempt: later ones go on with what was begun.
       e.campaign_id IS NOT NULL AND EXISTS (
         SELECT FROM campaign_recipients m
@@ -177,8 +179,10 @@ function recipientOf(row: Row): DueRecipient {
   const { position, kind, name, address, domain, status, attempt_count, next_attempt_at, due, doubts } = row
   const isSenderDead = status === 'sending'
   const mayHaveIt = isSenderDead || doubts.length > 0
-  const { audience_id: audienceId, has_left: hasLeft, without_topic: withoutTopic } = row
-  const withheld = withheldReason({ ...row, audienceId, hasLeft, withoutTopic }, mayHaveIt)
+  const { audience_id: audienceId, has_left: hasLeft, without_topic: withoutTopic, contact_status: ofContact } = row
+  const isPending = ofContact === 'pending'
+  const unsubscribed = isPending || ofContact === 'unsubscribed'
+  const withheld = withheldReason({ ...row, audienceId, hasLeft, withoutTopic, isPending, unsubscribed }, mayHaveIt)
   return {
     position,
     kind,

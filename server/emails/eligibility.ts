@@ -1,5 +1,5 @@
 import type { SuppressionReason } from '../../contract/suppressions.ts'
-import type { ContactService } from '../audiences/contact-service.ts'
+import type { unsubscribedFrom } from '../audiences/unsubscribed.ts'
 import type { Handle } from '../database/connection.ts'
 import { withheldFor } from '../email-delivery/recipient-eligibility.ts'
 import { DomainError } from '../shared/errors.ts'
@@ -26,7 +26,7 @@ export type EligibilityMeans = {
     addressKeys: readonly string[],
   ) => Promise<Map<string, Suppressed>>
   /** Returns the addresses whose owners have unsubscribed from an audience, or null when there is no such audience. */
-  findUnsubscribed: ContactService['unsubscribed']
+  findUnsubscribed: typeof unsubscribedFrom
   /** Returns the addresses whose owners do not get a topic, or null when there is no such topic. */
   findWithoutTopic: (
     handle: Handle,
@@ -123,7 +123,7 @@ export async function createEligibility(
           return suppressedReason(recipient.address, suppressed.get(recipient.key))
         case 'unsubscribed':
           return hasLeftAudience(recipient.key, email)
-            ? 'The person unsubscribed from the audience or from everything, so no email to the audience is sent to them.'
+            ? 'The person unsubscribed from the audience or from everything, or has not confirmed yet, so no email to the audience is sent to them.'
             : 'The person does not get the topic of the email, so it is not sent to them.'
         case null:
           return null

@@ -107,6 +107,17 @@ export type EmailService = {
    */
   sendOfCampaign(trx: Trx, sender: SendingScope, emails: readonly CampaignEmail[]): Promise<CampaignEmailResult[]>
   /**
+   * Does the same for emails that the service writes to people for an account.
+   *
+   * @param options.isBulk Whether they are sent behind what is sent singly.
+   */
+  sendOfAccount(
+    trx: Trx,
+    sender: SendingScope,
+    emails: readonly CampaignEmail[],
+    options: { isBulk: boolean },
+  ): Promise<CampaignEmailResult[]>
+  /**
    * Deletes those of the emails that no attempt was begun for, as if they had not been made. Returns their ids. A
    * worker that has claimed one finds nothing to do.
    */
@@ -169,11 +180,35 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       if (refusal !== null) refuse(refusal, path)
       return isRefusal(email) ? email : (refusal ?? beginEmail(email, { sender, judge, at }))
     })
-    await store(trx, sender, results.filter(isAccepted), at)
+    await store(trx, sender, results.filter(isAccepted), { at, isBulk: false })
     return results
   }
 
-  async function store(trx: Trx, sender: SendingScope, emails: readonly NewEmail[], at: Date): Promise<void> {
+  async function sendEach(
+    trx: Trx,
+    sender: SendingScope,
+    emails: readonly CampaignEmail[],
+    { isBulk }: { isBulk: boolean },
+  ): Promise<CampaignEmailResult[]> {
+    const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
+    const at = clock.now()
+    const results = emails.map(({ id, campaignId, email }): CampaignEmailResult => {
+      const refusal = judge.refusalOf(email, 'campaign')
+      if (refusal !== null) return refusal
+      const withheld = email.recipients.map((recipient) => judge.withheldFrom(recipient, email)).find(Boolean)
+      return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId })
+    })
+    const stored = results.filter((result) => 'content' in result)
+    await store(trx, sender, stored, { at, isBulk })
+    return results
+  }
+
+  async function store(
+    trx: Trx,
+    sender: SendingScope,
+    emails: readonly NewEmail[],
+    { at, isBulk }: { at: Date; isBulk: boolean },
+  ): Promise<void> {
     if (emails.length === 0) return
     const { accountId } = sender
     await insertEmails(trx, sender, emails, at)
@@ -194,7 +229,7 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
         emailId: id,
         accountId,
         dueAt: content.scheduledAt,
-        isBulk: campaignId !== null,
+        isBulk: isBulk || campaignId !== null,
       })),
     )
     afterCommit(trx, wake)
@@ -303,23 +338,8 @@ export function createEmailService(options: EmailServiceOptions): EmailService {
       const judge = await createEligibility(handle, options, { sender, emails: [email] })
       return judge.refusalOf(email, 'campaign')
     },
-    async sendOfCampaign(trx, sender, emails) {
-      const judge = await createEligibility(trx, options, { sender, emails: emails.map(({ email }) => email) })
-      const at = clock.now()
-      const results = emails.map(({ id, campaignId, email }): CampaignEmailResult => {
-        const refusal = judge.refusalOf(email, 'campaign')
-        if (refusal !== null) return refusal
-        const withheld = email.recipients.map((recipient) => judge.withheldFrom(recipient, email)).find(Boolean)
-        return withheld ? { withheld } : beginEmail(email, { sender, judge, at, id, campaignId })
-      })
-      await store(
-        trx,
-        sender,
-        results.filter((result) => 'content' in result),
-        at,
-      )
-      return results
-    },
+    sendOfCampaign: (trx, sender, emails) => sendEach(trx, sender, emails, { isBulk: false }),
+    sendOfAccount: sendEach,
     async takeBack(trx, accountId, emailIds) {
       const locked = await lockUnbegun(trx, { accountId, emailIds })
       const ids = locked.map(({ id }) => id)

@@ -3,6 +3,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
+import type { Confirmations } from '../confirmations/confirm.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
 import type { RequestLogRecorder } from '../request-logs/recorder.ts'
@@ -10,6 +11,7 @@ import { DomainError } from '../shared/errors.ts'
 import type { MailLinks } from '../tracking/tracking.ts'
 import { logRequests } from './access-log.ts'
 import { type LargeBodies, readJsonBody } from './body.ts'
+import { serveConfirmationLinks } from './confirmation-links.ts'
 import { serveDashboard } from './dashboard/serve.ts'
 import { serveDocs } from './docs.ts'
 import { answerErrors, badEscape } from './errors.ts'
@@ -60,6 +62,8 @@ export type HttpAppOptions = {
   trustProxy: number
   /** Handles the links in emails. Default: these paths do not exist. */
   mailLinks?: MailLinks
+  /** Handles the links that confirm a subscription. Default: these paths do not exist. */
+  confirmations?: Confirmations
   /** Default: requests are not traced. */
   tracer?: Tracer
 }
@@ -85,6 +89,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   )
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)
+  if (options.confirmations !== undefined) serveConfirmationLinks(app, options.confirmations)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))
   app.get('/metrics', answerMetrics(registry))

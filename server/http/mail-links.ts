@@ -120,7 +120,8 @@ async function readForm(req: Request): Promise<{ isLeaving: boolean; change: Pre
   return { isLeaving: form.get('action') === 'leave', change: isRight ? { firstName, lastName, ...sets } : null }
 }
 
-function sendPage(res: Response, status: number, { html, contentSecurityPolicy }: MailPage): void {
+/** Sends a page that is for the holder of a link alone. */
+export function sendPage(res: Response, status: number, { html, contentSecurityPolicy }: MailPage): void {
   res.setHeader('Content-Security-Policy', contentSecurityPolicy)
   res.setHeader('Referrer-Policy', 'no-referrer')
   res.setHeader('X-Robots-Tag', 'noindex')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Brand } from '../../contract/brand.ts'
 import { readableOn } from '../../contract/readable-color.ts'
+import { escaped } from '../lib/html-text.ts'
 import type { PreferencesPage } from '../tracking/tracking.ts'
 
 /** A page for readers, with the policy that allows nothing but its own style and forms. */
@@ -74,7 +75,8 @@ function formOf(preferences: NonNullable<PreferencesPage['preferences']>, action
     </form>`
 }
 
-function page({ name, accentColor }: Brand, title: string, content: readonly string[]): MailPage {
+/** Returns a whole page. `content` is HTML: what comes from outside is escaped in it. */
+export function page({ name, accentColor }: Brand, title: string, content: readonly string[]): MailPage {
   const accent = accentColor ?? defaultAccent
   // The colors are the only parts that come from outside, and have the form of a color.
   const style = `body { margin: 10vh auto; max-width: 26rem; padding: 0 1.5rem; font: 1rem/1.5 sans-serif; color: #222; background: #fff; }
@@ -109,14 +111,4 @@ button.plain { background: #fff; color: #222; }`
     "frame-ancestors 'none'",
   ].join('; ')
   return { html, contentSecurityPolicy }
-}
-
-/** Escapes text for HTML, also within an attribute in double quotes. */
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
 }

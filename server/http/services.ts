@@ -1,13 +1,16 @@
-import { createBrandService } from '../accounts/brand.ts'
+import { createBrandService, findBrand } from '../accounts/brand.ts'
 import type { AccountService } from '../accounts/service.ts'
 import { type AccountUsageOptions, createAccountUsageService } from '../accounts/usage.ts'
 import { type AccountKeyServiceOptions, createAccountKeyService } from '../api-keys/account-keys.ts'
 import { countKeysOf } from '../api-keys/count.ts'
 import { lastUsesOfAccounts } from '../api-keys/last-uses-of-accounts.ts'
+import type { ConfirmationMailer } from '../audiences/confirmation.ts'
 import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
+import { unsubscribedFrom } from '../audiences/unsubscribed.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
 import { type CampaignServiceOptions, createCampaignService } from '../campaigns/service.ts'
+import { type ConfirmationMailerOptions, createConfirmationMailer } from '../confirmations/mailer.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { countDomainsOf } from '../domains/count.ts'
 import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
@@ -48,6 +51,7 @@ export type ServicesOptions = Shared & {
     EmailServiceOptions,
     keyof Shared | 'findSendingDomain' | 'findSuppressed' | 'findUnsubscribed' | 'findWithoutTopic' | 'renderTemplates'
   >
+  confirmations: Pick<ConfirmationMailerOptions, 'confirmUrl'>
   templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
   campaigns: Omit<CampaignServiceOptions, keyof Shared | 'emails'>
@@ -67,6 +71,7 @@ export function createServices({
   deliveries,
   domains,
   emails,
+  confirmations,
   imports,
   templates,
   campaigns,
@@ -75,10 +80,8 @@ export function createServices({
   users,
   webhooks,
   ...shared
-}: ServicesOptions): Services {
+}: ServicesOptions): Services & { confirmations: ConfirmationMailer } {
   const deliveryService = createDeliveryService({ ...shared, ...deliveries })
-  const audiences = createAudienceService(shared)
-  const contacts = createContactService(shared)
   const suppressions = createSuppressionService(shared)
   const domainService = createDomainService({ ...shared, ...domains, countBounces })
   const webhookService = createWebhookService({ ...shared, ...webhooks, deliveries: deliveryService })
@@ -110,10 +113,19 @@ export function createServices({
     ...emails,
     findSendingDomain,
     findSuppressed: suppressions.find,
-    findUnsubscribed: contacts.unsubscribed,
+    findUnsubscribed: unsubscribedFrom,
     findWithoutTopic,
     renderTemplates: templateService.render,
   })
+  const confirmationMailer = createConfirmationMailer({
+    ...shared,
+    ...confirmations,
+    faultOfLinks: emails.faultOfLinks,
+    emails: emailService,
+    findBrand,
+  })
+  const ofContacts = { ...shared, confirmations: confirmationMailer }
+  const audiences = createAudienceService(ofContacts)
   return {
     webhooks: webhookService,
     deliveries: deliveryService,
@@ -121,7 +133,8 @@ export function createServices({
     events: createEventService(),
     subscribers: createSubscriberService(shared),
     audiences,
-    contacts,
+    contacts: createContactService(ofContacts),
+    confirmations: confirmationMailer,
     contactProperties: createContactPropertyService(shared),
     segments: createSegmentService(shared),
     topics: createTopicService(shared),

@@ -11,8 +11,8 @@ export function fieldFault(field: string, propertyKeys: readonly string[]): stri
   return propertyKeys.includes(key) ? null : `"${key}" is no property of this account: declare it first`
 }
 
-/** What a row is by its `status`. `suppress`: an address that gets no email, and no contact. */
-export type RowKind = 'contact' | 'unsubscribe' | 'hard_bounce'
+/** What a row is by its `status`: a contact, one that has not confirmed, or an address for the suppression list alone. */
+export type RowKind = 'contact' | 'pending' | 'unsubscribe' | 'hard_bounce'
 
 const kindsByStatus: Readonly<Record<string, RowKind>> = {
   '': 'contact',
@@ -20,6 +20,8 @@ const kindsByStatus: Readonly<Record<string, RowKind>> = {
   enabled: 'contact',
   subscribed: 'contact',
   confirmed: 'contact',
+  pending: 'pending',
+  unconfirmed: 'pending',
   unsubscribed: 'unsubscribe',
   disabled: 'unsubscribe',
   blocklisted: 'unsubscribe',

@@ -80,7 +80,8 @@ export function createRowReader({ columns, declared, contactStatus, suppressesAs
     if (!emailAddress.safeParse(row.email).success) {
       return failed(row.email === '' ? 'there is no address' : 'the address is not an email address')
     }
-    if (kind !== 'contact') return { kind: 'suppression', address: row.email, reason: kind }
+    if (kind === 'pending') row.status = kind
+    else if (kind !== 'contact') return { kind: 'suppression', address: row.email, reason: kind }
     if (properties !== undefined) row.properties = properties satisfies GivenProperties
     return { kind: 'contact', row }
   }

@@ -1,9 +1,9 @@
+import type { ErrorCode } from '../../contract/errors.ts'
 import { importLimits } from '../../contract/import-files.ts'
-import { addContacts, type BatchRow } from '../audiences/contact-batch.ts'
+import { addContacts, type BatchRow, type BatchMeans as ContactMeans } from '../audiences/contact-batch.ts'
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
-import type { Clock } from '../lib/clock.ts'
 import { addressKey } from '../message/address.ts'
-import type { Outbox } from '../outbox/append.ts'
+import { DomainError } from '../shared/errors.ts'
 import { suppressedAmong, suppressImported } from '../suppressions/imported.ts'
 import type { FilePart } from './parts.ts'
 import { advanceImport, type FailedRow, type ImportRow, insertFailures, type RowCounts } from './queries.ts'
@@ -20,15 +20,15 @@ export type RowBatch = {
   fileRowsBefore: number
 }
 
-export type BatchMeans = { db: Db; clock: Clock; outbox: Outbox; lease: string; leaseMs: number }
+export type BatchMeans = ContactMeans & { db: Db; lease: string; leaseMs: number }
 
 /** The import is not this worker's any more: it was canceled, or another worker took it over. */
 export class LostImportError extends Error {
   override name = 'LostImportError'
 }
 
-/** What became of a batch. `no audience`: nothing was done. */
-export type BatchEnd = 'done' | 'no audience'
+/** What became of a batch. `no audience`, or a reason that ends the import: nothing was done. */
+export type BatchEnd = 'done' | 'no audience' | { failed: string }
 
 /**
  * Does a batch in one transaction with the position behind it: whatever happens, each row is done once and counted once.
@@ -39,7 +39,7 @@ export async function runBatch(
   { row, part }: { row: ImportRow; part: FilePart },
   batch: RowBatch,
 ): Promise<BatchEnd> {
-  const { db, clock, outbox, lease, leaseMs } = means
+  const { db, clock, lease, leaseMs } = means
   const { account_id: accountId, id, mode, conflict, audience_id: audienceId } = row
   const failures: FailedRow[] = []
   const fail = (place: number, reason: string) => {
@@ -56,35 +56,53 @@ export async function runBatch(
   const counts: RowCounts = { created: 0, updated: 0, skipped: 0, suppressed: 0, failed: 0 }
   if (mode === 'live') counts.suppressed = suppressions.length
 
-  return inTransaction(db, async (trx) => {
-    const gone = part.inZip === null ? new Set() : await suppressedOf(trx, accountId, { given, suppressions })
-    const contacts = given.filter(({ row: { email } }) => !gone.has(addressKey(email)))
-    counts.suppressed += given.length - contacts.length
-    const rows = contacts.map((contact) => contact.row)
-    const added = { audienceId, rows, conflict, emitsEvents: row.emits_events }
-    const results = await addContacts(trx, { clock, outbox }, { accountId, mode }, added)
-    if (results === null) return 'no audience'
-    for (const [index, result] of results.entries()) {
-      if (result.outcome === 'created') counts.created += 1
-      else if (result.outcome === 'updated') counts.updated += 1
-      else if (result.outcome === 'unchanged') counts.skipped += 1
-      else if (result.outcome === 'refused') fail(contacts[index]?.place ?? 0, result.reason)
-    }
-    const at = clock.now()
-    if (mode === 'live' && suppressions.length > 0) {
-      const entries = suppressions.map(({ address, reason }) => ({ address, addressKey: addressKey(address), reason }))
-      await suppressImported(trx, { accountId, entries, at })
-    }
-    counts.failed = failures.length
-    const kept = failures.slice(0, Math.max(0, importLimits.failedRows - Number(row.rows_failed)))
-    if (kept.length > 0) await insertFailures(trx, { accountId, id }, kept)
-    const until = new Date(at.getTime() + leaseMs)
-    const fileRows = batch.fileRowsBefore + batch.rows.length
-    const step = { lease, from: batch.from, to: batch.to, fileRows, counts, at, until }
-    if (!(await advanceImport(trx, { accountId, id }, step))) throw new LostImportError()
-    row.rows_failed = String(Number(row.rows_failed) + counts.failed)
-    return 'done'
-  })
+  return unlessRefused(() =>
+    inTransaction(db, async (trx): Promise<BatchEnd> => {
+      const gone = part.inZip === null ? new Set() : await suppressedOf(trx, accountId, { given, suppressions })
+      const contacts = given.filter(({ row: { email } }) => !gone.has(addressKey(email)))
+      counts.suppressed += given.length - contacts.length
+      const rows = contacts.map((contact) => contact.row)
+      const added = { audienceId, rows, conflict, emitsEvents: row.emits_events }
+      const results = await addContacts(trx, means, { accountId, mode }, added)
+      if (results === null) return 'no audience'
+      for (const [index, result] of results.entries()) {
+        if (result.outcome === 'created') counts.created += 1
+        else if (result.outcome === 'updated') counts.updated += 1
+        else if (result.outcome === 'unchanged') counts.skipped += 1
+        else if (result.outcome === 'refused') fail(contacts[index]?.place ?? 0, result.reason)
+      }
+      const at = clock.now()
+      if (mode === 'live' && suppressions.length > 0) {
+        const entries = suppressions.map(({ address, reason }) => ({
+          address,
+          addressKey: addressKey(address),
+          reason,
+        }))
+        await suppressImported(trx, { accountId, entries, at })
+      }
+      counts.failed = failures.length
+      const kept = failures.slice(0, Math.max(0, importLimits.failedRows - Number(row.rows_failed)))
+      if (kept.length > 0) await insertFailures(trx, { accountId, id }, kept)
+      const until = new Date(at.getTime() + leaseMs)
+      const fileRows = batch.fileRowsBefore + batch.rows.length
+      const step = { lease, from: batch.from, to: batch.to, fileRows, counts, at, until }
+      if (!(await advanceImport(trx, { accountId, id }, step))) throw new LostImportError()
+      row.rows_failed = String(Number(row.rows_failed) + counts.failed)
+      return 'done'
+    }),
+  )
+}
+
+/** What no email to confirm can be sent for: only the account or the operator can mend it. */
+const endings: readonly ErrorCode[] = ['domain_not_verified', 'public_url_needed', 'authentication_error']
+
+async function unlessRefused(run: () => Promise<BatchEnd>): Promise<BatchEnd> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof DomainError && endings.includes(error.code)) return { failed: error.message }
+    throw error
+  }
 }
 
 /**

@@ -1,12 +1,14 @@
+import type { Audience } from '../../contract/audiences.ts'
 import { importLimits, isZip } from '../../contract/import-files.ts'
 import type { CreateImport, Import } from '../../contract/imports.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
+import { asksNobody } from '../audiences/contact-batch.ts'
 import type { AudienceService } from '../audiences/service.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Db, type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createKeyedSemaphore } from '../lib/semaphore.ts'
-import { DomainError, notFound } from '../shared/errors.ts'
+import { brokenRule, DomainError, liveKeyNeeded, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -76,8 +78,8 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     return row
   }
 
-  async function assertAudience(handle: Handle, accountId: string, id: string): Promise<void> {
-    await audiences.get(handle, accountId, id).catch((error) => {
+  async function audienceOf(handle: Handle, accountId: string, id: string): Promise<Audience> {
+    return audiences.get(handle, accountId, id).catch((error) => {
       if (!(error instanceof DomainError) || error.code !== 'not_found') throw error
       throw new DomainError('audience_not_found', `There is no audience "${id}" in this account.`)
     })
@@ -139,7 +141,11 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
     async create(db, scope, options, file) {
       const { accountId, mode } = scope
       const { audienceId, conflict = 'skip', status = 'active', events = 'true', fileName = null } = options
-      await assertAudience(db, accountId, audienceId)
+      const { doubleOptIn } = await audienceOf(db, accountId, audienceId)
+      if (status === 'pending' && doubleOptIn === null) throw brokenRule('query.status', asksNobody)
+      if (status === 'active' && doubleOptIn !== null && mode === 'test') {
+        throw liveKeyNeeded('Importing people as active into an audience with double opt-in')
+      }
       const propertyKeys = (await findProperties(db, accountId)).map(({ key }) => key)
       const at = clock.now()
       const key = { accountId, id: newId('import', at) }

@@ -19,13 +19,14 @@ import {
 } from './queries.ts'
 import { createRowReader } from './read-row.ts'
 import { BrokenFileError, type FileRow, readRows } from './read-rows.ts'
-import { LostImportError, type RowBatch, runBatch } from './run-batch.ts'
+import { type BatchMeans, LostImportError, type RowBatch, runBatch } from './run-batch.ts'
 
 export type ImportWorkerOptions = {
   db: Db
   clock: Clock
   logger: Pick<Logger, 'info' | 'error'>
   outbox: Outbox
+  confirmations: BatchMeans['confirmations']
   pollIntervalMs: number
   /** Time after which others take the import of a worker that died. Milliseconds. Default: 20,000. */
   leaseMs?: number
@@ -54,10 +55,11 @@ const batchBytes = 4 * 1_048_576
  * PostgreSQL works on a batch.
  */
 export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
-  const { db, clock, logger, outbox, pollIntervalMs, leaseMs = 20_000, batchRows = 1_000, onBatch } = options
+  const { db, clock, logger, outbox, confirmations, pollIntervalMs } = options
+  const { leaseMs = 20_000, batchRows = 1_000, onBatch } = options
   const lease = randomUUID()
   let isStopping = false
-  const means = { db, clock, outbox, lease, leaseMs }
+  const means = { db, clock, outbox, confirmations, lease, leaseMs }
   const leaseEnd = () => new Date(clock.now().getTime() + leaseMs)
 
   const loop = startLoop({
@@ -105,8 +107,9 @@ export function startImportWorker(options: ImportWorkerOptions): ImportWorker {
           const count = { rowsBefore: rowsBefore + rows.length, fileRowsBefore: fileRowsBefore + rows.length }
           next = isEnd ? null : fill({ from: batch.to, ...count })
           next?.catch(() => undefined)
-          if ((await runBatch(means, { row, part }, batch)) === 'no audience')
-            return await end('the audience was deleted')
+          const ended = await runBatch(means, { row, part }, batch)
+          if (ended === 'no audience') return await end('the audience was deleted')
+          if (ended !== 'done') return await end(ended.failed)
           await deleteChunks(db, key, batch.to)
           onBatch?.(key)
         }

@@ -67,7 +67,8 @@ const returnPathPrefix = 'b.'
 const shortMacLength = 16
 /** Bytes: one AES block. */
 const tagLength = 16
-const idLength = 16
+/** Bytes of a packed identifier. */
+export const idLength = 16
 const positionLength = 2
 const recipientLength = idLength + positionLength
 
@@ -156,7 +157,7 @@ function shortMac(key: KeyObject, text: string): string {
   return Array.from(digest.subarray(0, shortMacLength), (byte) => alphabet[byte & 0x1f]).join('')
 }
 
-type Sealer = {
+export type Sealer = {
   seal(payload: Buffer): string
   /** Returns the payload, which is at least `recipientLength` bytes; null: the token is not valid. */
   open(token: string): Buffer | null
@@ -175,7 +176,7 @@ function purposeKey(key: Buffer, purpose: string): KeyObject {
  *
  * Source: Rogaway and Shrimpton, "Deterministic Authenticated-Encryption" (2006) §4, as in RFC 5297.
  */
-function createSealer(key: Buffer, purpose: string): Sealer {
+export function createSealer(key: Buffer, purpose: string): Sealer {
   const encryptionKey = purposeKey(key, `${purpose} encryption 2`)
   const tagKey = purposeKey(key, `${purpose} 2`)
   const clearKey = purposeKey(key, `${purpose} 1`)
@@ -224,12 +225,12 @@ function unpackUnsubscribe(payload: Buffer): UnsubscribeRef {
   return { ...unpackRecipient(payload), accountId, address: payload.toString('utf8', topicAt) }
 }
 
-function packId(id: string): Buffer {
+export function packId(id: string): Buffer {
   return Buffer.from(uuidOf(id).replaceAll('-', ''), 'hex')
 }
 
-/** @param bytes The bytes, which begin with the identifier. */
-function unpackId(kind: IdKind, bytes: Buffer): string {
+/** Reads an identifier from the beginning of bytes. */
+export function unpackId(kind: IdKind, bytes: Buffer): string {
   const hex = bytes.toString('hex', 0, idLength)
   return idOfUuid(kind, hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'))
 }

@@ -2,6 +2,7 @@ import type { PropertyType } from '../../contract/contact-properties.ts'
 import { timeInput } from '../../contract/fields.ts'
 import type { Comparison, SegmentCondition } from '../../contract/segment-conditions.ts'
 import { type Comparable, conditionLimits, contactFields, operatorsOf } from '../../contract/segment-operators.ts'
+import { subscriptionStatus } from '../../contract/subscribers.ts'
 import type { ErrorDetail } from '../shared/errors.ts'
 import { isDate } from '../subscribers/property-values.ts'
 import type { TopicDefaults } from '../topics/choices.ts'
@@ -56,7 +57,8 @@ function comparisonFaults(comparison: Comparison, types: PropertyTypes, path: st
 const { days: maxDays } = conditionLimits
 
 /** Returns what is wrong with the value of a comparison, whose operator the type has. */
-function valueFault(type: Comparable, { operator, value }: Comparison): string | null {
+function valueFault(type: Comparable, comparison: Comparison): string | null {
+  const { operator, value } = comparison
   if (operator === 'exists') return told(typeof value === 'boolean', 'true or false')
   if (operator === 'in_last_days') {
     const isRight = Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxDays
@@ -74,7 +76,10 @@ function valueFault(type: Comparable, { operator, value }: Comparison): string |
     case 'time':
       return told(timeInput.safeParse(value).success, 'a time such as "2026-03-01T09:30:00Z"')
     case 'status':
-      return told(value === 'active' || value === 'unsubscribed', '"active" or "unsubscribed"')
+      // Only contacts are pending.
+      return comparison.type === 'field' && comparison.field === 'subscriberStatus'
+        ? told(value === 'active' || value === 'unsubscribed', '"active" or "unsubscribed"')
+        : told(subscriptionStatus.safeParse(value).success, '"active", "unsubscribed" or "pending"')
   }
 }
 

@@ -3,6 +3,7 @@ import { findBrand } from '../accounts/brand.ts'
 import { startLastUses } from '../api-keys/last-used.ts'
 import { silenceLimitMs } from '../background/workers.ts'
 import { campaignSilenceLimitMs } from '../campaigns/worker.ts'
+import { createConfirmations } from '../confirmations/confirm.ts'
 import { createEventStreams } from '../events/streams.ts'
 import { clientAddressOf } from '../http/client-address.ts'
 import { startHttp } from '../http/start.ts'
@@ -37,6 +38,8 @@ export async function startApi(
   const isLogging = roles.api && config.requestLogs
   const requestLogs = isLogging ? startRequestLogs({ db, clock, logger, counter, intervalMs }) : null
   starting.defer(() => requestLogs?.stop())
+  const changes = createWindowLimits({ clock, perMinute: readerChangesPerMinute })
+  const takeChange = (person: string) => changes.take(person).allowed
   const tracking = roles.api ? startTracking(linksInEmails()) : null
   starting.defer(() => tracking?.stop())
   const eventStreams = createEventStreams({
@@ -68,7 +71,7 @@ export async function startApi(
     checks: { ...context.checks, ...(roles.worker && { workers: async () => workersAlive() }) },
     logger,
     tracer: context.tracer,
-    ...(tracking !== null && { mailLinks: tracking.links }),
+    ...(tracking !== null && { mailLinks: tracking.links, confirmations: confirmations() }),
   })
   starting.defer(() => http.close(0))
   later.serverUrl = http.url
@@ -83,7 +86,6 @@ export async function startApi(
   function linksInEmails() {
     const { tokens } = context
     const { subscribers } = services
-    const changes = createWindowLimits({ clock, perMinute: readerChangesPerMinute })
     return {
       db,
       clock,
@@ -96,8 +98,14 @@ export async function startApi(
       preferences: (from: UnsubscribeRef) => showPreferences(db, from, findBrand),
       savePreferences: (from: UnsubscribeRef, change: PreferencesChange) =>
         savePreferences(db, { clock, outbox }, from, change),
-      takeChange: (person: string) => changes.take(person).allowed,
+      takeChange,
     }
+  }
+
+  function confirmations() {
+    const { find: findSuppressed } = services.suppressions
+    const tokens = context.confirmationTokens
+    return createConfirmations({ clock, outbox, handle: db, tokens, findBrand, findSuppressed, takeChange })
   }
 
   function workersAlive(): boolean {

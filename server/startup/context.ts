@@ -5,6 +5,7 @@ import type { MakeDkimKeys } from '../domains/generate-keys.ts'
 import type { MailSending } from '../email-delivery/start.ts'
 import type { ImportWorker } from '../imports/worker.ts'
 import type { Loop } from '../lib/polling-loop.ts'
+import { createConfirmationTokens } from '../message/confirmation-tokens.ts'
 import { createMailTokens } from '../message/mail-tokens.ts'
 import { createWebhookChanges, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
@@ -58,6 +59,7 @@ export function createContext(foundation: Foundation, config: Config, options: A
     workerDb: config.roles.worker ? database.pool('postern workers', workerConnections) : db,
     keyCache: createKeyCache({ clock }),
     tokens: createMailTokens(key),
+    confirmationTokens: createConfirmationTokens(key),
     isCaptured,
     /** What the records of a sending domain are checked with. */
     domainChecks: { sender: { hostname, spfInclude }, dns: { servers }, isCaptured },

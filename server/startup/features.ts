@@ -61,6 +61,7 @@ export function createFeatures(context: Context, { attempts, background, outbox 
     },
     // Workers of other processes find it at their next poll.
     imports: { wake: () => later.imports?.wake() },
+    confirmations: { confirmUrl: (ref) => `${serviceUrl()}/confirm/${context.confirmationTokens.make(ref)}` },
     templates: { renderer },
     campaigns: { renderer, unsubscribeUrl },
     statistics: { statisticsMs },

@@ -36,7 +36,8 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
     if (inboundAddress !== null) inbound = await startInboundListener({ ...receiving, ...inboundAddress })
     starting.defer(() => inbound?.close(0))
     starting.defer(startReportingRefused({ db, policy: config.webhooks, logger }))
-    later.imports = startImportWorker({ db, clock, logger, outbox, pollIntervalMs })
+    const { confirmations } = features.services
+    later.imports = startImportWorker({ db, clock, logger, outbox, confirmations, pollIntervalMs })
     starting.defer(() => later.imports?.stop())
   }
   const running = starting.move()

@@ -1,5 +1,5 @@
 import type { EventData } from '../../contract/event-types.ts'
-import type { SubscriptionStatus } from '../../contract/subscribers.ts'
+import type { PersonStatus } from '../../contract/subscribers.ts'
 import type { Properties } from '../database/tables/people.ts'
 import { areSame } from './property-values.ts'
 
@@ -8,7 +8,7 @@ export type SubscriberPatch = {
   email?: string | undefined
   firstName?: string | null | undefined
   lastName?: string | null | undefined
-  status?: SubscriptionStatus | undefined
+  status?: PersonStatus | undefined
   /** All values after the change. */
   properties?: Properties | undefined
 }
@@ -18,7 +18,7 @@ export type SubscriberState = {
   email: string
   firstName: string | null
   lastName: string | null
-  status: SubscriptionStatus
+  status: PersonStatus
   properties: Properties
 }
 

@@ -1,7 +1,7 @@
 import type { Page } from '../../contract/pagination.ts'
 import type { CreateSubscriber, Subscriber, SubscriberListQuery, UpdateSubscriber } from '../../contract/subscribers.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
-import { notFound } from '../shared/errors.ts'
+import { brokenRule, notFound } from '../shared/errors.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { removeUnsubscribe } from '../suppressions/unsubscribed.ts'
@@ -57,7 +57,9 @@ export function createSubscriberService(dependencies: PeopleDependencies): Subsc
       const { accountId, mode } = scope
       const person = await lockPerson(trx, accountId, id)
       if (person === undefined) throw notFound('subscriber', id)
-      const changed = await changePerson(trx, dependencies, person, { patch, mode })
+      const { status } = patch
+      if (status === 'pending') throw brokenRule('body.status', 'must be active or unsubscribed')
+      const changed = await changePerson(trx, dependencies, person, { patch: { ...patch, status }, mode })
       // Also for a person who was already active: the request says that emails should reach them.
       const lifts = patch.status === 'active' && (await removeUnsubscribe(trx, accountId, changed.email))
       guardUnsubscribing('Taking back an unsubscribing', { mode, isUnsubscribed: lifts })

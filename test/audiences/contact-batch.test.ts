@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => world.end())
 beforeEach(async () => {
   const { db, account, audiences, emitted } = world
-  audienceId = (await audiences.create(db, account, { name: 'News' })).id
+  audienceId = (await audiences.create(db, live(account), { name: 'News' })).id
   await emitted()
 })
 
@@ -76,7 +76,7 @@ describe('a batch of contacts', () => {
 
   test('changes known people with update, in all their audiences, and only what is given', async () => {
     const { db, account, audiences, contacts, emitted } = world
-    const other = await audiences.create(db, account, { name: 'Other' })
+    const other = await audiences.create(db, live(account), { name: 'Other' })
     const email = address()
     const before = { email, firstName: 'Ada', lastName: 'Lovelace', properties: { plan: 'pro', seats: 1 } }
     const { subscriberId } = await contacts.add(db, live(account), other.id, before)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => world.end())
 beforeEach(async () => {
   const { db, account, audiences, emitted } = world
-  audienceId = (await audiences.create(db, account, { name: 'News' })).id
+  audienceId = (await audiences.create(db, live(account), { name: 'News' })).id
   await emitted()
 })
 
@@ -88,7 +88,7 @@ describe('adding a contact', () => {
 
   test('to two lists at once makes one person with two contacts', async () => {
     const { db, account, audiences, contacts, emitted } = world
-    const other = await audiences.create(db, account, { name: 'Other' })
+    const other = await audiences.create(db, live(account), { name: 'Other' })
     const email = address()
     const [one, two] = await Promise.all([
       contacts.add(db, live(account), audienceId, { email }),
@@ -118,7 +118,7 @@ describe('changing a contact', () => {
     const { db, account, audiences, contacts, subscribers, emitted } = world
     const { contact, key } = await add()
     const { email, subscriberId } = contact
-    const other = await audiences.create(db, account, { name: 'Other' })
+    const other = await audiences.create(db, live(account), { name: 'Other' })
     await contacts.add(db, live(account), other.id, { email })
     await emitted()
     world.moveClock(1_000)
@@ -137,7 +137,7 @@ describe('changing a contact', () => {
   test('by its status alone leaves the other lists alone, and back again', async () => {
     const { db, account, audiences, contacts, emitted } = world
     const { contact, key } = await add()
-    const other = await audiences.create(db, account, { name: 'Other' })
+    const other = await audiences.create(db, live(account), { name: 'Other' })
     await contacts.add(db, live(account), other.id, { email: contact.email })
     await emitted()
     await contacts.update(db, live(account), key, { status: 'unsubscribed' })
@@ -215,7 +215,7 @@ describe('the audiences of a person', () => {
     await add()
     const others: string[] = []
     for (const name of ['Offers', 'Events']) {
-      const { id } = await audiences.create(db, account, { name })
+      const { id } = await audiences.create(db, live(account), { name })
       await contacts.add(db, live(account), id, { email: contact.email })
       others.unshift(id)
     }
@@ -278,7 +278,7 @@ describe('the audiences of a person', () => {
 test("another account's contact does not exist", async () => {
   const { db, account, stranger, audiences, contacts, emitted } = world
   const { contact, key } = await add()
-  const theirs = await audiences.create(db, stranger, { name: 'Theirs' })
+  const theirs = await audiences.create(db, live(stranger), { name: 'Theirs' })
   const attempts = [
     contacts.add(db, live(stranger), audienceId, { email: address() }),
     contacts.list(db, stranger, audienceId, { limit: 1 }),

@@ -32,21 +32,23 @@ async function fill(audienceId: string, count: number): Promise<string[]> {
 
 test('an audience is created, read, changed and listed', async () => {
   const { db, account, audiences, emitted } = world
-  const created = await audiences.create(db, account, { name: 'Newsletter' })
+  const created = await audiences.create(db, live(account), { name: 'Newsletter' })
   expect(created).toMatchObject({ name: 'Newsletter', description: null })
   expect(await audiences.get(db, account, created.id)).toEqual(created)
 
   world.moveClock(1_000)
-  const changed = await audiences.update(db, account, created.id, { description: 'Monthly' })
+  const changed = await audiences.update(db, live(account), created.id, { description: 'Monthly' })
   expect(changed).toMatchObject({ name: 'Newsletter', description: 'Monthly', createdAt: created.createdAt })
   expect(changed.updatedAt > created.updatedAt).toBe(true)
   world.moveClock(1_000)
-  expect(await audiences.update(db, account, created.id, { name: 'Newsletter', description: 'Monthly' })).toEqual(
+  expect(await audiences.update(db, live(account), created.id, { name: 'Newsletter', description: 'Monthly' })).toEqual(
     changed,
   )
-  expect(await audiences.update(db, account, created.id, { description: null })).toMatchObject({ description: null })
+  expect(await audiences.update(db, live(account), created.id, { description: null })).toMatchObject({
+    description: null,
+  })
 
-  const second = await audiences.create(db, account, { name: 'Second', description: 'Another' })
+  const second = await audiences.create(db, live(account), { name: 'Second', description: 'Another' })
   const { data } = await audiences.list(db, account, { limit: 2 })
   expect(data.map(({ id }) => id)).toEqual([second.id, created.id])
   expect(await emitted()).toEqual([])
@@ -55,7 +57,7 @@ test('an audience is created, read, changed and listed', async () => {
 describe('deleting an audience', () => {
   test('tells of each contact, however many, and keeps the people', async () => {
     const { db, account, audiences, subscribers, emitted } = world
-    const audience = await audiences.create(db, account, { name: 'Large' })
+    const audience = await audiences.create(db, live(account), { name: 'Large' })
     const people = await fill(audience.id, 2_500)
     await audiences.delete(db, live(account), audience.id)
     expect(await emitted()).toEqual(
@@ -67,7 +69,7 @@ describe('deleting an audience', () => {
 
   test('rolled back, it leaves the list as it was and tells nothing', async () => {
     const { db, account, audiences, contacts, emitted } = world
-    const audience = await audiences.create(db, account, { name: 'Kept' })
+    const audience = await audiences.create(db, live(account), { name: 'Kept' })
     await fill(audience.id, 3)
     const undone = inTransaction(db, async (trx) => {
       await audiences.delete(trx, live(account), audience.id)
@@ -81,7 +83,7 @@ describe('deleting an audience', () => {
   test('while people are added and unsubscribe tells of every one who was on it', async () => {
     const { db, account, audiences, contacts, subscribers, emitted } = world
     for (let round = 0; round < 10; round++) {
-      const audience = await audiences.create(db, account, { name: 'Race' })
+      const audience = await audiences.create(db, live(account), { name: 'Race' })
       const people = await fill(audience.id, 5)
       const email = `late-${round}@example.com`
       const results = await Promise.all([
@@ -104,10 +106,10 @@ describe('deleting an audience', () => {
 
 test("another account's audience does not exist", async () => {
   const { db, account, stranger, audiences } = world
-  const audience = await audiences.create(db, account, { name: 'Ours' })
+  const audience = await audiences.create(db, live(account), { name: 'Ours' })
   const attempts = [
     audiences.get(db, stranger, audience.id),
-    audiences.update(db, stranger, audience.id, { name: 'Theirs' }),
+    audiences.update(db, live(stranger), audience.id, { name: 'Theirs' }),
     audiences.delete(db, live(stranger), audience.id),
   ]
   expect(await Promise.all(attempts.map(refusal))).toEqual(attempts.map(() => 'not_found'))

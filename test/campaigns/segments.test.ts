@@ -3,6 +3,7 @@ import { exampleId } from '../../contract/ids.ts'
 import type { SegmentCondition } from '../../contract/segment-conditions.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { DomainError } from '../../server/shared/errors.ts'
+import { live } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -95,7 +96,7 @@ describe('a segment that cannot be used', () => {
   test('is refused in a draft: one that is not there, of another audience, or of another account', async () => {
     const good = await segment(addressedBy('a'))
     const elsewhere = await segment(addressedBy('a'), await world.addAudience(0))
-    const { id: foreignAudience } = await world.audiences.create(world.db, world.stranger, { name: 'Theirs' })
+    const { id: foreignAudience } = await world.audiences.create(world.db, live(world.stranger), { name: 'Theirs' })
     const foreign = await world.segments.create(world.db, world.stranger, {
       audienceId: foreignAudience,
       name: 'Theirs',

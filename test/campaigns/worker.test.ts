@@ -4,7 +4,7 @@ import type { Loop } from '../../server/lib/polling-loop.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer, type Renderer } from '../../server/rendering/renderer.ts'
 import { holdMonotonicClock } from '../support/clock.ts'
-import { testing } from '../support/scope.ts'
+import { live, testing } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
 const renderer = createRenderer()
@@ -24,7 +24,7 @@ afterEach(async () => {
 async function startOf(accountId: string): Promise<void> {
   const { db, audiences, contacts, campaigns } = world
   const scope = testing(accountId)
-  const audience = await audiences.create(db, accountId, { name: 'News' })
+  const audience = await audiences.create(db, live(accountId), { name: 'News' })
   await contacts.add(db, scope, audience.id, { email: 'ada@example.org' })
   const { id } = await campaigns.create(db, scope, {
     name: 'News',

@@ -16,6 +16,7 @@ import {
 import { type Operation, operationById, keyOperations as operations } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { askingCases } from './asking-cases.ts'
 import { campaignCases, toNobody } from './campaign-cases.ts'
 import { forgetProperty } from './forgotten-property.ts'
 import { impossibleAlways } from './impossible-always.ts'
@@ -270,6 +271,7 @@ describe('on a service that is well', () => {
           client.succeed(contract.subscribers.unsubscribe, { params: { id: subscriberId }, body: {} }),
         json: { status: 'active' },
       },
+      ...askingCases(() => service.database.db),
       sendEmail: { json: toNobody },
       sendEmailBatch: { json: { emails: [toNobody] } },
       updateEmail: { forbid: ({ id = '' }) => cancelEmail(id), json: { scheduledAt: tomorrow() } },

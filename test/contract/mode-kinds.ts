@@ -44,6 +44,7 @@ export const kinds: Record<string, Kind> = {
   listSubscriberContacts: 'shared',
   getContact: 'shared',
   updateContact: 'shared',
+  sendContactConfirmation: 'shared',
   removeContact: 'shared',
   createContactProperty: 'shared',
   listContactProperties: 'shared',

@@ -45,6 +45,7 @@ export function triesToReach(unsubscribedFrom: 'an audience' | 'everything'): [s
       body: ({ email }) => ({ contacts: [{ email, firstName: 'Eve' }], conflict: 'update', status: 'active' }),
     },
     'to make the contact active': { operationId: 'updateContact', status: isEverything ? 422 : 401, body: active },
+    'to ask the contact to confirm': { operationId: 'sendContactConfirmation', status: 422 },
     'to remove the contact': { operationId: 'removeContact', status: 401 },
   }
   return Object.entries(attempts)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createContactService } from '../../server/audiences/contact-service.ts'
+import { unsubscribedFrom } from '../../server/audiences/unsubscribed.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEmailService } from '../../server/emails/service.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
@@ -23,7 +23,7 @@ async function start() {
     faultOfLinks: null,
     findSendingDomain,
     findSuppressed: createSuppressionService({ clock }).find,
-    findUnsubscribed: createContactService({ clock, outbox }).unsubscribed,
+    findUnsubscribed: unsubscribedFrom,
     findWithoutTopic,
     renderTemplates: createTemplateService({ clock, renderer: createRenderer() }).render,
   })

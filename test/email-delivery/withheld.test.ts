@@ -8,6 +8,7 @@ import { createSuppressionService } from '../../server/suppressions/service.ts'
 import { createTopicService } from '../../server/topics/service.ts'
 import { seedAccount } from '../support/emails.ts'
 import { startMailEngine, startMailServer } from '../support/mail-engine.ts'
+import { noConfirmations } from '../support/no-confirmations.ts'
 import { live } from '../support/scope.ts'
 
 /* What came to be known of people between the time an email was accepted and the time it is sent. */
@@ -20,7 +21,7 @@ async function start() {
     await server[Symbol.asyncDispose]()
   })
   const { db, clock, accountId } = engine
-  const means = { clock, outbox: createOutbox({ clock, wake: () => undefined }) }
+  const means = { clock, outbox: createOutbox({ clock, wake: () => undefined }), confirmations: noConfirmations }
   const audiences = createAudienceService(means)
   const contacts = createContactService(means)
   const subscribers = createSubscriberService(means)
@@ -30,7 +31,7 @@ async function start() {
     engine,
     stranger: await seedAccount(db, clock.now()),
     suppressions: createSuppressionService({ clock }),
-    addAudience: async (owner = accountId) => (await audiences.create(db, owner, { name: 'News' })).id,
+    addAudience: async (owner = accountId) => (await audiences.create(db, live(owner), { name: 'News' })).id,
     /** Adds a person to a list. */
     add: async (audienceId: string, email: string, owner = accountId) =>
       (await contacts.add(db, live(owner), audienceId, { email })).subscriberId,

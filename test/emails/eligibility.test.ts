@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SendEmail } from '../../contract/emails.ts'
+import { unsubscribedFrom } from '../../server/audiences/unsubscribed.ts'
 import { findSendingDomain } from '../../server/domains/service.ts'
 import { createEligibility } from '../../server/emails/eligibility.ts'
 import { readEmail } from '../../server/emails/validate-email.ts'
 import { findWithoutTopic } from '../../server/topics/choices.ts'
+import { live } from '../support/scope.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
@@ -24,11 +26,11 @@ async function refusalOf(from: string, isCaptured: boolean): Promise<string | un
 }
 
 function readers() {
-  const { suppressions, contacts } = world
+  const { suppressions } = world
   return {
     findSendingDomain,
     findSuppressed: suppressions.find,
-    findUnsubscribed: contacts.unsubscribed,
+    findUnsubscribed: unsubscribedFrom,
     findWithoutTopic,
   }
 }
@@ -58,7 +60,7 @@ describe('links that would lead nowhere', () => {
     const said = expect.stringMatching(/PUBLIC_URL is not set\. Ask the operator .* set PUBLIC_URL/)
     expect(await refused({ trackOpens: true })).toEqual(['public_url_needed', 'body.trackOpens', said])
     expect(await refused({ trackClicks: true })).toEqual(['public_url_needed', 'body.trackClicks', said])
-    const { id: audienceId } = await world.audiences.create(world.db, world.live.accountId, { name: 'News' })
+    const { id: audienceId } = await world.audiences.create(world.db, live(world.live.accountId), { name: 'News' })
     expect(await refused({ audienceId })).toEqual(['public_url_needed', 'body.audienceId', said])
   })
 

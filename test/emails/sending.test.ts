@@ -247,7 +247,7 @@ describe('suppressed addresses', () => {
         created_at: at,
       })
       .execute()
-    const audience = await audiences.create(db, account, { name: 'News' })
+    const audience = await audiences.create(db, live, { name: 'News' })
     const own = await emails.send(db, live, { ...good, to: 'left@example.org' })
     const news = await emails.send(db, live, { ...good, to: 'left@example.org', audienceId: audience.id })
     expect([own.status, news.status]).toEqual(['queued', 'suppressed'])
@@ -256,10 +256,10 @@ describe('suppressed addresses', () => {
 
 describe('an email to an audience', () => {
   test('does not go to people who unsubscribed from it, or from everything', async () => {
-    const { db, account, live, emails, audiences, contacts, subscribers } = world
+    const { db, live, emails, audiences, contacts, subscribers } = world
     const [news, other] = [
-      await audiences.create(db, account, { name: 'News' }),
-      await audiences.create(db, account, { name: 'Other' }),
+      await audiences.create(db, live, { name: 'News' }),
+      await audiences.create(db, live, { name: 'Other' }),
     ]
     const add = async (audienceId: string, email: string) =>
       (await contacts.add(db, live, audienceId, { email })).subscriberId
@@ -286,7 +286,7 @@ describe('an email to an audience', () => {
 
   test('is refused for an audience of another account', async () => {
     const { db, stranger, live, emails, audiences } = world
-    const theirs = await audiences.create(db, stranger, { name: 'Theirs' })
+    const theirs = await audiences.create(db, { ...live, accountId: stranger }, { name: 'Theirs' })
     expect(await refusal(emails.send(db, live, { ...good, audienceId: theirs.id }))).toBe('audience_not_found')
   })
 })

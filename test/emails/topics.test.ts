@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
 import { createTopicService, type TopicService } from '../../server/topics/service.ts'
+import { live } from '../support/scope.ts'
 import { createEmailWorld, type EmailWorld, good } from '../support/worlds/emails.ts'
 
 let world: EmailWorld
@@ -11,7 +12,7 @@ let audienceId: string
 beforeAll(async () => {
   world = await createEmailWorld()
   topics = createTopicService({ clock: world.time.clock })
-  audienceId = (await world.audiences.create(world.db, world.account, { name: 'News' })).id
+  audienceId = (await world.audiences.create(world.db, live(world.account), { name: 'News' })).id
 })
 afterAll(() => world.end())
 

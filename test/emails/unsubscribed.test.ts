@@ -13,7 +13,7 @@ let audienceId: string
 
 beforeAll(async () => {
   world = await createEmailWorld()
-  audienceId = (await world.audiences.create(world.db, world.account, { name: 'News' })).id
+  audienceId = (await world.audiences.create(world.db, live(world.account), { name: 'News' })).id
 })
 afterAll(() => world.end())
 

@@ -3,6 +3,7 @@ import { importLimits } from '../../contract/import-files.ts'
 import { createUploadDecoder } from '../../server/imports/decode-upload.ts'
 import { deleteEndedImports } from '../../server/imports/retention.ts'
 import { createSuppressionService } from '../../server/suppressions/service.ts'
+import { live } from '../support/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { createImportWorld, type ImportWorld } from './world.ts'
 
@@ -86,7 +87,7 @@ describe('a file', () => {
 
   test('for an audience that is not there, or of another account, is refused', async () => {
     const { db, stranger, audiences, upload } = world
-    const theirs = await audiences.create(db, stranger, { name: 'Theirs' })
+    const theirs = await audiences.create(db, live(stranger), { name: 'Theirs' })
     expect(await refusal(upload('email\n', { audienceId: theirs.id }))).toBe('audience_not_found')
   })
 
@@ -315,7 +316,7 @@ describe('an import', () => {
 
   test('whose file breaks off leaves nothing', async () => {
     const { db, account, audiences, imports, scopeOf } = world
-    const { id: audienceId } = await audiences.create(db, account, { name: 'News' })
+    const { id: audienceId } = await audiences.create(db, live(account), { name: 'News' })
     async function* broken() {
       yield Buffer.from(many('broken', 20_000))
       throw new Error('the client is gone')

@@ -2,7 +2,9 @@ import type { CreateImport, Import } from '../../contract/imports.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { createImportService } from '../../server/imports/service.ts'
 import { type ImportWorkerOptions, startImportWorker } from '../../server/imports/worker.ts'
+import { noConfirmations } from '../support/no-confirmations.ts'
 import { patienceMs } from '../support/patience.ts'
+import { live } from '../support/scope.ts'
 import { createWorld } from '../support/worlds/audiences.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof createImportWorld>>
@@ -18,7 +20,8 @@ export async function createImportWorld() {
   function startWorker(options: Partial<ImportWorkerOptions> = {}) {
     // Events wait for a fan-out, which these tests do not have.
     const quiet = { append: async () => [] }
-    return startImportWorker({ db, clock, logger, outbox: quiet, pollIntervalMs: 20, ...options })
+    const means = { db, clock, logger, outbox: quiet, confirmations: noConfirmations }
+    return startImportWorker({ ...means, pollIntervalMs: 20, ...options })
   }
 
   const scopeOf = (mode: Mode = 'live', accountId = account) => ({ accountId, mode })
@@ -29,7 +32,7 @@ export async function createImportWorld() {
     options: Omit<CreateImport, 'audienceId'> & { audienceId?: string; mode?: Mode; pieceBytes?: number } = {},
   ): Promise<Import> {
     const { mode, pieceBytes = 65_536, audienceId, ...rest } = options
-    const list = audienceId ?? (await audiences.create(db, account, { name: 'News' })).id
+    const list = audienceId ?? (await audiences.create(db, live(account), { name: 'News' })).id
     const bytes = Buffer.from(file)
     async function* pieces() {
       for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)

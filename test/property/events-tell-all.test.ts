@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import type { SubscriptionStatus } from '../../contract/subscribers.ts'
 import type { TestClient } from '../support/client.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
@@ -20,7 +21,7 @@ afterAll(() => service.stop())
 
 type Status = 'active' | 'unsubscribed'
 /** Who is there, and who is on which list with which status. No event tells that a person is active again. */
-type State = { people: Set<string>; contacts: Map<string, Status> }
+type State = { people: Set<string>; contacts: Map<string, SubscriptionStatus> }
 
 /** One call. Numbers stand for one of a few people and lists, so that calls meet. */
 type Step =

@@ -89,6 +89,7 @@ const dates = fc.oneof(
 )
 const days = fc.oneof(fc.constantFrom(1, 30, conditionLimits.days), fc.integer({ min: 1, max: conditionLimits.days }))
 const statuses = fc.constantFrom('active' as const, 'unsubscribed' as const)
+const contactStatuses = fc.constantFrom('active' as const, 'unsubscribed' as const, 'pending' as const)
 const campaigns = fc.constantFrom(exampleId('campaign'), exampleId('campaign').replace(/.$/, 'c'))
 
 /** Around the edges of days before `at`, and further away. */
@@ -122,7 +123,7 @@ const person: fc.Arbitrary<Omit<SegmentPerson, 'email'>> = fc.record({
   firstName: fc.option(fc.oneof(texts, fc.constant(''))),
   lastName: fc.option(texts),
   subscriberStatus: statuses,
-  status: statuses,
+  status: contactStatuses,
   createdAt: times,
   properties: fc.record(
     {
@@ -179,12 +180,19 @@ const addressTexts = fc.oneof(
   fc.constantFrom('EXAMPLE.com', 'ada@example.com', 'Ada', '@', '.example', 'shop.example'),
 )
 
+/** Values of fields that are not those of their type. */
+const ownValues: Partial<Record<ContactField, fc.Arbitrary<string>>> = {
+  email: addressTexts,
+  emailDomain: addressTexts,
+  status: contactStatuses,
+}
+
 const leaf: fc.Arbitrary<SegmentCondition> = fc.oneof(
   fc
     .constantFrom(...types)
     .chain(([property, type]) => comparisons(type).map((rest) => ({ type: 'property' as const, property, ...rest }))),
   fc.constantFrom(...(Object.entries(contactFields) as [ContactField, Comparable][])).chain(([field, type]) =>
-    comparisons(type, field.startsWith('email') ? addressTexts : undefined).map((rest) => ({
+    comparisons(type, ownValues[field]).map((rest) => ({
       type: 'field' as const,
       field,
       ...rest,

@@ -24,7 +24,7 @@ afterAll(() => world.end())
 
 let counter = 0
 const newAudience = async () =>
-  (await world.audiences.create(world.db, world.account, { name: `List ${++counter}` })).id
+  (await world.audiences.create(world.db, live(world.account), { name: `List ${++counter}` })).id
 
 function person(values: Partial<SegmentPerson> = {}): SegmentPerson {
   return {
@@ -135,7 +135,12 @@ describe('a segment', () => {
     [{ type: 'property', property: 'seats', operator: 'is', value: '5' }, '.value', /must be a number/],
     [{ type: 'property', property: 'plan', operator: 'is', value: true }, '.value', /must be text/],
     [{ type: 'property', property: 'plan', operator: 'exists', value: 'yes' }, '.value', /must be true or false/],
-    [{ type: 'field', field: 'status', operator: 'is', value: 'pending' }, '.value', /"active" or "unsubscribed"/],
+    [{ type: 'field', field: 'status', operator: 'is', value: 'gone' }, '.value', /"unsubscribed" or "pending"/],
+    [
+      { type: 'field', field: 'subscriberStatus', operator: 'is', value: 'pending' },
+      '.value',
+      /"active" or "unsubscribed"/,
+    ],
     [{ type: 'field', field: 'createdAt', operator: 'before', value: '2026-02-30T00:00:00Z' }, '.value', /a time/],
     [{ type: 'field', field: 'createdAt', operator: 'in_last_days', value: 0.5 }, '.value', /whole number of days/],
     [{ type: 'field', field: 'createdAt', operator: 'in_last_days', value: 3_651 }, '.value', /from 1 to 3650/],

@@ -5,6 +5,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { segmentConditions } from '../../server/segments/segment-conditions.ts'
 import { createSegmentService, type SegmentService } from '../../server/segments/service.ts'
 import { createTopicService, type TopicService } from '../../server/topics/service.ts'
+import { live } from '../support/scope.ts'
 import { insertSegmentPeople, type SegmentPerson } from '../support/segment-people.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const { db, account, clock } = world
   segments = createSegmentService({ clock })
   topics = createTopicService({ clock })
-  audienceId = (await world.audiences.create(db, account, { name: 'Readers' })).id
+  audienceId = (await world.audiences.create(db, live(account), { name: 'Readers' })).id
   offers = await topics.create(db, account, { name: 'Offers', default: 'opt_in' })
 })
 afterAll(() => world.end())

@@ -30,7 +30,7 @@ async function suppressed(address: string) {
 describe('the unsubscribe link of an email', () => {
   test('unsubscribes the person from everything, in whatever letter case they were written to', async () => {
     const { db, account, subscribers, audiences, contacts } = world
-    const audience = await audiences.create(db, account, { name: 'News' })
+    const audience = await audiences.create(db, live(account), { name: 'News' })
     const person = await subscribers.create(db, live(account), { email: 'Ann@example.org' })
     await contacts.add(db, live(account), audience.id, { email: person.email })
     await world.emitted()
@@ -105,7 +105,7 @@ describe('the unsubscribe link of an email about a topic', () => {
   async function arrange(email: string) {
     const { db, account, audiences, contacts } = world
     const topics = createTopicService(world)
-    const audience = await audiences.create(db, account, { name: 'News' })
+    const audience = await audiences.create(db, live(account), { name: 'News' })
     const { subscriberId } = await contacts.add(db, live(account), audience.id, { email })
     const topic = await topics.create(db, account, { name: 'Offers', default: 'opt_out' })
     const kept = await topics.create(db, account, { name: 'News', default: 'opt_out' })

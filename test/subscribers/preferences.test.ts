@@ -15,7 +15,7 @@ let news: string
 beforeAll(async () => {
   world = await createWorld()
   const { db, account, audiences } = world
-  audienceId = (await audiences.create(db, account, { name: 'News' })).id
+  audienceId = (await audiences.create(db, live(account), { name: 'News' })).id
   const topics = createTopicService(world)
   offers = (await topics.create(db, account, { name: 'Offers', default: 'opt_out' })).id
   news = (await topics.create(db, account, { name: 'News', description: 'Monthly.', default: 'opt_in' })).id

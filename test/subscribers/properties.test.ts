@@ -126,7 +126,7 @@ describe('the properties of a person', () => {
 
   test('change in every audience, which is told once and only when a value really changed', async () => {
     const { db, account, subscribers, audiences, contacts, emitted } = world
-    const { id: audienceId } = await audiences.create(db, account, { name: 'News' })
+    const { id: audienceId } = await audiences.create(db, live(account), { name: 'News' })
     const contact = await contacts.add(db, live(account), audienceId, { email: address(), properties: all })
     expect(contact.properties).toEqual(all)
     const { subscriberId, email } = contact
@@ -146,7 +146,7 @@ describe('the properties of a person', () => {
 
   test('of a known person stay when they are added to an audience', async () => {
     const { db, account, subscribers, audiences, contacts } = world
-    const { id: audienceId } = await audiences.create(db, account, { name: 'News' })
+    const { id: audienceId } = await audiences.create(db, live(account), { name: 'News' })
     const { email } = await subscribers.create(db, live(account), { email: address(), properties: { plan: 'pro' } })
     const contact = await contacts.add(db, live(account), audienceId, { email, properties: { plan: 'team' } })
     expect(contact.properties).toEqual({ plan: 'pro' })

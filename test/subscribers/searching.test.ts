@@ -106,7 +106,7 @@ test('a search, a status and an address read no more rows than they may', async 
 
 test('contacts of an audience are found in the same way', async () => {
   const { db, account, audiences, contacts } = world
-  const { id } = await audiences.create(db, account, { name: 'News' })
+  const { id } = await audiences.create(db, live(account), { name: 'News' })
   for (const email of ['ada@example.org', 'hopper@example.org']) await contacts.add(db, live(account), id, { email })
   const found = async (query: object) =>
     (await contacts.list(db, account, id, { limit: 20, ...query })).data.map(({ email }) => email)
@@ -118,7 +118,7 @@ test('contacts of an audience are found in the same way', async () => {
 
 test('contacts of a status that few have are looked for 10,000 at a time', async () => {
   const { db, audiences, contacts } = world
-  const { id } = await audiences.create(db, large, { name: 'All' })
+  const { id } = await audiences.create(db, live(large), { name: 'All' })
   await sql`
     INSERT INTO contacts (audience_id, subscriber_id, account_id, status)
     SELECT ${id}, id, account_id, status FROM subscribers WHERE account_id = ${large}

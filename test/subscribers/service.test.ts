@@ -26,7 +26,7 @@ async function personOn(lists: number) {
   const person = await subscribers.create(db, live(account), { email: address(), firstName: 'Ada' })
   const audienceIds: string[] = []
   for (let list = 0; list < lists; list++) {
-    const audience = await audiences.create(db, account, { name: `List ${list}` })
+    const audience = await audiences.create(db, live(account), { name: `List ${list}` })
     await contacts.add(db, live(account), audience.id, { email: person.email })
     audienceIds.push(audience.id)
   }
@@ -221,7 +221,7 @@ describe('unsubscribing', () => {
     const { db, account, subscribers, audiences, contacts } = world
     for (let round = 0; round < 10; round++) {
       const { person } = await personOn(0)
-      const audience = await audiences.create(db, account, { name: 'Race' })
+      const audience = await audiences.create(db, live(account), { name: 'Race' })
       await Promise.all([
         contacts.add(db, live(account), audience.id, { email: person.email }),
         subscribers.unsubscribe(db, live(account), person.id),

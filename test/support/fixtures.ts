@@ -166,6 +166,19 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
     return { audienceId, subscriberId: added.subscriberId }
   }
 
+  /** Was asked to confirm long ago. */
+  async function pendingContact(): Promise<PathParameters> {
+    const testing = client.as(keys.test)
+    const doubleOptIn = { from: 'news@example.com' }
+    const { id: audienceId } = await testing.succeed(contract.audiences.create, {
+      body: { name: 'Asking', doubleOptIn },
+    })
+    const added = await testing.succeed(contract.contacts.add, { params: { audienceId }, body: { email: newEmail() } })
+    const before = { confirmation_sent_at: new Date('2026-03-01T00:00:00Z') }
+    await database.db.updateTable('contacts').set(before).where('audience_id', '=', audienceId).execute()
+    return { audienceId, subscriberId: added.subscriberId }
+  }
+
   /** An audience to import into. An account can have few imports that have not ended, so others are canceled. */
   async function audienceForImport(): Promise<string> {
     const { data } = await client.succeed(contract.imports.list, { query: { limit: 20 } })
@@ -193,7 +206,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
 
   return {
     newEmail,
-    keyFor: ({ template }) => (/^\/v1\/(emails|campaigns)/.test(template) ? keys.test : undefined),
+    keyFor: ({ template }) => (/^\/v1\/(emails|campaigns)|\/confirmation$/.test(template) ? keys.test : undefined),
     async parametersFor({ id, template }) {
       if (id === 'resendEmail' || id === 'getEmailAttachment') return endedEmail()
       if (id === 'getCapturedMessageAttachment') {
@@ -201,6 +214,7 @@ export function createFixtures({ client, database, accountId, keys }: World): Fi
       }
       if (template.includes('{deliveryId}')) return delivery()
       if (template.includes('{recoveryId}')) return recovery()
+      if (id === 'sendContactConfirmation') return pendingContact()
       if (template.includes('{subscriberId}')) return contact()
       if (template.includes('{key}')) return property()
       if (template.includes('{address}')) return { address: await suppression() }

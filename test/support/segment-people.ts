@@ -17,7 +17,7 @@ export type SegmentPerson = {
   lastName: string | null
   subscriberStatus: 'active' | 'unsubscribed'
   /** Of the contact. */
-  status: 'active' | 'unsubscribed'
+  status: 'active' | 'unsubscribed' | 'pending'
   createdAt: Date
   /** As stored: anything may have been left of a property that was deleted. */
   properties: Readonly<Record<string, unknown>>

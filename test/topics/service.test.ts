@@ -117,8 +117,8 @@ describe('what a person gets', () => {
     const { db, account, audiences, contacts } = world
     const person = await newPerson()
     const lists = [
-      await audiences.create(db, account, { name: 'A' }),
-      await audiences.create(db, account, { name: 'B' }),
+      await audiences.create(db, live(account), { name: 'A' }),
+      await audiences.create(db, live(account), { name: 'B' }),
     ]
     for (const { id } of lists) await contacts.add(db, live(account), id, { email: person.email })
     const { id } = await newTopic({ default: 'opt_out' })

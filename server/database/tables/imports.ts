@@ -30,7 +30,7 @@ export type ImportsTable = {
   file_name: string | null
   status: 'uploading' | 'waiting' | 'running' | 'completed' | 'failed' | 'canceled'
   conflict: 'update' | 'skip'
-  contact_status: 'active' | 'unsubscribed'
+  contact_status: 'active' | 'unsubscribed' | 'pending'
   emits_events: boolean
   delimiter: string
   encoding: string

@@ -18,11 +18,23 @@ export type SubscribersTable = {
   updated_at: Generated<Date>
 }
 
+/** How the people of an audience are asked to confirm. */
+export type DoubleOptIn = {
+  /** As a mail header has it. */
+  from: string
+  /** Null: the usual one. */
+  subject: string | null
+  /** What the email says before its button. Null: only the usual sentence. */
+  text: string | null
+}
+
 export type AudiencesTable = {
   id: string
   account_id: string
   name: string
   description: string | null
+  /** Written as JSON text. Null: people are not asked. */
+  double_opt_in: ColumnType<DoubleOptIn | null, string | null | undefined, string | null>
   created_at: Generated<Date>
   updated_at: Generated<Date>
 }
@@ -31,7 +43,12 @@ export type ContactsTable = {
   audience_id: string
   subscriber_id: string
   account_id: string
-  status: 'active' | 'unsubscribed'
+  /** `pending`: the person was asked to confirm, and has not yet. */
+  status: 'active' | 'unsubscribed' | 'pending'
+  /** Emails that asked the person to confirm. */
+  confirmations_sent: Generated<number>
+  /** When the last of them was made. */
+  confirmation_sent_at: Generated<Date | null>
   created_at: Generated<Date>
   updated_at: Generated<Date>
 }

@@ -7,7 +7,7 @@ export function audienceRoutes(audiences: AudienceService, endpoint: Endpoint) {
   return initServer().router(contract.audiences, {
     create: endpoint(async ({ body }, { handle, scope }) => ({
       status: 201,
-      body: await audiences.create(handle, scope.accountId, body),
+      body: await audiences.create(handle, scope, body),
     })),
     list: endpoint(async ({ query }, { handle, scope }) => ({
       status: 200,
@@ -19,7 +19,7 @@ export function audienceRoutes(audiences: AudienceService, endpoint: Endpoint) {
     })),
     update: endpoint(async ({ params, body }, { handle, scope }) => ({
       status: 200,
-      body: await audiences.update(handle, scope.accountId, params.id, body),
+      body: await audiences.update(handle, scope, params.id, body),
     })),
     delete: endpoint(async ({ params }, { handle, scope }) => {
       await audiences.delete(handle, scope, params.id)

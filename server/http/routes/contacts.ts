@@ -58,6 +58,10 @@ export function contactRoutes(contacts: ContactService, endpoint: Endpoint) {
       status: 200,
       body: await contacts.update(handle, scope, params, body),
     })),
+    sendConfirmation: endpoint(async ({ params }, { handle, scope }) => ({
+      status: 202,
+      body: await contacts.askToConfirm(handle, scope, params),
+    })),
     remove: endpoint(async ({ params }, { handle, scope }) => {
       await contacts.remove(handle, scope, params)
       return { status: 204, body: undefined }

@@ -7,6 +7,7 @@ import { newId } from '../../../server/shared/ids.ts'
 import { createContactPropertyService } from '../../../server/subscribers/property-service.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createTestDatabase } from '../database.ts'
+import { noConfirmations } from '../no-confirmations.ts'
 import { createEmittedReader } from './emitted.ts'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
@@ -36,8 +37,8 @@ export async function createWorld() {
     account: await addAccount('Ours'),
     stranger: await addAccount('Theirs'),
     subscribers: createSubscriberService({ clock, outbox }),
-    audiences: createAudienceService({ clock, outbox }),
-    contacts: createContactService({ clock, outbox }),
+    audiences: createAudienceService({ clock, outbox, confirmations: noConfirmations }),
+    contacts: createContactService({ clock, outbox, confirmations: noConfirmations }),
     properties: createContactPropertyService({ clock }),
     events: createEventService(),
     emitted: createEmittedReader(db),

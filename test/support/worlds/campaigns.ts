@@ -33,7 +33,7 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
   const campaigns = createCampaignService(means)
 
   async function addAudience(people: number, { domain = 'example.org' } = {}): Promise<string> {
-    const audience = await emailWorld.audiences.create(db, account, { name: 'News' })
+    const audience = await emailWorld.audiences.create(db, live, { name: 'News' })
     await addPeople(audience.id, people, domain)
     return audience.id
   }

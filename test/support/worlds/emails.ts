@@ -1,9 +1,13 @@
 import type { SendEmail } from '../../../contract/emails.ts'
+import { findBrand } from '../../../server/accounts/brand.ts'
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
+import { unsubscribedFrom } from '../../../server/audiences/unsubscribed.ts'
+import { createConfirmationMailer } from '../../../server/confirmations/mailer.ts'
 import { createDomainService, findSendingDomain } from '../../../server/domains/service.ts'
 import { countBounces } from '../../../server/emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../../../server/emails/service.ts'
+import { createConfirmationTokens } from '../../../server/message/confirmation-tokens.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
 import { startQueue } from '../../../server/queue/queue.ts'
 import { createRenderer } from '../../../server/rendering/renderer.ts'
@@ -43,7 +47,6 @@ export async function createEmailWorld({
   const templates = createTemplateService({ clock, renderer: createRenderer() })
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
-  const contacts = createContactService({ clock, outbox })
   const domains = createDomainService({
     sender: { hostname: 'mail.postern.example', spfInclude: null },
     dns: { servers: null },
@@ -62,10 +65,19 @@ export async function createEmailWorld({
     faultOfLinks: null,
     findSendingDomain,
     findSuppressed: suppressions.find,
-    findUnsubscribed: contacts.unsubscribed,
+    findUnsubscribed: unsubscribedFrom,
     renderTemplates: templates.render,
     findWithoutTopic,
     traceparent,
+  })
+
+  const confirmationTokens = createConfirmationTokens(Buffer.alloc(32, 5))
+  const confirmations = createConfirmationMailer({
+    clock,
+    emails,
+    findBrand,
+    confirmUrl: (ref) => `https://mail.postern.example/confirm/${confirmationTokens.make(ref)}`,
+    faultOfLinks: null,
   })
 
   async function addAccount(name: string): Promise<string> {
@@ -91,9 +103,11 @@ export async function createEmailWorld({
     emails,
     templates,
     suppressions,
-    contacts,
+    contacts: createContactService({ clock, outbox, confirmations }),
+    confirmationTokens,
+    confirmations,
     domains,
-    audiences: createAudienceService({ clock, outbox }),
+    audiences: createAudienceService({ clock, outbox, confirmations }),
     subscribers: createSubscriberService({ clock, outbox }),
     /** How often a commit has woken the sending. */
     wakes: () => wakes,
