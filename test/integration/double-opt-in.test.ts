@@ -119,10 +119,3 @@ describe('the link to confirm', () => {
     expect(status).toBe(429)
   })
 })
-
-test('the export says who is pending, and its import asks them', async () => {
-  const { client } = service
-  await ask('waiting@example.org')
-  const csv = await client.succeed(contract.contacts.exportCsv, { params: { audienceId } })
-  expect(csv).toContain('waiting@example.org,,,pending,')
-})
