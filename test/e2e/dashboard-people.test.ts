@@ -116,6 +116,49 @@ describeInBrowser('people in the dashboard', { timeout: 90_000 }, () => {
     expect(await audiencesOfSubscriber()).toEqual([])
   })
 
+  test('people of an audience with double opt-in are pending, asked again, and marked as confirmed', async () => {
+    const { client } = service
+    const email = 'hopper@example.com'
+    await client.succeed(contract.domains.create, { body: { name: 'asking.test' } })
+    await page.goto(`${root}/audiences`)
+    await page.getByRole('button', { name: 'Create audience' }).first().click()
+    await dialog.getByLabel('Name').fill('Asking')
+    await dialog.getByLabel('People confirm before they get anything').check()
+    await dialog.getByLabel('From').fill('news@nobodys.example')
+    await dialog.getByRole('button', { name: 'Create audience' }).click()
+    await dialog.getByText('Must be at a verified sending domain of the account').waitFor()
+    await dialog.getByLabel('From').fill('Acme <news@asking.test>')
+    await dialog.getByLabel('Subject').fill('Is that you?')
+    expect(await accessibilityFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Create audience' }).click()
+    await main.getByText('People who are added confirm first, by an email from Acme <news@asking.test>.').waitFor()
+
+    await main.getByRole('button', { name: 'Add contact' }).click()
+    await dialog.getByLabel('Email').fill(email)
+    await dialog.getByRole('button', { name: 'Add contact' }).click()
+    await main.getByRole('cell', { name: 'Pending' }).waitFor()
+    await choose(`Actions for ${email}`, 'Send the confirmation again')
+    await dialog.getByRole('button', { name: 'Send the confirmation again' }).click()
+    await dialog.getByText(/less than 10 minutes ago/).waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    const { data } = await client.succeed(contract.emails.list, { query: { recipient: email } })
+    expect(data.map(({ subject }) => subject)).toEqual(['Is that you?'])
+    await choose(`Actions for ${email}`, 'Mark as confirmed')
+    await dialog.getByRole('button', { name: 'Mark as confirmed' }).click()
+    await main.getByRole('cell', { name: 'Active' }).waitFor()
+
+    await main.getByRole('button', { name: 'Edit', exact: true }).click()
+    await dialog.getByLabel('People confirm before they get anything').uncheck()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await main.getByText('People who are added confirm first').waitFor({ state: 'detached' })
+
+    // Other tests count what there is.
+    const [audience] = (await client.succeed(contract.audiences.list, { query: {} })).data
+    await client.succeed(contract.audiences.delete, { params: { id: audience?.id ?? '' } })
+    const [person] = (await client.succeed(contract.subscribers.list, { query: { email } })).data
+    await client.succeed(contract.subscribers.delete, { params: { id: person?.id ?? '' } })
+  })
+
   test('the screen of a subscriber shows audiences, emails and why the address is suppressed, and changes them', async () => {
     const { client } = service
     await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })

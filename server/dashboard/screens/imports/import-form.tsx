@@ -15,7 +15,7 @@ import { uploadImport } from '../../api/upload.ts'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Section } from '../../components/facts.tsx'
 import { Loading } from '../../components/loaded.tsx'
-import { statusOptions } from '../people/person.ts'
+import { contactStatusOptions } from '../people/person.ts'
 import { ColumnTable } from './column-table.tsx'
 import type { CsvBeginning } from './read-file.ts'
 
@@ -108,7 +108,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
             description="A person who unsubscribed stays so, whatever it is."
             value={status}
             onChange={(event) => setStatus(event.currentTarget.value)}
-            data={statusOptions}
+            data={contactStatusOptions}
           />
           <Switch
             label="Cause events"

@@ -68,6 +68,9 @@ export function AudienceDetail() {
         {(read) => (
           <>
             <Copyable label="Copy the ID" value={id} />
+            {read.doubleOptIn !== null && (
+              <p className="dimmed">People who are added confirm first, by an email from {read.doubleOptIn.from}.</p>
+            )}
             {can('segments:read') && <AudienceSegments audienceId={id} />}
             <Section title="Contacts">
               <Contacts audience={read} />
@@ -107,7 +110,7 @@ function Contacts({ audience: { id: audienceId, name: audienceName } }: { audien
     <>
       <FilteredList
         filters={filters}
-        inputs={<PersonFilters filters={filters} />}
+        inputs={<PersonFilters filters={filters} ofContacts />}
         label="Contacts"
         list={list}
         columns={columns}

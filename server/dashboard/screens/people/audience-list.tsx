@@ -1,4 +1,4 @@
-import { Button, Menu, Textarea, TextInput } from '@mantine/core'
+import { Button, Menu } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -13,6 +13,7 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { Time } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { Audience } from './audience.ts'
+import { AudienceFields, audiencePaths, audienceValues, doubleOptInOf } from './audience-fields.tsx'
 import { DeleteAudience } from './delete-audience.tsx'
 import { EditAudience } from './edit-audience.tsx'
 
@@ -68,17 +69,20 @@ function CreateAudience({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const create = useChange('POST /v1/audiences')
   const { form, ...sending } = useApiForm({
-    initial: { name: '', description: '' },
-    send: async ({ name, description }) => {
-      const { id } = await create.mutateAsync({ body: { name, ...(description !== '' && { description }) } })
+    initial: audienceValues(null),
+    fieldOf: audiencePaths,
+    send: async (values) => {
+      const { name, description } = values
+      const doubleOptIn = doubleOptInOf(values)
+      const body = { name, ...(description !== '' && { description }), ...(doubleOptIn !== null && { doubleOptIn }) }
+      const { id } = await create.mutateAsync({ body })
       onClose()
       await navigate({ to: path(`/audiences/${id}`) })
     },
   })
   return (
     <FormDialog title="Create an audience" action="Create audience" {...sending} onClose={onClose}>
-      <TextInput label="Name" required data-autofocus {...form.getInputProps('name')} />
-      <Textarea label="Description" {...form.getInputProps('description')} />
+      <AudienceFields form={form} mayChangeAsking />
     </FormDialog>
   )
 }

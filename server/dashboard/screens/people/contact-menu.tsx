@@ -11,7 +11,15 @@ export function ContactMenu({ of, status, onChoose }: Props) {
   const { mode } = useScope()
   return (
     <RowMenu of={of}>
-      {status === 'active' && <Menu.Item onClick={() => onChoose('unsubscribe')}>Unsubscribe</Menu.Item>}
+      {status === 'pending' && (
+        <>
+          <Menu.Item onClick={() => onChoose('ask')}>Send the confirmation again</Menu.Item>
+          <Menu.Item onClick={() => onChoose('confirm')} disabled={mode === 'test'}>
+            {mode === 'test' ? 'Mark as confirmed (in live mode)' : 'Mark as confirmed'}
+          </Menu.Item>
+        </>
+      )}
+      {status !== 'unsubscribed' && <Menu.Item onClick={() => onChoose('unsubscribe')}>Unsubscribe</Menu.Item>}
       {status === 'unsubscribed' && (
         <Menu.Item onClick={() => onChoose('resubscribe')} disabled={mode === 'test'}>
           {mode === 'test' ? 'Subscribe again (in live mode)' : 'Subscribe again'}

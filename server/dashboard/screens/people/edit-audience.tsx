@@ -1,24 +1,31 @@
-import { Textarea, TextInput } from '@mantine/core'
 import { useChange } from '../../api/hooks.ts'
+import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { Audience } from './audience.ts'
+import { AudienceFields, audiencePaths, audienceValues, doubleOptInOf } from './audience-fields.tsx'
 
 export function EditAudience({ audience, onClose }: { audience: Audience; onClose: () => void }) {
-  const { id, name, description } = audience
+  const { mode } = useScope()
   const update = useChange('PATCH /v1/audiences/:id')
+  const mayChangeAsking = mode === 'live'
   const { form, ...sending } = useApiForm({
-    initial: { name, description: description ?? '' },
+    initial: audienceValues(audience),
+    fieldOf: audiencePaths,
     send: async (values) => {
-      const body = { name: values.name, description: values.description === '' ? null : values.description }
-      await update.mutateAsync({ params: { id }, body })
+      const { name, description } = values
+      const body = {
+        name,
+        description: description === '' ? null : description,
+        ...(mayChangeAsking && { doubleOptIn: doubleOptInOf(values) }),
+      }
+      await update.mutateAsync({ params: { id: audience.id }, body })
       onClose()
     },
   })
   return (
     <FormDialog title="Edit the audience" action="Save" {...sending} onClose={onClose}>
-      <TextInput label="Name" required data-autofocus {...form.getInputProps('name')} />
-      <Textarea label="Description" {...form.getInputProps('description')} />
+      <AudienceFields form={form} mayChangeAsking={mayChangeAsking} />
     </FormDialog>
   )
 }

@@ -164,6 +164,7 @@ const choices: Partial<Record<Comparable, readonly { value: string; label: strin
   status: [
     { value: 'active', label: 'Active' },
     { value: 'unsubscribed', label: 'Unsubscribed' },
+    { value: 'pending', label: 'Pending' },
   ],
 }
 
