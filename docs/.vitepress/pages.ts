@@ -47,6 +47,7 @@ export const sections: readonly Section[] = [
       'docs/guides/campaigns.md': 'one message to an audience: starting, pausing, throttling, what is counted',
       'docs/guides/tracking-and-unsubscribing.md': 'tracking, and emails to an audience',
       'docs/guides/topics.md': 'what people may subscribe to or leave, and what each of them gets',
+      'docs/guides/double-opt-in.md': 'people who confirm by an email before they get anything',
       'docs/guides/segments.md': 'choosing people of an audience by conditions: operators, counts, what they cost',
       'docs/guides/bounces.md': 'bounces, complaints, success that relays report, automatic replies',
       'docs/guides/importing-contacts.md': 'contacts from CSV, from Mailchimp and Listmonk, and what goes wrong',
