@@ -24,6 +24,12 @@ export const campaignLimits = {
   segments: 10,
   /** Of the values of `variables`, as JSON: they are rendered with for every recipient. */
   variablesBytes: 16_384,
+  /** Links that are counted by themselves. */
+  links: 100,
+  /** Of these links together. */
+  linkCharacters: 65_536,
+  /** Mailbox providers and domains that statistics tell apart. */
+  providers: 20,
 } as const
 
 /** The states of a campaign: docs/architecture/campaign-states.md. */
@@ -312,65 +318,10 @@ export const campaignRecipient = z
     },
   })
 
-const emailCounts = {
-  sent: count('Recipients whose message a mail server has accepted.'),
-  delivered: count('Recipients whose message has reached their own mail server.'),
-  bounced: count('Recipients whose message bounced.'),
-  complained: count('Recipients who reported the message as spam.'),
-  opened: count('Recipients who opened the message.'),
-  clicked: count('Recipients who clicked a link.'),
-  undeliverable: count('Recipients whom the service gave up on after it had tried: `email.failed`.'),
-}
-const countsExample = {
-  sent: 1190,
-  delivered: 1180,
-  bounced: 10,
-  complained: 1,
-  opened: 400,
-  clicked: 80,
-  undeliverable: 2,
-}
-
-export const campaignStatistics = z
-  .object({
-    recipients: count('People it goes to.'),
-    waiting: count('Those without an email yet.'),
-    queued: count('Those whose email waits for its first attempt.'),
-    handedOver: count('Those to whom the first attempt was made.'),
-    failed: count('Those for whom the content could not be rendered.'),
-    skipped: z.object({
-      left: count('Not in the audience any more when it was their turn.'),
-      unsubscribed: count('Unsubscribed when it was their turn.'),
-      suppressed: count('On the suppression list when it was their turn.'),
-    }),
-    canceled: count('Those who got nothing because the campaign was canceled before.'),
-    emails: z.object(emailCounts).meta({ description: 'What became of the emails, counted as in statistics.' }),
-    hours: z
-      .array(z.object({ start: timestamp, ...emailCounts }))
-      .meta({ description: 'The same by hour, of the last 31 days: hours in which something happened.' }),
-  })
-  .meta({
-    id: 'CampaignStatistics',
-    description:
-      'How far a campaign is. `recipients` is the sum of `waiting`, `queued`, `handedOver`, `failed`, `skipped` and `canceled`.',
-    example: {
-      recipients: 1200,
-      waiting: 0,
-      queued: 0,
-      handedOver: 1197,
-      failed: 0,
-      skipped: { left: 1, unsubscribed: 2, suppressed: 0 },
-      canceled: 0,
-      emails: countsExample,
-      hours: [{ start: '2026-03-01T09:00:00.000Z', ...countsExample }],
-    },
-  })
-
 export type Campaign = z.infer<typeof campaign>
 export type CampaignDetails = z.infer<typeof campaignDetails>
 export type CampaignRecipient = z.infer<typeof campaignRecipient>
 export type CampaignRecipientStatus = z.infer<typeof campaignRecipientStatus>
-export type CampaignStatistics = z.infer<typeof campaignStatistics>
 export type CampaignStatus = z.infer<typeof campaignStatus>
 export type CreateCampaign = z.infer<typeof createCampaign>
 export type RenderCampaign = z.infer<typeof renderCampaign>

@@ -6,13 +6,13 @@ import {
   campaignLimits,
   campaignRecipient,
   campaignRecipientStatus,
-  campaignStatistics,
   campaignStatus,
   createCampaign,
   longCampaignFields,
   renderCampaign,
   updateCampaign,
 } from './campaign-resource.ts'
+import { campaignStatistics } from './campaign-statistics.ts'
 import { localTime, timezone } from './campaign-times.ts'
 import { list, mailbox, timeInput } from './fields.ts'
 import { exampleId, idSchema } from './ids.ts'
@@ -321,7 +321,8 @@ export const campaigns = c.router({
     method: 'GET',
     path: '/v1/campaigns/:id/statistics',
     summary: 'Get the statistics of a campaign',
-    description: 'How many are how far, and what became of the emails, in all and by hour.',
+    description:
+      'How many are how far, and what became of the emails: in all, by hour and day, by link, and by mailbox provider.',
     pathParams: idParam,
     ...outcome(
       { ...reading, operationId: 'getCampaignStatistics', errors: ['not_found'] },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CampaignStatistics } from '../../contract/campaign-resource.ts'
+import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
 import { startLiveService } from '../support/live-service.ts'
 import { bad, good, heading, line, table } from './print.ts'
 import { clientOf, DemoError, refused, type Service } from './service.ts'

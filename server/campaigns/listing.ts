@@ -1,8 +1,10 @@
 import { timezoneProperty } from '../../contract/campaign-times.ts'
 import { isAudience } from '../audiences/presence.ts'
 import type { Trx } from '../database/connection.ts'
+import { storeCampaignLinks } from '../statistics/campaign-links.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { latenessOf, listRecipients, zonesOfNext } from './engine-queries.ts'
+import { linksIn } from './links.ts'
 import { sendTimesOf } from './local-times.ts'
 import { type CampaignRow, updateCampaign } from './queries.ts'
 import { conditionOf } from './segments.ts'
@@ -75,6 +77,7 @@ async function start(
 ): Promise<TurnResult> {
   const at = clock.now()
   await updateCampaign(trx, keyOf(row), { ...listed, status: 'sending', started_at: at, updated_at: at })
+  if (row.track_clicks) await storeCampaignLinks(trx, keyOf(row), linksIn(row.html ?? ''))
   const recipients = { total: row.recipient_count }
   await outbox.append(trx, scopeOf(row), [{ type: 'campaign.sent', data: { ...factsOf(row), recipients } }])
   return rest(trx, row, soonMs)

@@ -3,13 +3,13 @@ import {
   type CampaignDetails,
   type CampaignRecipient,
   type CampaignRecipientStatus,
-  type CampaignStatistics,
   type CampaignStatus,
   type CreateCampaign,
   campaignLimits,
   type RenderCampaign,
   type UpdateCampaign,
 } from '../../contract/campaign-resource.ts'
+import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { TemplatePreview } from '../../contract/templates.ts'
@@ -23,7 +23,7 @@ import { brokenRule, brokenRules, DomainError, type ErrorDetail, notFound } from
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
-import { figuresOfCampaign } from '../statistics/campaign-figures.ts'
+import { reportOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
 import { type AccountRenderer, createAccountTurns } from '../templates/account-turns.ts'
 import { detailsOf, markupOf } from '../templates/mjml.ts'
@@ -53,8 +53,9 @@ import { retract } from './retract.ts'
 import { checkSegments } from './segments.ts'
 import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
+import { toStatistics } from './statistics.ts'
 import { makeTests, refusalOf } from './test-messages.ts'
-import { toCampaign, toDetails, toRecipient, toStatistics } from './to-response.ts'
+import { toCampaign, toDetails, toRecipient } from './to-response.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
@@ -319,7 +320,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         since: new Date(row.created_at.getTime() - dayMs),
         until: new Date(clock.now().getTime() + dayMs),
       }
-      return toStatistics(row, await figuresOfCampaign(handle, scope, { id, ...range }))
+      return toStatistics(row, await reportOfCampaign(handle, scope, { id, ...range }))
     },
   }
 

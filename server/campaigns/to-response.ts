@@ -1,11 +1,4 @@
-import type {
-  Campaign,
-  CampaignDetails,
-  CampaignRecipient,
-  CampaignStatistics,
-} from '../../contract/campaign-resource.ts'
-import type { CampaignFigures } from '../statistics/campaign-figures.ts'
-import { waitingOf } from './counts.ts'
+import type { Campaign, CampaignDetails, CampaignRecipient } from '../../contract/campaign-resource.ts'
 import type { CampaignRow, CampaignSummary, RecipientRow } from './queries.ts'
 
 export function toCampaign(row: CampaignSummary): Campaign {
@@ -59,42 +52,5 @@ export function toRecipient(row: RecipientRow): CampaignRecipient {
     sendAt: row.send_at?.toISOString() ?? null,
     emailId: row.email_id,
     emailStatus: row.email_status,
-  }
-}
-
-type EmailFigures = Pick<
-  CampaignFigures,
-  'sent' | 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked' | 'failed'
->
-const shown = ['sent', 'delivered', 'bounced', 'complained', 'opened', 'clicked', 'failed'] as const
-
-function toEmails({ failed, ...figures }: EmailFigures): CampaignStatistics['emails'] {
-  const { sent, delivered, bounced, complained, opened, clicked } = figures
-  return { sent, delivered, bounced, complained, opened, clicked, undeliverable: failed }
-}
-
-/**
- * @param days The figures of the campaign by day.
- * @param hours The same by hour, as far back as they are kept.
- */
-export function toStatistics(
-  row: CampaignRow,
-  { days, hours }: { days: readonly EmailFigures[]; hours: readonly (EmailFigures & { start: Date })[] },
-): CampaignStatistics {
-  const sums = Object.fromEntries(
-    shown.map((figure) => [figure, days.reduce((sum, day) => sum + day[figure], 0)]),
-  ) as EmailFigures
-  const waiting = waitingOf(row)
-  const hasEnded = row.status === 'canceled'
-  return {
-    recipients: row.recipient_count,
-    waiting: hasEnded ? 0 : waiting,
-    queued: row.queued_count,
-    handedOver: row.handed_over_count,
-    failed: row.failed_count,
-    skipped: { left: row.left_count, unsubscribed: row.unsubscribed_count, suppressed: row.suppressed_count },
-    canceled: row.canceled_count + (hasEnded ? waiting : 0),
-    emails: toEmails(sums),
-    hours: hours.map((hour) => ({ start: hour.start.toISOString(), ...toEmails(hour) })),
   }
 }

@@ -38,6 +38,7 @@ import * as campaigns from './migrations/0030-campaigns.ts'
 import * as campaignContent from './migrations/0031-campaign-content.ts'
 import * as topics from './migrations/0032-topics.ts'
 import * as doubleOptIn from './migrations/0033-double-opt-in.ts'
+import * as campaignResults from './migrations/0034-campaign-results.ts'
 import * as campaignTimes from './migrations/0035-campaign-times.ts'
 import * as mjml from './migrations/0036-mjml.ts'
 import * as importZips from './migrations/0038-import-zips.ts'
@@ -80,6 +81,7 @@ export const migrations: Migrations = {
   '0031-campaign-content': campaignContent,
   '0032-topics': topics,
   '0033-double-opt-in': doubleOptIn,
+  '0034-campaign-results': campaignResults,
   '0035-campaign-times': campaignTimes,
   '0036-mjml': mjml,
   '0038-import-zips': importZips,

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Mode } from '../../contract/mode.ts'
+import { plainArray } from '../database/arrays.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type {
   EmailRecipientsTable,
@@ -10,7 +11,9 @@ import type {
 import type { NewEvent, Outbox } from '../outbox/append.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
+import { type LinkClick, numberLinks } from '../statistics/campaign-links.ts'
 import { countRecipients, type RecipientCount } from '../statistics/count-recipients.ts'
+import type { EmailFigure } from '../statistics/figures.ts'
 import { isWaiting, statusOfEmail } from './email-status.ts'
 import type { RecipientFact } from './recipient-facts.ts'
 import { figuresOf } from './recipient-figures.ts'
@@ -40,7 +43,10 @@ type Recipient = {
   addressKey: string
   domain: string
   state: RecipientState
+  /** The numbers of the links of its campaign that were clicked. */
+  clickedLinks: number[]
   changed: boolean
+  hasNewLink: boolean
 }
 
 type Email = {
@@ -69,12 +75,12 @@ export async function recordFacts(
   if (facts.length === 0) return []
   return inTransaction(handle, async (trx) => {
     const emails = await lockEmails(trx, [...new Set(facts.map(({ emailId }) => emailId))])
-    const { entries, events, suppressed, counted } = apply(
-      emails,
-      await withoutRepeated(trx, facts),
-      means.random ?? Math.random,
-    )
+    const { entries, events, suppressed, counted } = apply(emails, await withoutRepeated(trx, facts), {
+      random: means.random ?? Math.random,
+      numberOf: await numberLinks(trx, clicksOfCampaigns(emails, facts)),
+    })
     await writeRecipients(trx, emails)
+    await writeClickedLinks(trx, emails)
     await writeTimeline(trx, entries)
     await writeSuppressions(trx, suppressed, means.source ?? 'smtp_answer')
     await countRecipients(trx, counted)
@@ -121,7 +127,7 @@ type Consequences = {
 function apply(
   emails: ReadonlyMap<string, Email>,
   facts: readonly RecipientFact[],
-  random: () => number,
+  { random, numberOf }: { random: () => number; numberOf: (click: LinkClick) => number },
 ): Consequences {
   const consequences: Consequences = { entries: [], events: new Map(), suppressed: [], counted: [] }
   for (const fact of facts) {
@@ -133,7 +139,11 @@ function apply(
     if (next === null) continue
     const { scope, domainId, campaignId, tags } = email
     const figures = figuresOf(recipient.state, next)
-    consequences.counted.push({ scope, domainId, campaignId, tags, at: fact.at, figures })
+    const about = { scope, domainId, campaignId, tags, recipientDomain: domain, at: fact.at, figures }
+    const click = clickOf(email, fact)
+    consequences.counted.push(
+      click === null ? about : { ...about, link: countLink(recipient, numberOf(click), figures) },
+    )
     recipient.state = next.state
     recipient.changed = true
     const { position, at } = fact
@@ -147,6 +157,27 @@ function apply(
   return consequences
 }
 
+function clicksOfCampaigns(emails: ReadonlyMap<string, Email>, facts: readonly RecipientFact[]): LinkClick[] {
+  return facts.map((fact) => clickOf(emails.get(fact.emailId), fact)).filter((click) => click !== null)
+}
+
+/** Returns the click on a link of a campaign; null: the fact is none. */
+function clickOf(email: Email | undefined, fact: RecipientFact): LinkClick | null {
+  if (fact.kind !== 'clicked' || email === undefined || email.campaignId === null) return null
+  return { accountId: email.scope.accountId, campaignId: email.campaignId, link: fact.link }
+}
+
+/** Notes which link was clicked. Returns what counts for that link, where a person counts once. */
+function countLink(recipient: Recipient, number: number, figures: readonly EmailFigure[]) {
+  const isFirst = !recipient.clickedLinks.includes(number)
+  if (isFirst) {
+    recipient.clickedLinks.push(number)
+    recipient.hasNewLink = true
+  }
+  const clicks = figures.filter((figure) => figure === 'clicks' || figure === 'automated_clicks')
+  return { number, figures: isFirst ? (['clicked', ...clicks] as const) : clicks }
+}
+
 function remainderOf({ id, recipients }: Email): Remainder {
   const waiting = recipients.filter(({ state }) => isWaiting(state.status))
   const times = waiting.flatMap(({ state }) => (state.nextAttemptAt === null ? [] : [state.nextAttemptAt.getTime()]))
@@ -157,7 +188,7 @@ function remainderOf({ id, recipients }: Email): Remainder {
   }
 }
 
-type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name'> & {
+type Row = Omit<Selectable<EmailRecipientsTable>, 'kind' | 'name' | 'unsubscribed_at'> & {
   mode: Mode
   domain_id: string | null
   campaign_id: string | null
@@ -171,7 +202,8 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
   const { rows } = await sql<Row>`
     SELECT e.id AS email_id, e.account_id, e.mode, e.domain_id, e.campaign_id, e.tags, e.subject, e.status AS email_status,
       r.position, r.address, r.address_key, r.domain, r.status, r.attempt_count, r.first_attempt_at, r.next_attempt_at,
-      r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at
+      r.reason, r.delayed_at, r.accepted_at, r.delivered_at, r.opened_at, r.clicked_at, r.complained_at,
+      r.clicked_links
     FROM emails e JOIN email_recipients r ON r.email_id = e.id
     WHERE e.id = ANY(${emailIds}::text[]) AND r.email_id = ANY(${emailIds}::text[])
     ORDER BY e.id, r.position
@@ -197,7 +229,9 @@ async function lockEmails(trx: Trx, emailIds: readonly string[]): Promise<Map<st
       address: row.address,
       addressKey: row.address_key,
       domain: row.domain,
+      clickedLinks: row.clicked_links ?? [],
       changed: false,
+      hasNewLink: false,
       state: {
         status: row.status,
         attemptCount: row.attempt_count,
@@ -253,6 +287,23 @@ async function writeRecipients(trx: Trx, emails: ReadonlyMap<string, Email>): Pr
       completed_at = CASE WHEN i.status IN ('queued', 'sending') THEN NULL ELSE coalesce(e.completed_at, now()) END
     FROM unnest(${ids}::text[], ${statuses}::text[]) AS i (id, status)
     WHERE e.id = i.id AND e.id = ANY(${ids}::text[]) AND e.status <> i.status
+  `.execute(trx)
+}
+
+/** A statement of its own: most batches have no click on a link of a campaign. */
+async function writeClickedLinks(trx: Trx, emails: ReadonlyMap<string, Email>): Promise<void> {
+  const changed = [...emails.values()].flatMap(({ recipients }) => recipients.filter((one) => one.hasNewLink))
+  if (changed.length === 0) return
+  const ids = changed.map(({ emailId }) => emailId)
+  await sql`
+    UPDATE email_recipients r SET clicked_links = i.clicked_links::smallint[]
+    FROM unnest(
+      ${ids}::text[],
+      ${changed.map(({ position }) => position)}::int[],
+      ${changed.map(({ clickedLinks }) => plainArray(clickedLinks))}::text[]
+    ) AS i (email_id, position, clicked_links)
+    -- Repeated, as above.
+    WHERE r.email_id = i.email_id AND r.position = i.position AND r.email_id = ANY(${[...new Set(ids)]}::text[])
   `.execute(trx)
 }
 

@@ -73,8 +73,10 @@ export function countsOf(
   at: Date,
 ): RecipientCount[] {
   const { tags } = content
-  return recipients.flatMap(({ status }) =>
-    status === 'suppressed' ? [{ scope, domainId, tags, campaignId, at, figures: ['suppressed'] }] : [],
+  return recipients.flatMap(({ status, domain: recipientDomain }) =>
+    status === 'suppressed'
+      ? [{ scope, domainId, tags, campaignId, recipientDomain, at, figures: ['suppressed'] }]
+      : [],
   )
 }
 

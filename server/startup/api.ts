@@ -4,6 +4,7 @@ import { startLastUses } from '../api-keys/last-used.ts'
 import { silenceLimitMs } from '../background/workers.ts'
 import { campaignSilenceLimitMs } from '../campaigns/worker.ts'
 import { createConfirmations } from '../confirmations/confirm.ts'
+import { countUnsubscribed } from '../email-delivery/count-unsubscribed.ts'
 import { createEventStreams } from '../events/streams.ts'
 import { clientAddressOf } from '../http/client-address.ts'
 import { startHttp } from '../http/start.ts'
@@ -94,7 +95,8 @@ export async function startApi(
       tokens,
       onFact: mailMetrics.onFact,
       pollIntervalMs: intervalMs,
-      unsubscribe: (from: UnsubscribeRef) => unsubscribeByLink(db, { clock, outbox, subscribers }, from),
+      unsubscribe: (from: UnsubscribeRef) =>
+        unsubscribeByLink(db, { clock, outbox, subscribers, count: countUnsubscribed }, from),
       preferences: (from: UnsubscribeRef) => showPreferences(db, from, findBrand),
       savePreferences: (from: UnsubscribeRef, change: PreferencesChange) =>
         savePreferences(db, { clock, outbox }, from, change),

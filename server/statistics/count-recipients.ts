@@ -3,7 +3,8 @@ import { plainArray } from '../database/arrays.ts'
 import type { Trx } from '../database/connection.ts'
 import { executePrepared } from '../database/prepared.ts'
 import type { Scope } from '../shared/scope.ts'
-import { type EmailFigure, emailFigures } from './figures.ts'
+import { type EmailFigure, emailFigures, type StatisticKind } from './figures.ts'
+import { mailboxProviderOf } from './mailbox-providers.ts'
 
 /** What happened to one recipient of an email at one moment. */
 export type RecipientCount = {
@@ -13,23 +14,27 @@ export type RecipientCount = {
   tags: readonly string[]
   /** Null: the email is of no campaign. */
   campaignId: string | null
+  /** The domain of the recipient, in lower case. */
+  recipientDomain: string
   at: Date
   figures: readonly EmailFigure[]
+  /** What counts for one link of the campaign. */
+  link?: { number: number; figures: readonly EmailFigure[] }
 }
 
 const hourMs = 3_600_000
 
 type Delta = {
   scope: Scope
-  kind: 'domain' | 'tag' | 'campaign'
+  kind: Exclude<StatisticKind, 'webhook' | 'emails' | 'webhooks'>
   key: string
   hour: number
   counts: Map<EmailFigure, number>
 }
 
 /**
- * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag, campaign and
- * hour. The statement is sent with the next one.
+ * Counts what happened to recipients, in the transaction that records it: one row for each domain, tag, campaign,
+ * part of a campaign and hour. The statement is sent with the next one.
  */
 export async function countRecipients(trx: Trx, counted: readonly RecipientCount[]): Promise<void> {
   const deltas = sumUp(counted)
@@ -51,12 +56,17 @@ export async function countRecipients(trx: Trx, counted: readonly RecipientCount
 
 function sumUp(counted: readonly RecipientCount[]): Delta[] {
   const deltas = new Map<string, Delta>()
-  for (const { scope, domainId, tags, campaignId, at, figures } of counted) {
+  for (const { scope, domainId, tags, campaignId, recipientDomain, at, figures, link } of counted) {
     if (figures.length === 0) continue
     const hour = Math.floor(at.getTime() / hourMs) * hourMs
     add({ scope, kind: 'domain', key: domainId ?? '', hour }, figures)
     for (const tag of tags) add({ scope, kind: 'tag', key: tag, hour }, figures)
-    if (campaignId !== null) add({ scope, kind: 'campaign', key: campaignId, hour }, figures)
+    if (campaignId === null) continue
+    add({ scope, kind: 'campaign', key: campaignId, hour }, figures)
+    const provider = mailboxProviderOf(recipientDomain)
+    const kind = provider === null ? 'campaign_domain' : 'campaign_mailbox'
+    add({ scope, kind, key: `${campaignId}/${provider ?? recipientDomain}`, hour }, figures)
+    if (link) add({ scope, kind: 'campaign_link', key: `${campaignId}/${link.number}`, hour }, link.figures)
   }
   return [...deltas.values()]
 

@@ -20,6 +20,7 @@ export const emailFigures = [
   'clicked',
   'clicks',
   'automated_clicks',
+  'unsubscribed',
 ] as const
 
 export type EmailFigure = (typeof emailFigures)[number]
@@ -59,6 +60,17 @@ export const figures: readonly Figure[] = [...emailFigures, ...webhookFigures]
 
 /**
  * What figures are about. `domain` and `tag`: the emails of a sending domain, or with a tag. `webhook`: the deliveries
- * to a webhook. `campaign`: the emails of a campaign. `emails` and `webhooks`: all of the account; their key is empty.
+ * to a webhook. `campaign`: the emails of a campaign. `campaign_link`, `campaign_mailbox` and `campaign_domain`: those of a
+ * campaign by the number of a link, by well-known mailbox provider, and by the domain of all other recipients.
+ * `emails` and `webhooks`: all of the account; their key is empty.
  */
-export type StatisticKind = 'domain' | 'tag' | 'webhook' | 'campaign' | 'emails' | 'webhooks'
+export type StatisticKind =
+  | 'domain'
+  | 'tag'
+  | 'webhook'
+  | 'campaign'
+  | 'campaign_link'
+  | 'campaign_mailbox'
+  | 'campaign_domain'
+  | 'emails'
+  | 'webhooks'

@@ -11,8 +11,8 @@ import { figures } from './figures.ts'
  * the rolled-up rows and the deltas, in one snapshot, whenever it is read.
  *
  * The totals of an account have every delta, and so have its campaigns, which are rows of their own anyway. Of its
- * domains, tags and webhooks, the first `maxKeysPerDay` of each kind get rows of their own in a day: an account cannot
- * fill the disk with made-up tags.
+ * domains, tags and webhooks, and of the domains that its campaigns write to, the first `maxKeysPerDay` of each kind get
+ * rows of their own in a day: an account cannot fill the disk with made-up tags.
  */
 
 /** Maximum number of deltas rolled up in one transaction. */
@@ -43,7 +43,9 @@ export function startRollUp({ db, intervalMs, onError }: RollUpOptions): Loop {
 
 const names = sql.raw(figures.join(', '))
 const sums = sql.raw(figures.map((figure) => `sum(${figure})::bigint AS ${figure}`).join(', '))
-const isAnyKey = sql`kind IN ('domain', 'tag', 'webhook')`
+const isAnyKey = sql`kind IN ('domain', 'tag', 'webhook', 'campaign_domain')`
+/** Of these only the days are read. */
+const isPartOfCampaign = sql`kind IN ('campaign_link', 'campaign_mailbox', 'campaign_domain')`
 
 /** Returns the assignments that add the figures of a row to those of the row that is there, which is called `there`. */
 const added = sql.raw(
@@ -85,7 +87,7 @@ export async function rollUp(db: Db, after: DeltaPosition): Promise<DeltaPositio
           SELECT account_id, mode, kind, key, hour, ${names} FROM taken WHERE key <> ''
           UNION ALL
           SELECT account_id, mode, CASE kind WHEN 'domain' THEN 'emails' ELSE 'webhooks' END, '', hour, ${names}
-          FROM taken WHERE kind NOT IN ('tag', 'campaign')
+          FROM taken WHERE kind IN ('domain', 'webhook')
         ), summed AS MATERIALIZED (
           SELECT account_id, mode, kind, key, hour, date_bin('1 day', hour, '2000-01-01 00:00Z') AS day, ${sums}
           FROM expanded
@@ -118,7 +120,7 @@ export async function rollUp(db: Db, after: DeltaPosition): Promise<DeltaPositio
           WHERE (account_id, mode, kind, key, day) NOT IN (SELECT account_id, mode, kind, key, day FROM refused)
         ), hours AS (
           INSERT INTO statistics_hours AS there (account_id, mode, kind, key, hour, ${names})
-          SELECT account_id, mode, kind, key, hour, ${names} FROM admitted
+          SELECT account_id, mode, kind, key, hour, ${names} FROM admitted WHERE NOT ${isPartOfCampaign}
           ON CONFLICT (account_id, mode, kind, key, hour) DO UPDATE SET ${added}
         ), days AS (
           INSERT INTO statistics_days AS there (account_id, mode, kind, key, day, ${names})

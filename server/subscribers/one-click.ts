@@ -8,7 +8,11 @@ import { findModeOfEmail } from './queries.ts'
 import type { SubscriberService } from './service.ts'
 import { chooseTopics } from './topics.ts'
 
-export type OneClickMeans = PeopleDependencies & { subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'> }
+export type OneClickMeans = PeopleDependencies & {
+  subscribers: Pick<SubscriberService, 'list' | 'unsubscribe'>
+  /** Counts, for statistics, that the recipient of an email has unsubscribed with its link. Once for each recipient. */
+  count: (trx: Trx, of: Pick<UnsubscribeRef, 'accountId' | 'emailId' | 'position'> & { at: Date }) => Promise<void>
+}
 
 /**
  * Unsubscribes an address by the link of an email, however old the email is. A link with a topic leaves only that topic,
@@ -22,10 +26,11 @@ export type OneClickMeans = PeopleDependencies & { subscribers: Pick<SubscriberS
 export async function unsubscribeByLink(
   handle: Handle,
   means: OneClickMeans,
-  { accountId, address, emailId, topicId }: UnsubscribeRef,
+  { accountId, address, emailId, position, topicId }: UnsubscribeRef,
 ): Promise<boolean> {
   const { clock, subscribers } = means
   return inTransaction(handle, async (trx) => {
+    await means.count(trx, { accountId, emailId, position, at: clock.now() })
     const scope = { accountId, mode: (await findModeOfEmail(trx, accountId, emailId)) ?? 'live' }
     const { data } = await subscribers.list(trx, accountId, { email: address, limit: 1 })
     if (topicId !== undefined && (await leaveTopic(trx, means, scope, { subscriberId: data[0]?.id, topicId })))

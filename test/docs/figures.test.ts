@@ -191,6 +191,7 @@ test('the page of limits has the limits of the code', () => {
     'a template': `${templateLimits.sourceLength / 2 ** 10} KiB of HTML or MJML and of text, each; ${templateLimits.variables} variables; ${written(templateLimits.subjectCharacters)} characters of subject and ${templateLimits.preheaderCharacters} of preheader`,
     'HTML and text of a campaign': `${written(campaignLimits.contentBytes)} bytes each`,
     'segments of a campaign': String(campaignLimits.segments),
+    'links and mailbox providers that statistics of a campaign tell apart': `${campaignLimits.links} links, ${campaignLimits.linkCharacters / 2 ** 10} KiB together; ${campaignLimits.providers} providers`,
     'variables of a campaign': `${templateLimits.variables}, ${campaignLimits.variablesBytes / 2 ** 10} KiB as JSON`,
     'templates of an account': `${written(templateLimits.templates)}; one more is answered ${errorTable.conflict.status} \`conflict\``,
     'versions of a template': `the newest ${templateLimits.versions} are kept`,

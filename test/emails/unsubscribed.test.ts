@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { countUnsubscribed } from '../../server/email-delivery/count-unsubscribed.ts'
 import { recordFacts } from '../../server/email-delivery/record-facts.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
@@ -20,7 +21,7 @@ afterAll(() => world.end())
 async function unsubscribe(address: string): Promise<string> {
   const { db, account, subscribers, time, outbox } = world
   const emailId = newId('email', time.clock.now())
-  const means = { clock: time.clock, outbox, subscribers }
+  const means = { clock: time.clock, outbox, subscribers, count: countUnsubscribed }
   await unsubscribeByLink(db, means, { accountId: account, address, emailId, position: 0 })
   return emailId
 }

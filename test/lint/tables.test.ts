@@ -166,6 +166,7 @@ const owners: Record<string, Owner> = {
   statistics_deltas: { room: 'statistics' },
   statistics_hours: { room: 'statistics' },
   statistics_days: { room: 'statistics' },
+  campaign_links: { room: 'statistics' },
   settings: {
     room: 'config',
     also: { outbox: 'where positions began', emails: 'which older emails can be searched by subject' },

@@ -35,6 +35,7 @@ async function count(...counted: Given[]): Promise<void> {
         domainId: 'dom_a',
         tags: [],
         campaignId: null,
+        recipientDomain: 'example.com',
         at: now,
         figures: ['sent' as const],
         ...one,
@@ -138,6 +139,25 @@ describe('a roll-up', () => {
     expect(await rowsOf('statistics_deltas')).toBe(0)
     expect(await seen()).toMatchObject({ totals: { sent: 1 } })
   })
+})
+
+test('a campaign has figures by domain for the first thousand domains of a day, and all in its own', async () => {
+  const domains = Array.from({ length: maxKeysPerDay + 100 }, (_, n) => `d${n}.example`)
+  const known = { campaignId: 'cmp_a', recipientDomain: 'gmail.com' }
+  await count(...domains.map((recipientDomain) => ({ campaignId: 'cmp_a', recipientDomain })), known)
+  await rollUpAll()
+  const { rows } = await sql<{ kind: string; keys: number; sent: number }>`
+    SELECT kind, count(*)::int AS keys, sum(sent)::int AS sent FROM statistics_days
+    WHERE kind LIKE 'campaign%' GROUP BY kind ORDER BY kind
+  `.execute(database.db)
+  expect(rows).toEqual([
+    { kind: 'campaign', keys: 1, sent: domains.length + 1 },
+    { kind: 'campaign_domain', keys: maxKeysPerDay, sent: maxKeysPerDay },
+    { kind: 'campaign_mailbox', keys: 1, sent: 1 },
+  ])
+  // Of parts only the days are read.
+  const hours = await database.db.selectFrom('statistics_hours').select('kind').distinct().execute()
+  expect(hours.map(({ kind }) => kind).toSorted()).toEqual(['campaign', 'domain', 'emails'])
 })
 
 describe('an account that makes up tags', () => {

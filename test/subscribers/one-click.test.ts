@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { countUnsubscribed } from '../../server/email-delivery/count-unsubscribed.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { unsubscribeByLink } from '../../server/subscribers/one-click.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -18,7 +19,11 @@ function follow(address: string, account = world.account, topicId?: string) {
   const emailId = newId('email', world.clock.now())
   return {
     emailId,
-    done: unsubscribeByLink(world.db, world, { emailId, position: 0, accountId: account, address, topicId }),
+    done: unsubscribeByLink(
+      world.db,
+      { ...world, count: countUnsubscribed },
+      { emailId, position: 0, accountId: account, address, topicId },
+    ),
   }
 }
 
@@ -93,7 +98,7 @@ describe('the unsubscribe link of an email', () => {
       await subscribers.delete(db, live(account), person.id)
       return page
     }
-    const means = { ...world, subscribers: { ...subscribers, list: listing } }
+    const means = { ...world, count: countUnsubscribed, subscribers: { ...subscribers, list: listing } }
     const from = { emailId: newId('email', world.clock.now()), position: 0, accountId: account, address: person.email }
 
     expect(await unsubscribeByLink(db, means, from)).toBe(true)

@@ -44,6 +44,8 @@ export type CampaignsTable = {
   /** Messages in any 60 minutes. Null: no limit. */
   throttle: number | null
   late_start: 'send' | 'skip'
+  /** Whether everybody may read it on the web, once it has started. */
+  archive: Generated<'none' | 'public'>
   scheduled_at: Date | null
   /** The time at which each person gets it, without a zone: `2026-12-01T09:00:00`. Null: all get it at once. */
   local_time: Generated<string | null>
@@ -92,4 +94,13 @@ export type CampaignRecipientsTable = {
   email_id: string | null
   /** Of `skipped`: `left`, `unsubscribed` or `suppressed`. Of `failed`: the fault, for people. */
   reason: string | null
+}
+
+export type CampaignLinksTable = {
+  account_id: string
+  campaign_id: string
+  /** From 1. */
+  number: number
+  /** As it was written, with its Liquid. */
+  link: string
 }

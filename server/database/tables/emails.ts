@@ -97,6 +97,10 @@ export type EmailRecipientsTable = {
   opened_at: Date | null
   clicked_at: Date | null
   complained_at: Date | null
+  /** The numbers of the links of its campaign that were clicked; 0: another link. Null: none. */
+  clicked_links: number[] | null
+  /** When the link to unsubscribe in this email was used for the first time. */
+  unsubscribed_at: Date | null
 }
 
 export type EmailTimelineTable = {

@@ -6,7 +6,10 @@ type Key = {
   mode: Mode
   /** A `StatisticKind`. */
   kind: string
-  /** The id of a domain or webhook, or a tag. Empty: all, or emails without a domain. */
+  /**
+   * The id of a domain, webhook or campaign, or a tag. Of a part of a campaign: its id, a slash, and the part. Empty: all,
+   * or emails without a domain.
+   */
   key: string
 }
 
@@ -27,6 +30,7 @@ type Figures<Count> = Record<
   | 'clicked'
   | 'clicks'
   | 'automated_clicks'
+  | 'unsubscribed'
   | 'attempts'
   | 'failed_attempts'
   | 'succeeded_deliveries'
@@ -38,7 +42,7 @@ type Figures<Count> = Record<
   answer_ms: string | null
 }
 
-/** What is counted and not rolled up yet. Only of the kinds `domain`, `tag`, `webhook` and `campaign`. */
+/** What is counted and not rolled up yet. Never of the kinds `emails` and `webhooks`. */
 export type StatisticsDeltasTable = Key & Figures<number> & { id: Generated<string>; hour: Date }
 
 /** Figures by hour, in UTC. */

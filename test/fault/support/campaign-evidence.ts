@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { CampaignStatistics } from '../../../contract/campaign-resource.ts'
+import type { CampaignStatistics } from '../../../contract/campaign-statistics.ts'
 import { miscounted } from '../../support/statistics.ts'
 import type { CampaignStage, CampaignTrial } from './campaign-stage.ts'
 import { type CampaignEnd, judgeCampaigns } from './campaign-verdict.ts'

@@ -1,4 +1,4 @@
-import type { CampaignStatistics } from '../../../contract/campaign-resource.ts'
+import type { CampaignStatistics } from '../../../contract/campaign-statistics.ts'
 import type { Person } from './campaign-stage.ts'
 import { judgeMail, type MailEvidence, type Recipient } from './mail-verdict.ts'
 

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { linksIn } from '../../server/campaigns/links.ts'
+import { linkMatcher, liquidIn } from '../../server/statistics/campaign-links.ts'
+
+describe('the links of HTML', () => {
+  test('are the web links as they were written, with their Liquid, each once and in order', () => {
+    const html = `
+      <a href="https://shop.example/a?x=1&amp;y=2">A</a> <a href='https://shop.example/b'>B</a>
+      {% if properties.plan == "pro" %}<a href="https://shop.example/{{ properties.plan | default: "free" }}/c">C</a>{% endif %}
+      <a href="{{ season }}">D</a> <a href="https://shop.example/b">B again</a>
+      <a href="{{ unsubscribeUrl }}">1</a> <a href="{{preferencesUrl}}">2</a> <a href="{{- webUrl | escape -}}">3</a>
+      <a href="mailto:ada@example.org">mail</a> <a href="#top">top</a> <!-- <a href="https://shop.example/no">no</a> -->`
+    expect(linksIn(html)).toEqual([
+      'https://shop.example/a?x=1&y=2',
+      'https://shop.example/b',
+      'https://shop.example/{{ properties.plan | default: "free" }}/c',
+      '{{ season }}',
+    ])
+  })
+
+  test('leave out what is longer than a tracked link may be', () => {
+    expect(linksIn(`<a href="https://shop.example/${'a'.repeat(2_000)}">A</a>`)).toEqual([])
+  })
+})
+
+describe('a click', () => {
+  const links = [
+    '{{ season }}',
+    'https://shop.example/{{ contact.id }}',
+    'https://shop.example/{{ a }}/end',
+    'https://b.example/',
+  ]
+  const number = linkMatcher(links.map((link, index) => ({ number: index + 1, link })))
+
+  test.each([
+    ['https://b.example/', 4],
+    ['https://shop.example/sub_1', 2],
+    ['https://shop.example/anything/end', 3],
+    ['https://other.example/', 1],
+  ])('on %s counts for the link with most text in common', (rendered, expected) => {
+    expect(number(rendered)).toBe(expected)
+  })
+
+  test('counts for no link when none fits', () => {
+    const some = linkMatcher([{ number: 1, link: 'https://shop.example/{{ a }}b{{ c }}b' }])
+    expect(some('https://shop.example/xbyb')).toBe(1)
+    for (const other of ['https://shop.example/xb', 'https://shop.example/b', 'https://shop.exampl/bb']) {
+      expect(some(other)).toBeNull()
+    }
+  })
+
+  test('finds the link that it was made of, whatever was filled in', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '/', '?'), maxLength: 6 })
+    fc.assert(
+      fc.property(
+        fc.array(text, { minLength: 2, maxLength: 5 }),
+        fc.array(text, { minLength: 5, maxLength: 5 }),
+        (texts, values) => {
+          const rendered = texts.map((one, index) => (index === 0 ? one : `${values[index]}${one}`)).join('')
+          expect(linkMatcher([{ number: 7, link: texts.join('{{ x }}') }])(rendered)).toBe(7)
+        },
+      ),
+    )
+  })
+})
+
+test('outputs and tags of Liquid are found once, and what is not closed is text', () => {
+  const source = 'a{{ b }}c{% d %}{{ e'
+  expect(liquidIn(source).map(({ start, end }) => source.slice(start, end))).toEqual(['{{ b }}', '{% d %}'])
+  expect(liquidIn('{{'.repeat(200_000))).toEqual([])
+})
