@@ -88,7 +88,14 @@ export const campaignVariables = [
   'account',
   'unsubscribeUrl',
   'preferencesUrl',
+  'webUrl',
 ] as const
+
+const archive = z.enum(['none', 'public']).meta({
+  id: 'CampaignArchive',
+  description:
+    '`public`: everybody may read it at `archiveUrl` once it has started, with the fallbacks for a person. `none`, the default: its recipients alone may, by their own links. May be changed at any time.',
+})
 
 const segmentIds = list(idSchema('segment', 'A segment of the audience.'), {
   max: campaignLimits.segments,
@@ -132,6 +139,7 @@ const inputFields = {
   metadata,
   throttle,
   lateStart,
+  archive,
 }
 
 const optionalFields = z.strictObject(inputFields).partial()
@@ -176,13 +184,10 @@ const campaignFields = {
   id: idSchema('campaign', 'Identifies the campaign.'),
   mode,
   status: campaignStatus,
-  statusReason: z
-    .string()
-    .nullable()
-    .meta({
-      description:
-        'Why the service paused or canceled it, or why it does not go on though it is tried, for people. Null: there is nothing to tell.',
-    }),
+  statusReason: z.string().nullable().meta({
+    description:
+      'Why the service paused or canceled it, or why it does not go on though it is tried, for people. Null: there is nothing to tell.',
+  }),
   name: z.string(),
   audienceId: idSchema('audience', 'The audience. It may be deleted.'),
   segmentIds: z
@@ -208,6 +213,8 @@ const campaignFields = {
   metadata: shownMetadata,
   throttle: z.int().nullable(),
   lateStart: z.enum(['send', 'skip']),
+  archive,
+  archiveUrl: z.string().nullable().meta({ description: 'The page for everybody. Null: `archive` is `none`.' }),
   recipients: count('People it goes to; 0 until they are listed.'),
   scheduledAt: timestamp.nullable().meta({
     description: 'When it is to start. With `localTime`: when it comes in the first zone. Null: it was not sent yet.',
@@ -247,6 +254,8 @@ const campaignExample = {
   metadata: {},
   throttle: null,
   lateStart: 'send' as const,
+  archive: 'none' as const,
+  archiveUrl: null,
   recipients: 0,
   scheduledAt: null,
   localTime: null,

@@ -105,7 +105,7 @@ export const campaigns = c.router({
     method: 'PATCH',
     path: '/v1/campaigns/:id',
     summary: 'Update a campaign',
-    description: 'Changes the fields given, of a draft.',
+    description: 'Changes the fields given, of a draft. `archive` alone may be changed in any state.',
     pathParams: idParam,
     body: updateCampaign,
     ...outcome(

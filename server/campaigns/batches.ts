@@ -50,7 +50,7 @@ export async function makeBatch(
 
 /** Renders the messages to those who are still in the audience. Changes nothing. */
 async function makeAll(
-  { db, clock, renderer, unsubscribeUrl }: EngineMeans,
+  { db, clock, renderer, unsubscribeUrl, webUrl }: EngineMeans,
   { claimed, row }: { claimed: ClaimedCampaign; row: CampaignRow },
   recipients: readonly WaitingRecipient[],
 ): Promise<ReadonlyMap<string, Made>> {
@@ -82,6 +82,7 @@ async function makeAll(
           address: person.email,
           topicId: row.topic_id ?? undefined,
         }),
+        webUrl: webUrl({ accountId: row.account_id, emailId }),
       }),
     ),
   )

@@ -32,6 +32,7 @@ export function fieldsOf(campaign: CreateCampaign, markup: ChangedMarkup): Writt
     metadata: campaign.metadata ?? {},
     throttle: campaign.throttle ?? null,
     late_start: campaign.lateStart ?? 'send',
+    archive: campaign.archive ?? 'none',
   }
   return { fields, faults: faultsOf(fields, { hasContent: content !== undefined }) }
 }
@@ -65,10 +66,16 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, markup: Changed
     metadata: patch.metadata ?? row.metadata,
     throttle: patch.throttle === undefined ? row.throttle : patch.throttle,
     late_start: patch.lateStart ?? row.late_start,
+    archive: patch.archive ?? row.archive,
   }
   const hadContent = row.template_id === null && templateId === undefined
   const hasContent = content !== undefined || hadContent || (templateId === null && row.template_id === null)
   return { fields, faults: faultsOf(fields, { hasContent }) }
+}
+
+/** Returns what may be changed in any state; null: the patch changes something else too. */
+export function changedAnyTime({ archive, ...others }: UpdateCampaign): Pick<CampaignFields, 'archive'> | null {
+  return archive === undefined || Object.keys(others).length > 0 ? null : { archive }
 }
 
 /**

@@ -28,6 +28,8 @@ export function variablesOf(
     campaign: { id: string; name: string; variables: Constants; constants: Constants | null }
     accountName: string
     unsubscribeUrl: string
+    /** Where the message can be read in a browser. */
+    webUrl: string
   },
 ): Variables {
   const { id, email, firstName, lastName, properties } = person
@@ -39,6 +41,7 @@ export function variablesOf(
     account: { name: about.accountName },
     unsubscribeUrl: about.unsubscribeUrl,
     preferencesUrl: `${about.unsubscribeUrl}/preferences`,
+    webUrl: about.webUrl,
   }
 }
 

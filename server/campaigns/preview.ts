@@ -20,6 +20,8 @@ const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_nam
 
 /** Real links would unsubscribe the person whom the message is shown for. */
 const sampleUnsubscribeUrl = 'https://example.com/unsubscribe'
+/** There is no email yet whose message could be read. */
+const sampleWebUrl = 'https://example.com/message'
 
 /**
  * Renders a campaign, or content that is not stored, for one person. Throws `rule_violation` for a person that does not
@@ -42,6 +44,7 @@ export async function previewOfCampaign(
       campaign: { ...row, variables: constants, constants: null },
       accountName: await findAccountName(handle, accountId),
       unsubscribeUrl: sampleUnsubscribeUrl,
+      webUrl: sampleWebUrl,
     },
   )
   const preview = await previewOf(renderer, content, values)

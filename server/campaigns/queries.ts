@@ -5,6 +5,7 @@ import type { Handle, Trx } from '../database/connection.ts'
 import type { CampaignsTable } from '../database/tables/campaigns.ts'
 import type { RecipientStatus } from '../database/tables/emails.ts'
 import type { SubscribersTable } from '../database/tables/people.ts'
+import type { CampaignPageRef } from '../message/mail-tokens.ts'
 import { queueNow } from '../queue/queue.ts'
 import type { Scope } from '../shared/scope.ts'
 
@@ -33,6 +34,7 @@ export type CampaignFields = Pick<
   | 'metadata'
   | 'throttle'
   | 'late_start'
+  | 'archive'
 >
 
 /** Identifies a campaign in its account. */
@@ -139,7 +141,7 @@ export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preh
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
    template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
-   scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
+   archive, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
    handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
    created_at, updated_at, deleted_at`,
@@ -247,4 +249,36 @@ export async function findPerson(
 export async function findAccountName(handle: Handle, accountId: string): Promise<string> {
   const row = await handle.selectFrom('accounts').select('name').where('id', '=', accountId).executeTakeFirst()
   return row?.name ?? ''
+}
+
+/** Returns whether a campaign was not deleted. */
+export async function isCampaignThere(handle: Handle, { accountId, id }: CampaignKey): Promise<boolean> {
+  const found = await handle
+    .selectFrom('campaigns')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+function publicCampaign(handle: Handle, { accountId, campaignId }: CampaignPageRef) {
+  return handle
+    .selectFrom('campaigns')
+    .where('account_id', '=', accountId)
+    .where('id', '=', campaignId)
+    .where('archive', '=', 'public')
+    .where('started_at', 'is not', null)
+    .where('deleted_at', 'is', null)
+}
+
+/** Returns whether everybody may read a campaign. */
+export async function isPublic(handle: Handle, ref: CampaignPageRef): Promise<boolean> {
+  return (await publicCampaign(handle, ref).select('id').executeTakeFirst()) !== undefined
+}
+
+/** Returns a campaign that everybody may read. */
+export function findCampaignForPage(handle: Handle, ref: CampaignPageRef): Promise<CampaignRow | undefined> {
+  return publicCampaign(handle, ref).selectAll().executeTakeFirst()
 }

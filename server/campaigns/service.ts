@@ -18,7 +18,7 @@ import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { brokenRule, brokenRules, DomainError, type ErrorDetail, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
@@ -30,7 +30,7 @@ import { detailsOf, markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
-import { changed, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
+import { changed, changedAnyTime, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
 import { contentOf, faultsOfForm, readCampaign } from './message.ts'
 import { previewOfCampaign } from './preview.ts'
 import {
@@ -55,7 +55,7 @@ import { type StartTime, startOf } from './start-time.ts'
 import { type Move, statusAfter, wrongState } from './states.ts'
 import { toStatistics } from './statistics.ts'
 import { makeTests, refusalOf } from './test-messages.ts'
-import { toCampaign, toDetails, toRecipient } from './to-response.ts'
+import { type ArchiveUrl, createToResponse, toRecipient } from './to-response.ts'
 
 /** Use cases for campaigns. Throws DomainErrors. Every call is limited to one mode of one account. */
 export type CampaignService = {
@@ -71,7 +71,9 @@ export type CampaignService = {
     query: PageQuery & { status?: CampaignStatus | undefined },
   ): Promise<Page<Campaign>>
   get(handle: Handle, scope: Scope, id: string): Promise<CampaignDetails>
-  /** Changes a draft. Throws `campaign_state` for any other, and what `create` throws. */
+  /**
+   * Changes a draft, or only `archive` in any state. Throws `campaign_state` for anything else, and what `create` throws.
+   */
   update(handle: Handle, scope: Scope, id: string, patch: UpdateCampaign): Promise<CampaignDetails>
   /**
    * Deletes a campaign at once for readers, and its list of recipients later, in steps. Throws `campaign_state` while
@@ -117,6 +119,10 @@ export type CampaignServiceOptions = {
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
   renderer: AccountRenderer
   unsubscribeUrl: (ref: UnsubscribeRef) => string
+  /** Returns the link with which a recipient reads the message in a browser. */
+  webUrl: (ref: MessagePageRef) => string
+  /** Returns the address of the page of a campaign for everybody. */
+  archiveUrl: ArchiveUrl
 }
 
 /** Where content stands in a request. */
@@ -125,7 +131,8 @@ const inContent = { path: 'body.content' }
 const dayMs = 24 * 3_600_000
 
 export function createCampaignService(options: CampaignServiceOptions): CampaignService {
-  const { clock, emails, unsubscribeUrl } = options
+  const { clock, emails, unsubscribeUrl, webUrl } = options
+  const { toCampaign, toDetails } = createToResponse(options.archiveUrl)
   const rendererOf = createAccountTurns(options.renderer)
 
   async function find(handle: Handle, scope: Scope, id: string): Promise<CampaignRow> {
@@ -218,7 +225,12 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       const markup = await markupOf(rendererOf(scope.accountId), patch.content ?? {}, inContent)
       return inTransaction(handle, async (trx) => {
         const row = await lock(trx, scope, id)
-        if (row.status !== 'draft') throw wrongState(id, row.status, 'changed')
+        const anyTime = changedAnyTime(patch)
+        if (row.status !== 'draft') {
+          if (anyTime === null) throw wrongState(id, row.status, 'changed')
+          const key = { accountId: scope.accountId, id }
+          return toDetails(await updateCampaign(trx, key, { ...anyTime, updated_at: clock.now() }))
+        }
         const written = changed(row, patch, markup)
         const { subject } = await check(trx, scope.accountId, written)
         const change = { ...written.fields, subject, updated_at: clock.now() }
@@ -278,7 +290,7 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
       if (faults.length > 0) throw brokenRules(faults)
       // Before the transaction: rendering may take long, and a connection that waits for it is one less for all others.
       const made = await makeTests(
-        { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, now: clock.now() },
+        { handle, renderer: rendererOf(scope.accountId), unsubscribeUrl, webUrl, now: clock.now() },
         { ...row, ...content },
         { to, as: subscriberId },
       )

@@ -1,7 +1,7 @@
 import type { Handle } from '../database/connection.ts'
 import type { CampaignEmail } from '../emails/service.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
-import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { hasMailboxForm, readMailbox } from '../message/mailbox.ts'
 import { brokenRule, brokenRules, type DomainError, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
@@ -10,7 +10,13 @@ import type { AccountRenderer } from '../templates/account-turns.ts'
 import { type Addressee, contentOf, emailTo, variablesOf } from './message.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 
-type Means = { handle: Handle; renderer: AccountRenderer; unsubscribeUrl: (ref: UnsubscribeRef) => string; now: Date }
+type Means = {
+  handle: Handle
+  renderer: AccountRenderer
+  unsubscribeUrl: (ref: UnsubscribeRef) => string
+  webUrl: (ref: MessagePageRef) => string
+  now: Date
+}
 
 /**
  * Renders a campaign for test addresses, one email for each. Throws `validation_error` or `rule_violation` when an
@@ -20,7 +26,7 @@ type Means = { handle: Handle; renderer: AccountRenderer; unsubscribeUrl: (ref: 
  * and the fallbacks of properties.
  */
 export async function makeTests(
-  { handle, renderer, unsubscribeUrl, now }: Means,
+  { handle, renderer, unsubscribeUrl, webUrl, now }: Means,
   row: CampaignRow,
   { to, as }: { to: readonly string[]; as: string | undefined },
 ): Promise<CampaignEmail[]> {
@@ -49,7 +55,8 @@ export async function makeTests(
     }
     // The link unsubscribes the test address, not the subscriber whose values are shown.
     const link = unsubscribeUrl({ emailId, position: 0, accountId, address, topicId: row.topic_id ?? undefined })
-    return { emailId, addressee, variables: variablesOf(person, { campaign: row, accountName, unsubscribeUrl: link }) }
+    const links = { unsubscribeUrl: link, webUrl: webUrl({ accountId, emailId }) }
+    return { emailId, addressee, variables: variablesOf(person, { campaign: row, accountName, ...links }) }
   })
   const renderings = await renderer.render(
     contentOf(row),

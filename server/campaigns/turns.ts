@@ -1,7 +1,7 @@
 import { type Db, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import type { MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import type { Outbox } from '../outbox/append.ts'
 import type { Renderer } from '../rendering/renderer.ts'
 import type { Scope } from '../shared/scope.ts'
@@ -21,6 +21,8 @@ export type EngineMeans = {
   emails: Pick<EmailService, 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
   /** Returns the link with which a recipient unsubscribes. */
   unsubscribeUrl: (ref: UnsubscribeRef) => string
+  /** Returns the link with which a recipient reads the message in a browser. */
+  webUrl: (ref: MessagePageRef) => string
   /** Maximum emails of an account that wait for their first attempt. Default 2,000. */
   maxQueued?: number
 }

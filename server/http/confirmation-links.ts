@@ -2,7 +2,7 @@ import type { Express, RequestHandler, Response } from 'express'
 import type { Brand } from '../../contract/brand.ts'
 import type { ConfirmationPage, ConfirmationState, Confirmations } from '../confirmations/confirm.ts'
 import { escaped } from '../lib/html-text.ts'
-import { sendPage } from './mail-links.ts'
+import { sendMailPage } from './mail-links.ts'
 import { type MailPage, page, tooOftenPage, unknownPage } from './mail-pages.ts'
 import { refuseOtherMethods } from './methods.ts'
 
@@ -19,7 +19,7 @@ export function serveConfirmationLinks(app: Express, confirmations: Confirmation
   }
   const confirm: RequestHandler<{ token: string }> = async (req, res) => {
     const found = await confirmations.confirm(req.params.token)
-    if (found === 'too often') sendPage(res, 429, tooOftenPage())
+    if (found === 'too often') sendMailPage(res, 429, tooOftenPage())
     else send(res, found, req.params.token)
   }
   app.get(path, show)
@@ -29,8 +29,8 @@ export function serveConfirmationLinks(app: Express, confirmations: Confirmation
 }
 
 function send(res: Response, found: ConfirmationPage | null, token: string): void {
-  if (found === null) sendPage(res, 404, unknownPage())
-  else sendPage(res, statuses[found.state], confirmationPage(found, token))
+  if (found === null) sendMailPage(res, 404, unknownPage())
+  else sendMailPage(res, statuses[found.state], confirmationPage(found, token))
 }
 
 const statuses: Readonly<Record<ConfirmationState, number>> = {

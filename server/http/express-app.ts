@@ -3,6 +3,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { contract } from '../../contract/index.ts'
+import type { WebPages } from '../campaigns/web-pages.ts'
 import type { Confirmations } from '../confirmations/confirm.ts'
 import { createSemaphore } from '../lib/semaphore.ts'
 import { noTracer, type Tracer } from '../observability/tracing/tracer.ts'
@@ -27,6 +28,7 @@ import { createRoutes, type RouteWrappers, type Services } from './routes/index.
 import { streamLongTexts } from './streamed-json.ts'
 import { traceRequests } from './trace-requests.ts'
 import { refusalOf, validatedAtOnce } from './validation.ts'
+import { serveWebPages } from './web-pages.ts'
 
 /** Options of the API, which a process that only works does not serve. */
 export type ApiOptions = {
@@ -64,6 +66,8 @@ export type HttpAppOptions = {
   mailLinks?: MailLinks
   /** Handles the links that confirm a subscription. Default: these paths do not exist. */
   confirmations?: Confirmations
+  /** Returns the messages of campaigns as pages. Default: these paths do not exist. */
+  webPages?: WebPages
   /** Default: requests are not traced. */
   tracer?: Tracer
 }
@@ -90,6 +94,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   const pagePaths = options.api === null ? [] : serveApi(app, options.api)
   if (options.mailLinks !== undefined) serveMailLinks(app, options.mailLinks)
   if (options.confirmations !== undefined) serveConfirmationLinks(app, options.confirmations)
+  if (options.webPages !== undefined) serveWebPages(app, options.webPages)
   app.get('/healthz', answerHealth)
   app.get('/readyz', answerReadiness(options.checks))
   app.get('/metrics', answerMetrics(registry))

@@ -27,7 +27,7 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
   app.get('/t/c/:token', (req, res) => {
     const link = links.clicked(req.params.token, askingOf(req))
     if (link === null) {
-      sendPage(res, 404, unknownPage())
+      sendMailPage(res, 404, unknownPage())
       return
     }
     res.setHeader('Referrer-Policy', 'no-referrer')
@@ -39,8 +39,8 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
     async (req, res) => {
       const { token } = req.params
       const shown = await links.preferences(token)
-      if (shown === null) sendPage(res, 404, unknownPage())
-      else sendPage(res, 200, preferencesPage(shown, { token, at }))
+      if (shown === null) sendMailPage(res, 404, unknownPage())
+      else sendMailPage(res, 200, preferencesPage(shown, { token, at }))
     }
   app.get('/u/:token', ask('link'))
   app.get('/u/:token/preferences', ask('preferences'))
@@ -52,8 +52,8 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
     async (req, res) => {
       const { token } = req.params
       const shown = (await links.unsubscribe(token, from)) ? await links.preferences(token) : null
-      if (shown === null) sendPage(res, 404, unknownPage())
-      else sendPage(res, 200, unsubscribedPage(shown))
+      if (shown === null) sendMailPage(res, 404, unknownPage())
+      else sendMailPage(res, 200, unsubscribedPage(shown))
     }
   app.post('/u/:token', unsubscribe())
 
@@ -65,15 +65,15 @@ export function serveMailLinks(app: Express, links: MailLinks): void {
       return
     }
     const saved = change === null ? await links.preferences(token) : await savedBy(links, token, change)
-    if (saved === null) sendPage(res, 404, unknownPage())
-    else if (saved === 'too often') sendPage(res, 429, tooOftenPage())
+    if (saved === null) sendMailPage(res, 404, unknownPage())
+    else if (saved === 'too often') sendMailPage(res, 429, tooOftenPage())
     else if (saved === 'only live') {
       const shown = await links.preferences(token)
       const place = { token, at: 'preferences', notice: ofTestEmail } as const
-      sendPage(res, shown === null ? 404 : 403, shown === null ? unknownPage() : preferencesPage(shown, place))
+      sendMailPage(res, shown === null ? 404 : 403, shown === null ? unknownPage() : preferencesPage(shown, place))
     } else if (change === null)
-      sendPage(res, 400, preferencesPage(saved, { token, at: 'preferences', notice: faultyName }))
-    else sendPage(res, 200, preferencesPage(saved, { token, at: 'preferences', notice: isSaved }))
+      sendMailPage(res, 400, preferencesPage(saved, { token, at: 'preferences', notice: faultyName }))
+    else sendMailPage(res, 200, preferencesPage(saved, { token, at: 'preferences', notice: isSaved }))
   }
   app.post('/u/:token/preferences', save)
 
@@ -120,10 +120,15 @@ async function readForm(req: Request): Promise<{ isLeaving: boolean; change: Pre
   return { isLeaving: form.get('action') === 'leave', change: isRight ? { firstName, lastName, ...sets } : null }
 }
 
-/** Sends a page that is for the holder of a link alone. */
-export function sendPage(res: Response, status: number, { html, contentSecurityPolicy }: MailPage): void {
+/** Sends a page for readers. Search engines do not list it, unless it `isIndexed`. */
+export function sendMailPage(
+  res: Response,
+  status: number,
+  { html, contentSecurityPolicy }: MailPage,
+  { isIndexed = false } = {},
+): void {
   res.setHeader('Content-Security-Policy', contentSecurityPolicy)
   res.setHeader('Referrer-Policy', 'no-referrer')
-  res.setHeader('X-Robots-Tag', 'noindex')
+  if (!isIndexed) res.setHeader('X-Robots-Tag', 'noindex')
   res.status(status).type('html').send(html)
 }

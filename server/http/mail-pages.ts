@@ -22,6 +22,30 @@ export function tooOftenPage(): MailPage {
   return page(noBrand, 'Please wait', ['<p>That was a lot of changes. Wait a minute, then try again.</p>'])
 }
 
+/** The page for a message that is not there any more, or not for everybody. */
+export function goneMessagePage(): MailPage {
+  return page(noBrand, 'This message is not available', [
+    '<p>It was deleted, is no longer kept, or its sender does not show it to everybody.</p>',
+  ])
+}
+
+/** The page for a reader while too many read. */
+export function busyPage(): MailPage {
+  return page(noBrand, 'Please wait', ['<p>Many people read here at the moment. Try again in a few seconds.</p>'])
+}
+
+/** The page behind a link to unsubscribe in a message that everybody reads. */
+export function ownLinkPage(): MailPage {
+  return page(noBrand, 'Use the link in your own email', [
+    '<p>This message is shown to everybody, so its links cannot tell who you are. To unsubscribe or to change what you get, open the link in the email that was sent to you.</p>',
+  ])
+}
+
+/** A message that has no HTML. */
+export function textMessagePage(subject: string, text: string): MailPage {
+  return page(noBrand, subject, [`<p class="text">${escaped(text)}</p>`])
+}
+
 /** The page after unsubscribing. */
 export function unsubscribedPage({ brand }: Pick<PreferencesPage, 'brand'>): MailPage {
   return page(brand, 'You are unsubscribed', ['<p>You will get no more of these emails.</p>'])
@@ -81,7 +105,7 @@ export function page({ name, accentColor }: Brand, title: string, content: reado
   // The colors are the only parts that come from outside, and have the form of a color.
   const style = `body { margin: 10vh auto; max-width: 26rem; padding: 0 1.5rem; font: 1rem/1.5 sans-serif; color: #222; background: #fff; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2.5rem; }
-fieldset { border: 1px solid #767676; border-radius: 0.3rem; } small { color: #555; } .text { white-space: pre-line; }
+fieldset { border: 1px solid #767676; border-radius: 0.3rem; } small { color: #555; } .text { white-space: pre-line; overflow-wrap: break-word; }
 input:not([type]) { font: inherit; width: 100%; box-sizing: border-box; padding: 0.4rem; border: 1px solid #767676; border-radius: 0.3rem; }
 input[type=checkbox] { accent-color: ${accent}; }
 button { font: inherit; padding: 0.6rem 1.2rem; border: 1px solid #222; border-radius: 0.3rem; background: ${accent}; color: ${readableOn(accent)}; }

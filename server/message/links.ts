@@ -40,8 +40,11 @@ export function isWebLink(link: string): boolean {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:')
 }
 
+/** Where this service serves links in emails. */
+const ownPaths = ['/u/', '/t/', '/w/', '/a/']
+
 function isBelow(link: string, ownUrl: string): boolean {
-  return link.startsWith(`${ownUrl}/u/`) || link.startsWith(`${ownUrl}/t/`)
+  return ownPaths.some((path) => link.startsWith(`${ownUrl}${path}`))
 }
 
 function pixel(url: string): string {

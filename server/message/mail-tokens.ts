@@ -35,6 +35,12 @@ export type UnsubscribeRef = RecipientRef & {
   topicId?: string | undefined
 }
 
+/** The message that a recipient may read in a browser. */
+export type MessagePageRef = { accountId: string; emailId: string }
+
+/** The page of a campaign for everybody. */
+export type CampaignPageRef = { accountId: string; campaignId: string }
+
 /**
  * Makes and reads the tokens in return paths and links. The `read` functions return null for a token that was not made
  * with the same key and for the same purpose. Tokens do not expire. Tokens in links are encrypted, so that neither
@@ -59,6 +65,10 @@ export type MailTokens = {
   readClick(token: string): LinkRef | null
   unsubscribe(from: UnsubscribeRef): string
   readUnsubscribe(token: string): UnsubscribeRef | null
+  messagePage(of: MessagePageRef): string
+  readMessagePage(token: string): MessagePageRef | null
+  campaignPage(of: CampaignPageRef): string
+  readCampaignPage(token: string): CampaignPageRef | null
 }
 
 /** The prefix of the token in a return path. */
@@ -79,6 +89,8 @@ export function createMailTokens(key: Buffer): MailTokens {
   const clicks = createSealer(key, 'click')
   const unsubscribes = createSealer(key, 'unsubscribe')
   const leavings = createSealer(key, 'leave topic')
+  const messagePages = createSealer(key, 'message page')
+  const campaignPages = createSealer(key, 'campaign page')
 
   function copy({ emailId, position }: CopyRef): string {
     const text = emailId.slice(idPrefixes.email.length + 1) + (position === null ? '' : digitsOf(position))
@@ -133,6 +145,19 @@ export function createMailTokens(key: Buffer): MailTokens {
       const topicId = unpackId('topic', leaving.subarray(topicAt))
       const rest = Buffer.concat([leaving.subarray(0, topicAt), leaving.subarray(topicAt + idLength)])
       return { ...unpackUnsubscribe(rest), topicId }
+    },
+    messagePage: ({ accountId, emailId }) => messagePages.seal(Buffer.concat([packId(accountId), packId(emailId)])),
+    readMessagePage(token) {
+      const payload = messagePages.open(token)
+      if (payload === null) return null
+      return { accountId: unpackId('account', payload), emailId: unpackId('email', payload.subarray(idLength)) }
+    },
+    campaignPage: ({ accountId, campaignId }) =>
+      campaignPages.seal(Buffer.concat([packId(accountId), packId(campaignId)])),
+    readCampaignPage(token) {
+      const payload = campaignPages.open(token)
+      if (payload === null) return null
+      return { accountId: unpackId('account', payload), campaignId: unpackId('campaign', payload.subarray(idLength)) }
     },
   }
 }

@@ -26,7 +26,7 @@ const readerChangesPerMinute = 30
 export async function startApi(
   context: Context,
   { background, outbox }: Delivery,
-  { services, apiKeys, mailMetrics }: Features,
+  { services, apiKeys, mailMetrics, webPages }: Features,
 ) {
   await using starting = new AsyncDisposableStack()
   const { config, clock, logger, registry, db, later, pollIntervalMs: intervalMs } = context
@@ -73,6 +73,7 @@ export async function startApi(
     logger,
     tracer: context.tracer,
     ...(tracking !== null && { mailLinks: tracking.links, confirmations: confirmations() }),
+    ...(roles.api && { webPages }),
   })
   starting.defer(() => http.close(0))
   later.serverUrl = http.url

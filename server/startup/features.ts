@@ -1,10 +1,11 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { createAccountService } from '../accounts/service.ts'
 import { createApiKeyService } from '../api-keys/service.ts'
+import { createWebPages } from '../campaigns/web-pages.ts'
 import { faultOfLinksIn } from '../email-delivery/link-faults.ts'
 import { createMailMetrics } from '../email-delivery/metrics.ts'
 import { createServices } from '../http/services.ts'
-import type { UnsubscribeRef } from '../message/mail-tokens.ts'
+import type { CampaignPageRef, MessagePageRef, UnsubscribeRef } from '../message/mail-tokens.ts'
 import { selectProcesses } from '../processes/register.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { secretBox as createSecretBox, deriveKey } from '../secrets/secret-box.ts'
@@ -30,6 +31,8 @@ export function createFeatures(context: Context, { attempts, background, outbox 
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
   const renderer = createRenderer({ peopleAtOnce: 10 })
   const unsubscribeUrl = (ref: UnsubscribeRef) => `${serviceUrl()}/u/${context.tokens.unsubscribe(ref)}`
+  const webUrl = (ref: MessagePageRef) => `${serviceUrl()}/w/${context.tokens.messagePage(ref)}`
+  const archiveUrl = (ref: CampaignPageRef) => `${serviceUrl()}/a/${context.tokens.campaignPage(ref)}`
   const services = createServices({
     clock,
     outbox,
@@ -63,7 +66,7 @@ export function createFeatures(context: Context, { attempts, background, outbox 
     imports: { wake: () => later.imports?.wake() },
     confirmations: { confirmUrl: (ref) => `${serviceUrl()}/confirm/${context.confirmationTokens.make(ref)}` },
     templates: { renderer },
-    campaigns: { renderer, unsubscribeUrl },
+    campaigns: { renderer, unsubscribeUrl, webUrl, archiveUrl },
     statistics: { statisticsMs },
     portal: { serviceUrl, theme: config.portal },
     users: {
@@ -83,6 +86,8 @@ export function createFeatures(context: Context, { attempts, background, outbox 
     faultOfLinks,
     mailMetrics: createMailMetrics(context.registry),
     unsubscribeUrl,
+    webUrl,
+    webPages: createWebPages({ db: context.db, tokens: context.tokens, renderer, archiveUrl }),
     [Symbol.asyncDispose]: () => renderer[Symbol.asyncDispose](),
   }
 }

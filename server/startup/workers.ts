@@ -78,6 +78,7 @@ export async function startWorkers(context: Context, { outbox }: Delivery, featu
       renderer: starting.use(createRenderer()),
       emails: features.services.emails,
       unsubscribeUrl: features.unsubscribeUrl,
+      webUrl: features.webUrl,
       intervalMs: Math.ceil(pollIntervalMs / 4),
     })
     later.campaigns = campaigns

@@ -29,6 +29,9 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     emails,
     unsubscribeUrl: (ref: Parameters<typeof tokens.unsubscribe>[0]) =>
       `https://mail.example/u/${tokens.unsubscribe(ref)}`,
+    webUrl: (ref: Parameters<typeof tokens.messagePage>[0]) => `https://mail.example/w/${tokens.messagePage(ref)}`,
+    archiveUrl: (ref: Parameters<typeof tokens.campaignPage>[0]) =>
+      `https://mail.example/a/${tokens.campaignPage(ref)}`,
   }
   const campaigns = createCampaignService(means)
 

@@ -1,0 +1,115 @@
+import type { Db } from '../database/connection.ts'
+import { findWebMessage } from '../emails/web-messages.ts'
+import { createKeyedSemaphore } from '../lib/semaphore.ts'
+import type { CampaignPageRef, MailTokens } from '../message/mail-tokens.ts'
+import { DomainError } from '../shared/errors.ts'
+import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
+import { type AccountRenderer, createAccountTurns } from '../templates/account-turns.ts'
+import { contentOf, variablesOf } from './message.ts'
+import { createPageCache } from './page-cache.ts'
+import { findAccountName, findCampaignForPage, isCampaignThere, isPublic } from './queries.ts'
+import type { ArchiveUrl } from './to-response.ts'
+
+/** What stands behind a link to read a message in a browser. Everything in a message comes from a stranger. */
+export type WebPage =
+  /** `isIndexed`: search engines may list it. */
+  | { status: 'shown'; subject: string; html: string | null; text: string | null; isIndexed: boolean }
+  /** `unknown`: the link is not whole. `gone`: the message was deleted, or is not public. `busy`: try again. */
+  | { status: 'unknown' | 'gone' | 'busy' }
+
+/** The messages of campaigns as pages on the web. */
+export type WebPages = {
+  /** Returns the message as the recipient of an email got it, by the token of `webUrl`. */
+  ofEmail(token: string): Promise<WebPage>
+  /** Returns the message of a public campaign as for a person of whom nothing is known, by the token of `archiveUrl`. */
+  ofCampaign(token: string): Promise<WebPage>
+}
+
+export type WebPagesOptions = {
+  db: Db
+  tokens: Pick<MailTokens, 'readMessagePage' | 'readCampaignPage'>
+  renderer: AccountRenderer
+  archiveUrl: ArchiveUrl
+}
+
+/** Pages that are read at once, of all accounts together and of one: each may be of a megabyte. */
+const readAtOnce = { permits: 8, holdersPerKey: 2, waiting: 500 } as const
+/** How long a reader waits for others. Milliseconds. */
+const patienceMs = 10_000
+/** Characters of the rendered pages that a process keeps. */
+const keptCharacters = 8 * 2 ** 20
+/** How long a rendered page is kept. What may change in it are the fallbacks of properties. Milliseconds. */
+const keptMs = 5 * 60_000
+
+const gone = { status: 'gone' } as const
+const busy = { status: 'busy' } as const
+
+export function createWebPages({ db, tokens, renderer, archiveUrl }: WebPagesOptions): WebPages {
+  const turns = createKeyedSemaphore(readAtOnce)
+  const rendererOf = createAccountTurns(renderer)
+  const pages = createPageCache<WebPage>({
+    sizeOf: (page) => (page.status === 'shown' ? (page.html?.length ?? 0) + (page.text?.length ?? 0) : 0) + 1_000,
+    maxSize: keptCharacters,
+    keptMs,
+    nowMs: () => performance.now(),
+  })
+
+  async function inTurn(accountId: string, read: () => Promise<WebPage>): Promise<WebPage> {
+    const leave = await turns.acquire({ key: accountId }, AbortSignal.timeout(patienceMs))
+    if (leave === null) return busy
+    try {
+      return await read()
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'unavailable') return busy
+      throw error
+    } finally {
+      leave()
+    }
+  }
+
+  async function render(ref: CampaignPageRef): Promise<WebPage> {
+    const row = await findCampaignForPage(db, ref)
+    if (row === undefined) return gone
+    const { accountId } = ref
+    const declared = await findProperties(db, accountId)
+    const accountName = await findAccountName(db, accountId)
+    const [rendering] = await rendererOf(accountId).render(contentOf(row), [
+      variablesOf(nobody(valuesInMessages({}, declared)), { campaign: row, accountName, ...linksOf(archiveUrl(ref)) }),
+    ])
+    if (rendering?.status !== 'rendered') return gone
+    return { status: 'shown', ...rendering.rendered, isIndexed: row.mode === 'live' }
+  }
+
+  return {
+    async ofEmail(token) {
+      const ref = tokens.readMessagePage(token)
+      if (ref === null) return { status: 'unknown' }
+      return inTurn(ref.accountId, async () => {
+        const message = await findWebMessage(db, ref)
+        if (message === undefined) return gone
+        const { campaignId, subject, html, text } = message
+        // A test of a campaign is an email of none.
+        const isThere = campaignId === null || (await isCampaignThere(db, { accountId: ref.accountId, id: campaignId }))
+        return isThere ? { status: 'shown', subject, html, text, isIndexed: false } : gone
+      })
+    },
+    async ofCampaign(token) {
+      const ref = tokens.readCampaignPage(token)
+      if (ref === null) return { status: 'unknown' }
+      return inTurn(ref.accountId, async () => {
+        // Looked at each time, so that a page is away as soon as it is not public any more.
+        if (!(await isPublic(db, ref))) return gone
+        return pages.get(`${ref.accountId} ${ref.campaignId}`, () => render(ref))
+      })
+    },
+  }
+}
+
+function nobody(properties: ReturnType<typeof valuesInMessages>) {
+  return { id: null, email: '', firstName: null, lastName: null, properties }
+}
+
+/** The links in the page for everybody lead to nobody's preferences. */
+function linksOf(page: string) {
+  return { unsubscribeUrl: `${page}/unsubscribe`, webUrl: page }
+}

@@ -1,0 +1,60 @@
+import type { Express, Response } from 'express'
+import type { WebPage, WebPages } from '../campaigns/web-pages.ts'
+import { sendMailPage } from './mail-links.ts'
+import { busyPage, goneMessagePage, ownLinkPage, textMessagePage, unknownPage } from './mail-pages.ts'
+import { refuseOtherMethods } from './methods.ts'
+
+/**
+ * What the HTML of a message may do: show itself and images. In a sandbox it has an origin of its own, without scripts
+ * and forms; its links open. So it can neither act as this service nor read what belongs to it.
+ *
+ * Source: Content Security Policy Level 3, `sandbox`; HTML standard, sandboxing.
+ */
+const messagePolicy = [
+  'sandbox allow-popups allow-popups-to-escape-sandbox',
+  "default-src 'none'",
+  'img-src http: https: data:',
+  'font-src http: https: data:',
+  "style-src 'unsafe-inline'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/**
+ * Serves the messages of campaigns, without a key: `/w/:token` as one recipient got it, `/a/:token` for everybody, and
+ * pages that stand for the personal links in the latter.
+ */
+export function serveWebPages(app: Express, pages: WebPages): void {
+  app.get('/w/:token', async (req, res) => sendWebPage(res, await pages.ofEmail(req.params.token)))
+  app.get('/a/:token', async (req, res) => {
+    const page = await pages.ofCampaign(req.params.token)
+    // Soon away from caches too, once it is not public any more.
+    if (page.status === 'shown') res.setHeader('Cache-Control', 'public, max-age=60')
+    sendWebPage(res, page)
+  })
+  const ofEverybody = ['/a/:token/unsubscribe', '/a/:token/unsubscribe/preferences']
+  for (const path of ofEverybody) app.get(path, (_req, res) => sendMailPage(res, 200, ownLinkPage()))
+  for (const path of ['/w/:token', '/a/:token', ...ofEverybody]) refuseOtherMethods(app, path, ['GET'])
+}
+
+function sendWebPage(res: Response, page: WebPage): void {
+  switch (page.status) {
+    case 'unknown':
+      sendMailPage(res, 404, unknownPage())
+      return
+    case 'gone':
+      sendMailPage(res, 410, goneMessagePage())
+      return
+    case 'busy':
+      res.setHeader('Retry-After', '10')
+      sendMailPage(res, 503, busyPage())
+      return
+    case 'shown': {
+      const { subject, html, text, isIndexed } = page
+      const shown =
+        html === null ? textMessagePage(subject, text ?? '') : { html, contentSecurityPolicy: messagePolicy }
+      sendMailPage(res, 200, shown, { isIndexed })
+    }
+  }
+}
