@@ -27,6 +27,8 @@ export function campaignScreens(made: Made): Screen[] {
         [`GET /v1/campaigns/${none}`, 'campaigns:read'],
         [`GET /v1/campaigns/${none}/statistics`, 'campaigns:read'],
         [`GET /v1/campaigns/${none}/recipients`, 'campaigns:read'],
+        [`GET /v1/campaigns/${none}/recipients/export`, 'contacts:read'],
+        [`PATCH /v1/campaigns/${none}`, 'campaigns:write'],
         [`POST /v1/campaigns/${none}/send`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/test`, 'campaigns:send'],
         [`POST /v1/campaigns/${none}/pause`, 'campaigns:send'],

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import type { ApiError, Input, Operation, Result } from './client.ts'
 import { callForUser } from './query-client.ts'
@@ -29,6 +29,17 @@ export function useGet<K extends Reading>(operation: K, input: Input<K>, options
   })
   useRefusalCheck(query.error)
   return query
+}
+
+/** Reads several objects by one operation. Those that are not read yet, or cannot be, are undefined. */
+export function useGetEach<K extends Reading>(operation: K, inputs: readonly Input<K>[]): (Result<K> | undefined)[] {
+  const { accountId, mode, call } = useScope()
+  return useQueries({
+    queries: inputs.map((input) => ({
+      queryKey: [accountId, mode, operation, input],
+      queryFn: () => call(operation, input),
+    })),
+  }).map(({ data }) => data as Result<K> | undefined)
 }
 
 /** One page after the other of a list. */

@@ -5,6 +5,7 @@ import { Fragment } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { DownloadButton } from '../../components/download-button.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
@@ -15,6 +16,7 @@ import { MessageViews } from '../emails/message-views.tsx'
 import { countOf } from '../overview/format.ts'
 import { type CampaignDetails, hasFaultOfContent, isMoving } from './campaign.ts'
 import { CampaignActions } from './campaign-actions.tsx'
+import { CampaignArchive } from './campaign-archive.tsx'
 import { CampaignFigures } from './campaign-figures.tsx'
 import { CampaignRecipients } from './campaign-recipients.tsx'
 import { TemplateMessage } from './template-message.tsx'
@@ -53,6 +55,7 @@ export function CampaignDetail() {
 }
 
 function Details({ campaign }: { campaign: CampaignDetails }) {
+  const { can } = useScope()
   const { startedAt } = campaign
   return (
     <>
@@ -62,7 +65,7 @@ function Details({ campaign }: { campaign: CampaignDetails }) {
         <About campaign={campaign} />
       </Section>
       {startedAt !== null && (
-        <Section title="Recipients">
+        <Section title="Recipients" action={can('contacts:read') && <ExportRecipients campaign={campaign} />}>
           <CampaignRecipients campaign={campaign} />
         </Section>
       )}
@@ -70,6 +73,12 @@ function Details({ campaign }: { campaign: CampaignDetails }) {
         <Message campaign={campaign} />
       </Section>
     </>
+  )
+}
+
+function ExportRecipients({ campaign: { id } }: { campaign: CampaignDetails }) {
+  return (
+    <DownloadButton label="Export" path={`/v1/campaigns/${id}/recipients/export`} fileName={`recipients-${id}.csv`} />
   )
 }
 
@@ -162,6 +171,7 @@ function About({ campaign }: { campaign: CampaignDetails }) {
         ...(templateId === null
           ? []
           : ([['Template', <TemplateName key="template" id={templateId} version={templateVersion} />]] as const)),
+        ['On the web', <CampaignArchive key="archive" campaign={campaign} />],
         ['Tracked', tracked.length === 0 ? 'Nothing' : tracked.join(', ')],
         ['Speed', throttle === null ? 'As fast as they leave' : `At most ${countOf(throttle)} an hour`],
         ...(tags.length > 0 ? ([['Tags', tags.join(', ')]] as const) : []),

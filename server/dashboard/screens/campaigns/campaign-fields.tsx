@@ -104,6 +104,11 @@ function DeliveryFields({ form }: Props) {
           <Checkbox label="Track opens" {...form.getInputProps('trackOpens', { type: 'checkbox' })} />
           <Checkbox label="Track clicks" {...form.getInputProps('trackClicks', { type: 'checkbox' })} />
         </Group>
+        <Checkbox
+          label="A page for everybody on the web"
+          description="With the fallbacks for a person, once it has started. Its link stands at the campaign."
+          {...form.getInputProps('isPublic', { type: 'checkbox' })}
+        />
         <TextInput
           label="Messages an hour"
           description="At most so many in any 60 minutes. Empty: as fast as they leave."

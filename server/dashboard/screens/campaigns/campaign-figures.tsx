@@ -5,8 +5,10 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { countOf, percentOf } from '../overview/format.ts'
 import { Panel } from '../overview/panel.tsx'
-import { type CampaignDetails, type CampaignFigures as Figures, handledOf, isMoving } from './campaign.ts'
-import { hoursOf } from './hours.ts'
+import { type CampaignDetails, type CampaignFigures as Figures, handledOf, isMoving, rateOf } from './campaign.ts'
+import { CampaignLinks, CampaignProviders } from './campaign-breakdown.tsx'
+import { CampaignComparison } from './campaign-comparison.tsx'
+import { chartStepsOf } from './chart-steps.ts'
 
 /** Milliseconds between two looks at the figures while it is on its way, and after it. */
 const pollMs = 3_000
@@ -25,6 +27,9 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
     <>
       <Way figures={data} isOver={campaign.endedAt !== null} />
       <Results figures={data} />
+      <CampaignLinks links={data.links} />
+      <CampaignProviders providers={data.providers} />
+      <CampaignComparison campaign={campaign} figures={data} />
     </>
   )
 }
@@ -68,34 +73,35 @@ function Results({ figures }: { figures: Figures }) {
   const { emails } = figures
   // The rates of the account's statistics compare with what was tried too: docs/concepts/statistics.md.
   const tried = figures.handedOver
-  const data = hoursOf(figures.hours)
-  if (data.length === 0) return null
+  const { step, rows } = chartStepsOf(figures)
+  if (rows.length === 0) return null
   return (
     <Panel
       title="Results"
-      chartTitle="Recipients, by hour"
+      chartTitle={`Recipients, by ${step}`}
       tiles={[
-        { name: 'Sent', value: countOf(emails.sent) },
-        { name: 'Delivered', value: countOf(emails.delivered), second: rate(emails.delivered, tried) },
-        { name: 'Bounced', value: countOf(emails.bounced), second: rate(emails.bounced, tried) },
-        { name: 'Complained', value: countOf(emails.complained), second: rate(emails.complained, emails.sent, 2) },
-        { name: 'Opened', value: countOf(emails.opened), second: rate(emails.opened, emails.sent) },
-        { name: 'Clicked', value: countOf(emails.clicked), second: rate(emails.clicked, emails.sent) },
+        { name: 'Sent', value: countOf(emails.sent), second: `${rateOf(emails.delivered, tried)} delivered` },
+        { name: 'Bounced', value: countOf(emails.bounced), second: rateOf(emails.bounced, tried) },
+        { name: 'Complained', value: countOf(emails.complained), second: rateOf(emails.complained, emails.sent, 2) },
+        { name: 'Opened', value: countOf(emails.opened), second: rateOf(emails.opened, emails.sent) },
+        { name: 'Clicked', value: countOf(emails.clicked), second: rateOf(emails.clicked, emails.sent) },
+        {
+          name: 'Unsubscribed',
+          value: countOf(emails.unsubscribed),
+          second: rateOf(emails.unsubscribed, emails.sent, 2),
+        },
       ]}
       chart={{
         kind: 'lines',
-        data,
+        data: rows,
         series: [
           { name: 'Delivered', color: 'var(--good)' },
           { name: 'Opened', color: 'var(--busy)' },
           { name: 'Clicked', color: 'var(--warn)' },
           { name: 'Bounced', color: 'var(--bad)' },
+          { name: 'Unsubscribed', color: 'var(--mantine-color-dimmed)' },
         ],
       }}
     />
   )
-}
-
-function rate(count: number, of: number, places: 1 | 2 = 1): string {
-  return percentOf(of === 0 ? null : count / of, places)
 }

@@ -25,6 +25,7 @@ export type CampaignValues = Markup & {
   tags: string
   throttle: string
   lateStart: 'send' | 'skip'
+  isPublic: boolean
 }
 
 /** The fields that have another name in the body of a request. */
@@ -65,6 +66,7 @@ export const emptyValues: CampaignValues = {
   tags: '',
   throttle: '',
   lateStart: 'send',
+  isPublic: false,
 }
 
 export function valuesOf(campaign: CampaignDetails): CampaignValues {
@@ -88,6 +90,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     tags: campaign.tags.join('\n'),
     throttle: throttle === null ? '' : String(throttle),
     lateStart,
+    isPublic: campaign.archive === 'public',
   }
 }
 
@@ -110,6 +113,7 @@ export function bodyOf(values: CampaignValues): Body {
     tags: linesOf(values.tags),
     throttle: throttle.trim() === '' ? null : Number(throttle),
     lateStart,
+    archive: values.isPublic ? ('public' as const) : ('none' as const),
   }
 }
 

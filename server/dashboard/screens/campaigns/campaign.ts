@@ -1,5 +1,6 @@
 import type { Result } from '../../api/client.ts'
 import { wordOf } from '../../components/state.tsx'
+import { percentOf } from '../overview/format.ts'
 
 export type Campaign = Result<'GET /v1/campaigns'>['data'][number]
 export type CampaignDetails = Result<'GET /v1/campaigns/:id'>
@@ -33,4 +34,9 @@ export function handledOf({ handedOver, failed, skipped, canceled }: CampaignFig
 /** Returns true when the service paused the campaign because its content could not be rendered. */
 export function hasFaultOfContent({ status, statusReason }: Campaign): boolean {
   return status === 'paused' && statusReason?.startsWith('The content could not be rendered') === true
+}
+
+/** Returns a share of a count for people. */
+export function rateOf(count: number, of: number, places: 1 | 2 = 1): string {
+  return percentOf(of === 0 ? null : count / of, places)
 }

@@ -9,10 +9,23 @@ import type { ShownFor } from './use-campaign-rendering.ts'
 const offered = 10
 const pauseMs = 300
 
-type Props = { person: ShownFor | null; onChoose: (person: ShownFor | null) => void }
+type Props = {
+  person: ShownFor | null
+  onChoose: (person: ShownFor | null) => void
+  /** Default: those of a preview. */
+  words?: { label: string; description: string; placeholder: string; clear: string }
+  error?: React.ReactNode
+}
 
-/** Chooses whose values stand in a preview, by a search. */
-export function PersonField({ person, onChoose }: Props) {
+const ofPreview = {
+  label: 'Show it for',
+  description: 'Whose name and properties stand in it. Empty: a sample.',
+  placeholder: 'Ada Lovelace, a sample',
+  clear: 'Show the sample',
+}
+
+/** Chooses whose values stand in a preview or a test, by a search. */
+export function PersonField({ person, onChoose, words = ofPreview, error }: Props) {
   const [typed, setTyped] = useState('')
   const [search] = useDebouncedValue(typed === person?.email ? '' : typed.trim(), pauseMs)
   const { data } = useGet('GET /v1/subscribers', { query: { limit: offered, ...(search !== '' && { search }) } })
@@ -22,12 +35,13 @@ export function PersonField({ person, onChoose }: Props) {
   return (
     <Select
       mt="md"
-      label="Show it for"
-      description="Whose name and properties stand in it. Empty: a sample."
-      placeholder="Ada Lovelace, a sample"
+      label={words.label}
+      description={words.description}
+      placeholder={words.placeholder}
+      error={error}
       searchable
       clearable
-      clearButtonProps={{ 'aria-label': 'Show the sample' }}
+      clearButtonProps={{ 'aria-label': words.clear }}
       nothingFoundMessage={personSearchHint}
       filter={({ options: all }) => all}
       searchValue={typed}

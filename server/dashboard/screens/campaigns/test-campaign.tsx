@@ -8,17 +8,30 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { CampaignDetails } from './campaign.ts'
 import { linesOf } from './campaign-values.ts'
+import { PersonField } from './person-field.tsx'
+import type { ShownFor } from './use-campaign-rendering.ts'
+
+const ofTest = {
+  label: 'As for',
+  description: 'Whose name and properties stand in it. Empty: the recipients of the test, with fallbacks.',
+  placeholder: 'Search by address or name',
+  clear: 'Choose nobody',
+}
 
 /** Sends the message to some addresses, then shows where to look for what became of it. */
 export function TestCampaign({ campaign: { id }, onClose }: { campaign: CampaignDetails; onClose: () => void }) {
-  const { session, mode } = useScope()
+  const { session, mode, can } = useScope()
   const test = useChange('POST /v1/campaigns/:id/test')
+  const [person, setPerson] = useState<ShownFor | null>(null)
   const [sent, setSent] = useState<{ to: string; emailId: string }[] | null>(null)
   const { form, ...sending } = useApiForm({
-    initial: { to: session.user.email },
-    send: async (values) => {
+    initial: { to: session.user.email, subscriberId: '' },
+    send: async ({ subscriberId, ...values }) => {
       const to = linesOf(values.to)
-      const { emailIds } = await test.mutateAsync({ params: { id }, body: { to } })
+      const { emailIds } = await test.mutateAsync({
+        params: { id },
+        body: { to, ...(subscriberId !== '' && { subscriberId }) },
+      })
       setSent(emailIds.map((emailId, index) => ({ emailId, to: to[index] ?? '' })))
     },
   })
@@ -58,6 +71,17 @@ export function TestCampaign({ campaign: { id }, onClose }: { campaign: Campaign
         data-autofocus
         {...form.getInputProps('to')}
       />
+      {can('subscribers:read') && can('contacts:read') && (
+        <PersonField
+          person={person}
+          onChoose={(chosen) => {
+            setPerson(chosen)
+            form.setFieldValue('subscriberId', chosen?.id ?? '')
+          }}
+          words={ofTest}
+          error={form.errors.subscriberId}
+        />
+      )}
     </FormDialog>
   )
 }

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
+import { patienceMs } from '../support/patience.ts'
+import { keepScreenshots } from '../support/screenshots.ts'
+import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
+
+const { campaigns } = contract
+
+describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
+  let id: string
+
+  beforeAll(async () => {
+    world = await createDashboardWorld()
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  /** Sends two campaigns, of which the second is looked at. */
+  async function send(): Promise<void> {
+    const { client } = world.service
+    await client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })
+    const contacts = ['clicked', 'opened', 'bounced'].map((name) => ({ email: `${name}@simulator.test` }))
+    await client.succeed(contract.contacts.addBatch, { params: { audienceId }, body: { contacts } })
+    const html = '<h1>For {{ contact.firstName | default: "all" }}</h1> <a href="https://example.com/">Shop</a>'
+    const fields = { audienceId, from: 'hello@shop.test', subject: 'Spring', content: { html } }
+    for (const name of ['Before', 'Spring']) {
+      const body = { ...fields, name, trackOpens: true, trackClicks: true }
+      ;({ id } = await client.succeed(campaigns.create, { body }))
+      const params = { id }
+      await client.succeed(campaigns.send, { params, body: {} })
+      const counts = async () => (await client.succeed(campaigns.statistics, { params })).emails
+      await expect.poll(counts, { timeout: patienceMs }).toMatchObject({ clicked: 1, opened: 2, bounced: 1 })
+    }
+  }
+
+  test('are shown over time, by link and provider, beside others, exported, and as a page for everybody', async () => {
+    await send()
+    const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`)
+    const row = (table: string, name: string | RegExp) =>
+      main.getByRole('table', { name: table }).getByRole('row', { name })
+    await row('Links', 'https://example.com/ 1 1').waitFor()
+    await row('Mailbox providers', /^simulator\.test 2 1/).waitFor()
+    await row('Beside the last ones', /^Spring 2 100 % 50 % 33.3 % 0 %/).waitFor()
+    await row('Beside the last ones', 'Before').getByRole('link').waitFor()
+    await main.getByText('Recipients, by hour as a table').waitFor()
+    const exportButton = main.getByRole('button', { name: 'Export' })
+    const [file] = await Promise.all([page.waitForEvent('download'), exportButton.click()])
+    expect(await readFile(await file.path(), 'utf8')).toMatch(/^email,.*\r\n(.*\r\n)*clicked@simulator\.test/)
+
+    await main.getByLabel('A page for everybody').click()
+    const copy = main.getByRole('button', { name: /^Copy the link to the page/ })
+    await copy.waitFor()
+    const { archiveUrl } = await world.service.client.succeed(campaigns.get, { params: { id } })
+    expect(await copy.innerText()).toBe(archiveUrl)
+    await keepScreenshots(page, 'campaign-results')
+    expect(await accessibilityFaults(page)).toEqual([])
+    const reader = await context.newPage()
+    await reader.goto(archiveUrl ?? '')
+    await reader.getByRole('heading', { name: 'For all' }).waitFor()
+    // In the sandbox it is an origin of its own, and reads nothing of the session.
+    expect(await reader.evaluate('origin')).toBe('null')
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('are as wide as a phone, in the dark too', async () => {
+    const { page, main, context, complaints } = await world.openScreen(`campaigns/${id}`, {
+      viewport: phone,
+      colorScheme: 'dark',
+    })
+    await main.getByRole('table', { name: 'Beside the last ones' }).waitFor()
+    await shown(page)
+    await keepScreenshots(page, 'campaign-results-phone')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
