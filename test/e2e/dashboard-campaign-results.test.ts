@@ -4,6 +4,7 @@ import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
+import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { createDashboardWorld, type DashboardWorld } from '../support/worlds/dashboard.ts'
 
@@ -77,6 +78,25 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await keepScreenshots(page, 'campaign-results-phone')
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width)
     expect(await accessibilityFaults(page)).toEqual([])
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a viewer sees what was sent, and is told why nothing can be written', async () => {
+    const { root, service } = world
+    const viewer = await signUp(service, { role: 'viewer' })
+    const { page: theirs, context, complaints } = await world.open({ person: viewer })
+    await theirs.goto(`${root}/campaigns/${id}`)
+    await theirs.getByRole('heading', { level: 1, name: 'Spring' }).waitFor()
+    await shown(theirs)
+    const buttons = theirs.getByRole('main').getByRole('button')
+    for (const name of ['Send it', 'Edit', 'More'])
+      expect(await buttons.filter({ hasText: name }).count(), name).toBe(0)
+    await theirs.goto(`${root}/campaigns/new`)
+    await theirs.getByRole('heading', { name: 'Your role does not allow this' }).waitFor()
+    await theirs.goto(`${root}/campaigns/${id}/edit`)
+    await theirs.getByRole('heading', { name: 'It cannot be changed' }).waitFor()
+    expect(await accessibilityFaults(theirs)).toEqual([])
     expect(complaints).toEqual([])
     await context.close()
   })

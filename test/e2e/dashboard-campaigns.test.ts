@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { describeInBrowser } from '../support/browser.ts'
 import { accessibilityFaults, phone, shown } from '../support/dashboard.ts'
-import { signUp } from '../support/people.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import type { TestService } from '../support/service.ts'
 import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
@@ -349,25 +348,6 @@ describeInBrowser('campaigns in the dashboard', { timeout: 120_000 }, () => {
     await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor()
     await page.goto(`${root}/campaigns/${id}`)
     await page.getByRole('heading', { name: 'There is no such campaign' }).waitFor()
-  })
-
-  test('a viewer sees what was sent, and is told why nothing can be written', async () => {
-    const id = await draft({ name: 'For viewers' })
-    const viewer = await signUp(service, { role: 'viewer' })
-    const { page: theirs, context, complaints } = await world.open({ person: viewer })
-    await theirs.goto(`${root}/campaigns/${id}`)
-    await theirs.getByRole('heading', { level: 1, name: 'For viewers' }).waitFor()
-    await shown(theirs)
-    const buttons = theirs.getByRole('main').getByRole('button')
-    for (const name of ['Send it', 'Edit', 'More'])
-      expect(await buttons.filter({ hasText: name }).count(), name).toBe(0)
-    await theirs.goto(`${root}/campaigns/new`)
-    await theirs.getByRole('heading', { name: 'Your role does not allow this' }).waitFor()
-    await theirs.goto(`${root}/campaigns/${id}/edit`)
-    await theirs.getByRole('heading', { name: 'It cannot be changed' }).waitFor()
-    expect(await accessibilityFaults(theirs)).toEqual([])
-    expect(complaints).toEqual([])
-    await context.close()
   })
 
   test('a campaign of test mode sends to nobody and says so', async () => {

@@ -1,5 +1,3 @@
-import type { CampaignFigures } from './campaign.ts'
-
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 /** A campaign in which something happened over a longer time is shown by day. */
@@ -19,9 +17,12 @@ const dayAlone = new Intl.DateTimeFormat(undefined, {
   timeZone: 'UTC',
 })
 
-type Step = Pick<
-  CampaignFigures['hours'][number],
-  'start' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'unsubscribed'
+/** What happened in an hour or a day, as the statistics of a campaign have it. */
+type Step = Readonly<
+  Record<'delivered' | 'opened' | 'clicked' | 'bounced' | 'unsubscribed', number> & {
+    /** As ISO 8601. */
+    start: string
+  }
 >
 
 export type ChartSteps = { step: 'hour' | 'day'; rows: Record<string, string | number>[] }
