@@ -87,8 +87,8 @@ describe('the import of a ZIP', () => {
     async function* other() {
       yield zipOf([csvFile('a.csv', 'theirs')])
     }
-    const { id: audienceId } = await audiences.create(db, account, { name: 'News' })
-    const theirs = await audiences.create(db, stranger, { name: 'Theirs' })
+    const { id: audienceId } = await audiences.create(db, scopeOf(), { name: 'News' })
+    const theirs = await audiences.create(db, scopeOf('live', stranger), { name: 'Theirs' })
     const first = imports.create(db, scopeOf(), { audienceId }, body())
     const later: Promise<unknown>[] = []
     try {
