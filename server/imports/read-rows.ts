@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
 import { csvOptions, importLimits } from '../../contract/import-files.ts'
 import type { Db } from '../database/connection.ts'
+import { readChunk } from './chunk-queries.ts'
 import type { FilePart } from './parts.ts'
-import { type ImportKey, readChunk } from './queries.ts'
+import type { ImportKey } from './queries.ts'
 
 /** The cells of a row, and the byte of the file where the next one begins. */
 export type FileRow = { cells: string[]; end: number }

@@ -1,6 +1,7 @@
 import type { Db } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { cancelStaleUploads, deleteAllChunks, deleteOldFailures, deleteOldRows, selectLeftFiles } from './queries.ts'
+import { deleteAllChunks } from './chunk-queries.ts'
+import { cancelStaleUploads, deleteOldFailures, deleteOldRows, selectLeftFiles } from './queries.ts'
 
 /** An upload that receives no bytes for this long is abandoned. Milliseconds. */
 const uploadPatienceMs = 15 * 60_000

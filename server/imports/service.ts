@@ -13,12 +13,12 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { deleteAllChunks } from './chunk-queries.ts'
 import { createUploadDecoder } from './decode-upload.ts'
 import { failedRowsOf } from './failed-rows.ts'
 import {
   cancelImport,
   countUnfinished,
-  deleteAllChunks,
   deleteUpload,
   endUpload,
   findImport,

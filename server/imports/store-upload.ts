@@ -2,8 +2,9 @@ import { importLimits } from '../../contract/import-files.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { brokenRule, DomainError } from '../shared/errors.ts'
+import { insertChunk } from './chunk-queries.ts'
 import { NotDecodableError, type UploadDecoder } from './decode-upload.ts'
-import { type ImportKey, insertChunk } from './queries.ts'
+import type { ImportKey } from './queries.ts'
 
 /*
  * A file is stored in UTF-8, in pieces of 1 MiB as rows of a table. So any process can read on where another one ended,

@@ -1,7 +1,8 @@
 import { importLimits } from '../../contract/import-files.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type ImportKey, insertZipChunk, readChunk } from './queries.ts'
+import { insertZipChunk, readChunk } from './chunk-queries.ts'
+import type { ImportKey } from './queries.ts'
 import { canceledMeanwhile, chunkBytes, fileTooLarge } from './store-upload.ts'
 import type { ZipBytes } from './zip-directory.ts'
 

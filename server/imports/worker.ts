@@ -7,16 +7,9 @@ import { timeout } from '../lib/timer.ts'
 import type { Outbox } from '../outbox/append.ts'
 import { outboxHasRoom } from '../outbox/room.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { deleteChunks } from './chunk-queries.ts'
 import { partAt } from './parts.ts'
-import {
-  claimImport,
-  deleteChunks,
-  endImport,
-  type ImportKey,
-  type ImportRow,
-  releaseImport,
-  renewLease,
-} from './queries.ts'
+import { claimImport, endImport, type ImportKey, type ImportRow, releaseImport, renewLease } from './queries.ts'
 import { createRowReader } from './read-row.ts'
 import { BrokenFileError, type FileRow, readRows } from './read-rows.ts'
 import { type BatchMeans, LostImportError, type RowBatch, runBatch } from './run-batch.ts'
