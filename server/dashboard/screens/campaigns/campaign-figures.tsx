@@ -19,7 +19,10 @@ export function CampaignFigures({ campaign }: { campaign: CampaignDetails }) {
   const { data, error } = useGet(
     'GET /v1/campaigns/:id/statistics',
     { params: { id: campaign.id } },
-    { pollMs: () => (isMoving(campaign, Date.now()) ? pollMs : lateMs) },
+    {
+      // Read before it ended, they are not the last ones.
+      pollMs: (figures) => (isMoving(campaign, Date.now()) || (figures?.queued ?? 0) > 0 ? pollMs : lateMs),
+    },
   )
   if (data === undefined)
     return error === null ? <div className="figures-place" aria-busy="true" /> : <ErrorNotice error={error} />
