@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { campaignWaiting, localTime, timezone } from './campaign-times.ts'
+import { campaignSendWindow, campaignWaiting, localTime, sendWindow, timezone } from './campaign-times.ts'
 import { emailContent, emailLimits, emailLine, longEmailFields } from './email-content.ts'
 import { recipientStatus } from './email-status.ts'
 import { line, list, mailbox, recipientAddress, text, timestamp } from './fields.ts'
@@ -138,6 +138,7 @@ const inputFields = {
   tags: list(tag, { max: emailLimits.tags }).meta({ description: 'Tags of each email.' }),
   metadata,
   throttle,
+  sendWindow: sendWindow.nullable().meta({ description: 'The hours in which it sends. Null, the default: always.' }),
   lateStart,
   archive,
 }
@@ -212,6 +213,7 @@ const campaignFields = {
   tags: z.array(z.string()),
   metadata: shownMetadata,
   throttle: z.int().nullable(),
+  sendWindow: campaignSendWindow.nullable().meta({ description: 'The hours in which it sends. Null: always.' }),
   lateStart: z.enum(['send', 'skip']),
   archive,
   archiveUrl: z.string().nullable().meta({ description: 'The page for everybody. Null: `archive` is `none`.' }),
@@ -253,6 +255,7 @@ const campaignExample = {
   tags: [],
   metadata: {},
   throttle: null,
+  sendWindow: null,
   lateStart: 'send' as const,
   archive: 'none' as const,
   archiveUrl: null,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boundedString, timestamp } from './fields.ts'
+import { boundedString, list, timestamp } from './fields.ts'
 
 /*
  * When messages of a campaign leave.
@@ -23,11 +23,48 @@ export const timezone = boundedString(maxZoneLength, { fault: 'must be an IANA t
   .regex(/^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/, 'must be an IANA time zone such as Europe/Berlin')
   .meta({ example: 'Europe/Berlin' })
 
+export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
+
+const timeFault = 'must be a time of day such as 09:00'
+const timeOfDay = boundedString(5, { fault: timeFault }).regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, timeFault)
+
+const windowMeaning =
+  'The hours in which it sends. Outside of them it rests, and what is queued is taken back; emails that are tried again after a first attempt do not wait for them.'
+
+const windowFields = {
+  from: timeOfDay.meta({ description: 'When it begins.', example: '09:00' }),
+  to: timeOfDay.meta({
+    description: 'When it ends: on the day after, if it is earlier than `from`. It must not be `from`.',
+    example: '18:00',
+  }),
+  timezone: timezone.meta({ description: 'The time zone of these times.' }),
+}
+
+const windowExample = { from: '09:00', to: '18:00', timezone: 'Europe/Berlin' }
+
+/** The hours of the day in which a campaign sends, as they are written. */
+export const sendWindow = z
+  .strictObject({
+    ...windowFields,
+    days: list(z.enum(weekdays), { min: 1, max: weekdays.length })
+      .optional()
+      .meta({ description: 'The days on which it begins. Default: all.' }),
+  })
+  .meta({ id: 'SendWindow', description: windowMeaning, example: windowExample })
+
+/** The same as it is shown. */
+export const campaignSendWindow = z
+  .object({ ...windowFields, days: z.array(z.enum(weekdays)).meta({ description: 'The days on which it begins.' }) })
+  .meta({ id: 'CampaignSendWindow', description: windowMeaning, example: { ...windowExample, days: [...weekdays] } })
+
+export type SendWindow = z.infer<typeof campaignSendWindow>
+
 /** Why a campaign that is sending writes to nobody just now. */
 export const campaignWaiting = z
   .object({
-    reason: z.enum(['local_time']).meta({
-      description: '`local_time`: for the people who are left, the local time is still to come.',
+    reason: z.enum(['local_time', 'send_window']).meta({
+      description:
+        '`local_time`: for the people who are left, the local time is still to come. `send_window`: the hours in which it sends.',
     }),
     until: timestamp.meta({ description: 'When it goes on.' }),
   })

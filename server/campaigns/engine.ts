@@ -13,8 +13,9 @@ import {
 } from './engine-queries.ts'
 import { list } from './listing.ts'
 import { purge } from './purge.ts'
-import { type CampaignRow, updateCampaign } from './queries.ts'
+import { type CampaignRow, type CampaignWaiting, updateCampaign } from './queries.ts'
 import { retract, settle } from './retract.ts'
+import { windowAt } from './send-window.ts'
 import { takeSlots } from './throttle.ts'
 import {
   type EngineMeans,
@@ -68,8 +69,11 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     const looked = await withLocked(db, claimed, async (trx, locked) => {
       const row = await settle(trx, locked)
       if (row.status !== 'sending') return { row: null, result: await rest(trx, row, soonMs) }
+      const isOver = waitingOf(row) === 0 && row.queued_count === 0
+      if (isOver) return { row: null, result: await complete(trx, row) }
+      const opens = await nextOpening(trx, row)
+      if (opens !== null) return { row: null, result: await restOutside(trx, row, opens) }
       if (waitingOf(row) > 0) return { row, result: null }
-      if (row.queued_count === 0) return { row: null, result: await complete(trx, row) }
       return { row: null, result: await rest(trx, row, fullMs) }
     })
     if (looked === null || looked.row === null) return looked?.result ?? 'waits'
@@ -101,6 +105,8 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
   ): Promise<TurnResult> {
     // Somebody else has paused it, changed it, or had a turn.
     if (row.status !== 'sending' || !isAtSamePlace(row, seen)) return rest(trx, row, soonMs)
+    // The window has closed meanwhile.
+    if ((await nextOpening(trx, row)) !== null) return rest(trx, row, soonMs)
     if (people.length === 0) return findOthers(trx, row)
     const slots = row.throttle === null ? null : takeSlots(throttleOf(row), await databaseMs(trx), people.length)
     const turn = slots === null ? people : people.slice(0, slots.count)
@@ -165,12 +171,20 @@ export function createEngine(means: EngineMeans): (campaign: ClaimedCampaign) =>
     return waitUntil(trx, row, { reason: 'local_time', until: next })
   }
 
+  /** Returns when the window of a campaign opens next. Null: it is open, or there is none. */
+  async function nextOpening(trx: Trx, { send_window: window }: CampaignRow): Promise<Date | null> {
+    if (window === null) return null
+    const { isOpen, untilMs } = windowAt(window, await databaseMs(trx))
+    return isOpen ? null : new Date(untilMs)
+  }
+
+  /** Takes back what no attempt was begun for, and rests until the window opens. */
+  async function restOutside(trx: Trx, row: CampaignRow, opens: Date): Promise<TurnResult> {
+    return waitUntil(trx, await retract(trx, emails, row), { reason: 'send_window', until: opens })
+  }
+
   /** Rests until a time, and looks at what is queued before. */
-  async function waitUntil(
-    trx: Trx,
-    row: CampaignRow,
-    waiting: { reason: 'local_time'; until: Date },
-  ): Promise<TurnResult> {
+  async function waitUntil(trx: Trx, row: CampaignRow, waiting: CampaignWaiting): Promise<TurnResult> {
     const ms = Math.max(1, waiting.until.getTime() - (await databaseMs(trx)))
     return rest(trx, row, row.queued_count > 0 ? Math.min(ms, quietMs) : ms, waiting)
   }

@@ -1,5 +1,7 @@
 import type { CreateCampaign, UpdateCampaign } from '../../contract/campaign-resource.ts'
+import { type SendWindow, weekdays } from '../../contract/campaign-times.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
+import { isTimeZone } from '../lib/time-zones.ts'
 import { type Markup, noMarkup } from '../templates/mjml.ts'
 import type { CampaignFields, CampaignRow } from './queries.ts'
 
@@ -31,6 +33,7 @@ export function fieldsOf(campaign: CreateCampaign, markup: ChangedMarkup): Writt
     tags: [...new Set(campaign.tags)],
     metadata: campaign.metadata ?? {},
     throttle: campaign.throttle ?? null,
+    send_window: windowOf(campaign.sendWindow ?? null),
     late_start: campaign.lateStart ?? 'send',
     archive: campaign.archive ?? 'none',
   }
@@ -65,6 +68,7 @@ export function changed(row: CampaignRow, patch: UpdateCampaign, markup: Changed
     tags: patch.tags === undefined ? row.tags : [...new Set(patch.tags)],
     metadata: patch.metadata ?? row.metadata,
     throttle: patch.throttle === undefined ? row.throttle : patch.throttle,
+    send_window: patch.sendWindow === undefined ? row.send_window : windowOf(patch.sendWindow),
     late_start: patch.lateStart ?? row.late_start,
     archive: patch.archive ?? row.archive,
   }
@@ -94,8 +98,27 @@ export function fieldsOfDuplicate(row: CampaignRow, subject: string | null): Cam
   return row.has_own_subject ? fields : { ...fields, subject: subject ?? row.subject }
 }
 
+/** Reads a window, with its days in the order of the week. */
+function windowOf(written: WrittenWindow): SendWindow | null {
+  return written && { ...written, days: weekdays.filter((day) => written.days?.includes(day) ?? true) }
+}
+
+type WrittenWindow = NonNullable<CreateCampaign['sendWindow']> | null
+
+const fault = (path: string, message: string): EmailFault[] => [{ path, message, isOfForm: false }]
+
 function faultsOf(fields: CampaignFields, { hasContent }: { hasContent: boolean }): EmailFault[] {
-  const fault = (path: string, message: string) => [{ path, message, isOfForm: false }]
+  return [...faultsOfContent(fields, hasContent), ...faultsOfWindow(fields.send_window)]
+}
+
+function faultsOfWindow(window: SendWindow | null): EmailFault[] {
+  if (window === null) return []
+  if (window.from === window.to) return fault('body.sendWindow.to', 'must not be the same as from')
+  if (isTimeZone(window.timezone)) return []
+  return fault('body.sendWindow.timezone', 'must be an IANA time zone such as Europe/Berlin')
+}
+
+function faultsOfContent(fields: CampaignFields, hasContent: boolean): EmailFault[] {
   if (fields.template_id !== null && hasContent) return fault('body.templateId', 'must not be given beside content')
   if (fields.template_id !== null) return []
   if (!hasContent) return fault('body.content', 'is needed, or templateId')

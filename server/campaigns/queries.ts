@@ -33,6 +33,7 @@ export type CampaignFields = Pick<
   | 'tags'
   | 'metadata'
   | 'throttle'
+  | 'send_window'
   | 'late_start'
   | 'archive'
 >
@@ -44,13 +45,14 @@ export async function insertCampaign(
   handle: Handle,
   { id, scope, fields, at }: { id: string; scope: Scope; fields: CampaignFields; at: Date },
 ): Promise<CampaignRow> {
-  const { metadata, variables, ...columns } = fields
+  const { metadata, variables, send_window: window, ...columns } = fields
   return handle
     .insertInto('campaigns')
     .values({
       ...columns,
       metadata: JSON.stringify(metadata),
       variables: JSON.stringify(variables),
+      send_window: window && JSON.stringify(window),
       id,
       account_id: scope.accountId,
       mode: scope.mode,
@@ -87,7 +89,7 @@ export async function updateCampaign(
   { accountId, id }: CampaignKey,
   change: Partial<CampaignRow>,
 ): Promise<CampaignRow> {
-  const { metadata, variables, constants, ...columns } = change
+  const { metadata, variables, constants, send_window: window, ...columns } = change
   return trx
     .updateTable('campaigns')
     .set({
@@ -95,6 +97,7 @@ export async function updateCampaign(
       ...(metadata && { metadata: JSON.stringify(metadata) }),
       ...(variables && { variables: JSON.stringify(variables) }),
       ...(constants && { constants: JSON.stringify(constants) }),
+      ...(window !== undefined && { send_window: window && JSON.stringify(window) }),
     })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
@@ -140,9 +143,9 @@ export type CampaignSummary = Omit<CampaignRow, 'html' | 'mjml' | 'text' | 'preh
 
 const summaryColumns = sql.raw(
   `account_id, id, mode, status, status_reason, name, audience_id, segment_ids, topic_id, sender, reply_to, template_id,
-   template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, late_start,
-   archive, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at, handled_to,
-   handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
+   template_version, has_own_subject, subject, track_opens, track_clicks, tags, metadata, throttle, send_window,
+   late_start, archive, scheduled_at, local_time, fallback_timezone, listed_at, listed_to, started_at, ended_at, due_at,
+   handled_to, handled_send_at, throttled_to, waiting_for, waiting_until, failed_turns, recipient_count,
    queued_count, handed_over_count, failed_count, left_count, unsubscribed_count, suppressed_count, canceled_count,
    created_at, updated_at, deleted_at`,
 )

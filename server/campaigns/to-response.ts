@@ -28,6 +28,7 @@ export function createToResponse(archiveUrl: ArchiveUrl) {
       tags: row.tags,
       metadata: row.metadata,
       throttle: row.throttle,
+      sendWindow: row.send_window,
       lateStart: row.late_start,
       archive: row.archive,
       archiveUrl: row.archive === 'public' ? archiveUrl({ accountId, campaignId }) : null,

@@ -1,5 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
 import type { CampaignRecipientStatus, CampaignStatus } from '../../../contract/campaign-resource.ts'
+import type { SendWindow } from '../../../contract/campaign-times.ts'
 import type { Mode } from '../../../contract/mode.ts'
 
 /** Values for the content of a campaign, the same for all people. */
@@ -43,6 +44,8 @@ export type CampaignsTable = {
   metadata: JSONColumnType<Record<string, string>>
   /** Messages in any 60 minutes. Null: no limit. */
   throttle: number | null
+  /** The hours in which it sends. Null: always. */
+  send_window: ColumnType<SendWindow | null, string | null | undefined, string | null>
   late_start: 'send' | 'skip'
   /** Whether everybody may read it on the web, once it has started. */
   archive: Generated<'none' | 'public'>
@@ -73,7 +76,7 @@ export type CampaignsTable = {
   suppressed_count: Generated<number>
   canceled_count: Generated<number>
   /** What it waits for while it is sending. Null: it goes on. */
-  waiting_for: Generated<'local_time' | null>
+  waiting_for: Generated<'local_time' | 'send_window' | null>
   waiting_until: Generated<Date | null>
   /** Turns that failed one after the other. */
   failed_turns: Generated<number>
