@@ -34,7 +34,8 @@ export type ConfirmationMailer = {
   judge(handle: Handle, scope: Scope, doubleOptIn: DoubleOptIn): Promise<DomainError | null>
   /**
    * Stores and queues one email to each person. Returns the ids of those who get one: an address on the suppression list
-   * gets none. Throws `domain_not_verified` and `public_url_needed` with a live key.
+   * gets none, unless its owner left by a link and is added singly, and neither does one that no email can be written to.
+   * Throws `domain_not_verified` and `public_url_needed` with a live key.
    */
   ask(trx: Trx, scope: Scope, asking: Asking): Promise<ReadonlySet<string>>
 }

@@ -5,6 +5,7 @@ import type { EmailService } from '../emails/service.ts'
 import { readEmail } from '../emails/validate-email.ts'
 import type { Clock } from '../lib/clock.ts'
 import { mapYielding } from '../lib/yielding.ts'
+import { addressKey } from '../message/address.ts'
 import type { ConfirmationRef } from '../message/confirmation-tokens.ts'
 import { brokenRules, DomainError, type ErrorDetail, invalidRequest } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
@@ -14,6 +15,12 @@ import { confirmationText } from './texts.ts'
 export type ConfirmationMailerOptions = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfAccount'>
+  /** Returns the addresses that are on the suppression list. Addresses are given as `addressKey` makes them. */
+  findSuppressed: (
+    handle: Handle,
+    accountId: string,
+    addressKeys: readonly string[],
+  ) => Promise<ReadonlyMap<string, unknown>>
   /** Returns the brand of an account, null when it is gone. */
   findBrand: (handle: Handle, accountId: string) => Promise<Brand | null>
   /** Returns the link to confirm. */
@@ -29,7 +36,7 @@ const noBrand: Brand = { name: null, accentColor: null, text: null }
 
 /** Writes emails that ask to confirm: ordinary emails of the account, to one person each. */
 export function createConfirmationMailer(options: ConfirmationMailerOptions): ConfirmationMailer {
-  const { clock, emails, findBrand, confirmUrl, faultOfLinks } = options
+  const { clock, emails, findSuppressed, findBrand, confirmUrl, faultOfLinks } = options
 
   type Words = { audience: AskingAudience; brand: Brand; link: string; to: string }
 
@@ -73,19 +80,26 @@ export function createConfirmationMailer(options: ConfirmationMailerOptions): Co
       const { accountId, mode } = scope
       const brand = (await findBrand(trx, accountId)) ?? noBrand
       const askedAt = clock.now()
-      const written = await mapYielding(people, async ({ id: subscriberId, email: address }) => {
-        const ref = { accountId, audienceId: audience.id, subscriberId, address, mode, askedAt }
-        const { email } = await emailOf({ audience, brand, link: confirmUrl(ref), to: address })
-        // The address of a subscriber fits, and so did the settings when they were saved.
-        if (email === null) throw new Error(`no email can be written to the subscriber ${subscriberId}`)
-        return { id: newId('email', askedAt), campaignId: null, email }
-      })
-      const results = await emails.sendOfAccount(trx, scope, written, { isBulk })
+      const keys = people.map(({ email }) => addressKey(email))
+      // Who is added singly asks for it now, also after leaving. A list may be older than that.
+      const left = isBulk ? await findSuppressed(trx, accountId, keys) : new Map()
+      const written = await mapYielding(
+        people.filter((_, index) => !left.has(keys[index] ?? '')),
+        async ({ id: subscriberId, email: address }) => {
+          const ref = { accountId, audienceId: audience.id, subscriberId, address, mode, askedAt }
+          const { email } = await emailOf({ audience, brand, link: confirmUrl(ref), to: address })
+          return { subscriberId, email }
+        },
+      )
+      // No email can be written to some addresses of subscribers: their domains are no names of the DNS.
+      const letters = written.flatMap(({ subscriberId, email }) => (email === null ? [] : [{ subscriberId, email }]))
+      const sent = letters.map(({ email }) => ({ id: newId('email', askedAt), campaignId: null, email }))
+      const results = await emails.sendOfAccount(trx, scope, sent, { isBulk })
       const asked = new Set<string>()
-      for (const [index, { id }] of people.entries()) {
+      for (const [index, { subscriberId }] of letters.entries()) {
         const result = results[index]
         if (result instanceof DomainError) throw result
-        if (result !== undefined && 'content' in result) asked.add(id)
+        if (result !== undefined && 'content' in result) asked.add(subscriberId)
       }
       return asked
     },

@@ -122,6 +122,7 @@ export function createServices({
     ...confirmations,
     faultOfLinks: emails.faultOfLinks,
     emails: emailService,
+    findSuppressed: suppressions.find,
     findBrand,
   })
   const ofContacts = { ...shared, confirmations: confirmationMailer }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Audience } from '../../contract/audiences.ts'
 import { inTransaction } from '../../server/database/connection.ts'
+import { newId } from '../../server/shared/ids.ts'
 import type { Scope } from '../../server/shared/scope.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { createEmailWorld, type EmailWorld, good, hourMs } from '../support/worlds/emails.ts'
@@ -126,6 +127,31 @@ describe('a contact that is added', () => {
 })
 
 describe('contacts of a batch', () => {
+  test('are not asked when their address is on the suppression list, not even by a link to leave', async () => {
+    const { db, live, contacts } = world
+    const { id: audienceId } = await newAudience()
+    const [left, asked] = [newAddress(), newAddress()]
+    const suppression = { account_id: live.accountId, address: left, address_key: left, reason: 'unsubscribe' } as const
+    await db
+      .insertInto('suppressions')
+      .values({ ...suppression, id: newId('suppression', new Date()), created_at: new Date() })
+      .execute()
+    await contacts.addBatch(db, live, audienceId, { contacts: [{ email: left }, { email: asked }] })
+    expect(await emailsTo(left)).toEqual([])
+    expect(await emailsTo(asked)).toHaveLength(1)
+  })
+
+  test('are pending and not asked when no email can be written to their address', async () => {
+    const { db, live, contacts } = world
+    const { id: audienceId } = await newAudience()
+    const [odd, other] = ['x@xn--a.com', newAddress()]
+    await contacts.addBatch(db, live, audienceId, { contacts: [{ email: odd }, { email: other }] })
+    expect(await contacts.list(db, live.accountId, audienceId, { status: 'pending', limit: 10 })).toMatchObject({
+      data: expect.arrayContaining([expect.objectContaining({ email: odd, confirmationSentAt: null })]),
+    })
+    expect(await emailsTo(other)).toHaveLength(1)
+  })
+
   test('are pending and asked, behind what is sent singly, unless they are said to be active', async () => {
     const { db, live, contacts } = world
     const { id: audienceId } = await newAudience()

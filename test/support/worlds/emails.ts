@@ -75,6 +75,7 @@ export async function createEmailWorld({
   const confirmations = createConfirmationMailer({
     clock,
     emails,
+    findSuppressed: suppressions.find,
     findBrand,
     confirmUrl: (ref) => `https://mail.postern.example/confirm/${confirmationTokens.make(ref)}`,
     faultOfLinks: null,
