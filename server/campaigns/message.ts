@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { campaignLimits } from '../../contract/campaign-resource.ts'
 import type { Constants } from '../database/tables/campaigns.ts'
 import { type EmailFault, type ReadEmail, readEmail } from '../emails/validate-email.ts'
 import { writeMailbox } from '../message/mailbox.ts'
 import type { Rendered, TemplateContent, Variables } from '../rendering/renderer.ts'
-import type { CampaignFields } from './queries.ts'
+import type { CampaignFields, CampaignRow } from './queries.ts'
 
 /** Whom an email goes to. */
 export type Addressee = { email: string; firstName: string | null; lastName: string | null }
@@ -19,6 +20,14 @@ export type Person = Addressee & {
 /** What is written once for all. */
 export function contentOf({ subject, preheader, html, text }: TemplateContent): TemplateContent {
   return { subject, preheader, html, text }
+}
+
+type WrittenContent = TemplateContent & Pick<CampaignRow, 'mjml' | 'template_id'>
+
+/** Returns true when two versions of a campaign have one content. */
+export function isSameContent(one: WrittenContent, other: WrittenContent): boolean {
+  const partsOf = (row: WrittenContent) => [contentOf(row), row.mjml, row.template_id]
+  return isDeepStrictEqual(partsOf(one), partsOf(other))
 }
 
 /** What stands for a person in the content of a campaign. */

@@ -31,7 +31,7 @@ import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
 import { type CampaignContent, contentNow } from './content.ts'
 import { changed, changedAnyTime, fieldsOf, fieldsOfDuplicate, type WrittenFields } from './fields.ts'
-import { contentOf, faultsOfForm, readCampaign } from './message.ts'
+import { contentOf, faultsOfForm, isSameContent, readCampaign } from './message.ts'
 import { previewOfCampaign } from './preview.ts'
 import {
   type CampaignRow,
@@ -255,12 +255,16 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     async send(handle, scope, id, when) {
       // Before it is compiled, which takes a moment: a time that was to come when it was asked for is a right one.
       const now = clock.now()
-      await mustCompile(await find(handle, scope, id))
+      const compiled = await find(handle, scope, id)
+      await mustCompile(compiled)
       return inTransaction(handle, async (trx) => {
         await lockAccount(trx, scope.accountId)
         const row = await lock(trx, scope, id)
         const status = statusAfter('send', row.status)
         if (status === null) throw wrongState(id, row.status, 'sent')
+        if (!isSameContent(row, compiled)) {
+          throw new DomainError('campaign_state', `The campaign "${id}" was changed meanwhile. Send it again.`)
+        }
         const start = await startOf(trx, scope.accountId, { when, now })
         const content = await check(trx, scope.accountId, { fields: row, faults: [] })
         await mustBeSendable(trx, scope, { ...row, ...content })
