@@ -124,10 +124,11 @@ function portalCredentialOf({ headersDistinct }: RouteRequest): PortalCredential
 }
 
 /**
- * Returns true for a request of a page that nobody uses. It shortens the life of its own session alone, so it is believed.
+ * Returns true for a request of a page that nobody uses, which only reads: what changes something is always a use, and
+ * shows from where in the list of sessions.
  */
-function isUnattended({ headersDistinct }: RouteRequest): boolean {
-  return headersDistinct[unattendedHeader]?.join() === '1'
+function isUnattended({ method, headersDistinct }: RouteRequest): boolean {
+  return method === 'GET' && headersDistinct[unattendedHeader]?.join() === '1'
 }
 
 /** Returns the account that the request names, or null when it names none that could be there. */

@@ -72,6 +72,15 @@ describe('a session', () => {
     expect((await person.send('GET', '/v1/webhooks', { headers })).status).toBe(401)
   })
 
+  test('is used by a request that changes something, whatever it says of its page', async () => {
+    const person = await signUp(service)
+    await time.advance(6 * dayMs)
+    const headers = { 'x-postern-unattended': '1' }
+    expect((await person.send('PATCH', '/v1/user', { headers, json: { name: 'Ada' } })).status).toBe(200)
+    await time.advance(6 * dayMs)
+    expect((await person.send('GET', '/v1/session')).status).toBe(200)
+  })
+
   test('ends after 30 days however often it is used', async () => {
     const person = await signUp(service)
     for (let day = 0; day < 29; day += 1) {
