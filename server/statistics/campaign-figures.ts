@@ -76,7 +76,10 @@ async function selectParts(
         UNION ALL
         SELECT kind, key, ${names} FROM statistics_deltas WHERE ${isPart}
       ) counted
-      GROUP BY kind, key ORDER BY coalesce(sum(sent), 0) DESC, kind DESC, key LIMIT ${limit}::bigint
+      GROUP BY kind, key
+      -- On a day when an account has no room for more domains, those of an email are not counted apart.
+      HAVING kind <> 'campaign_domain' OR coalesce(sum(sent), 0) > 0
+      ORDER BY coalesce(sum(sent), 0) DESC, kind DESC, key LIMIT ${limit}::bigint
     `,
   )
 }
