@@ -307,7 +307,7 @@ export const campaignRecipient = z
     status: campaignRecipientStatus,
     reason: z.string().nullable().meta({
       description:
-        'Of `skipped`: `left` (the person is not in the audience any more), `unsubscribed` or `suppressed`. Of `failed`: the fault, for people. Else null.',
+        'Of `skipped`: `left` (the person is not in the audience any more), `unsubscribed` (or has not confirmed, or does not get the topic) or `suppressed`. Of `failed`: the fault, for people. Else null.',
     }),
     sendAt: timestamp.nullable().meta({
       description:

@@ -70,7 +70,7 @@ export const campaignStatistics = z
     failed: count('Those for whom the content could not be rendered.'),
     skipped: z.object({
       left: count('Not in the audience any more when it was their turn.'),
-      unsubscribed: count('Unsubscribed when it was their turn.'),
+      unsubscribed: count('Unsubscribed when it was their turn, or not confirmed, or without the topic.'),
       suppressed: count('On the suppression list when it was their turn.'),
     }),
     canceled: count('Those who got nothing because the campaign was canceled before.'),

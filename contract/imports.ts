@@ -158,7 +158,7 @@ export const imports = c.router({
   create: {
     method: 'POST',
     path: '/v1/imports',
-    summary: 'Import contacts from CSV',
+    summary: 'Import contacts from CSV or a ZIP',
     description: `The body is the file itself, up to 1 GiB: CSV with a head, sent as \`text/csv\`, or a ZIP of such files, sent as \`application/zip\`. It may also arrive in pieces (\`Transfer-Encoding: chunked\`). The first bytes tell which of the two it is. The files of a ZIP may have 1 GiB in all. The exports of Mailchimp and Listmonk are known by the names and the columns of their files; a person who unsubscribed or bounced by one file becomes no contact by another. The answer comes when the file is stored, and a ZIP unpacked; its rows are read in the background. Rows are separated by any line break. A person is put into the audience once, however often the address is there. Rows with a \`status\` of unsubscribed or bounced people, and files of Mailchimp with such people, go to the suppression list alone, which needs a live key. An account can have ${importLimits.unfinished} imports that have not ended; 409 for one more. Sending the same file again is harmless.`,
     query: createQuery,
     body: c.noBody(),

@@ -48,7 +48,7 @@ export function ImportList() {
         keyOf={({ id }) => id}
         empty={
           <Empty title={`No imports in ${mode} mode yet`} action={start('default')}>
-            Import the people of another service from a CSV file. Exports of Mailchimp and Listmonk are known.
+            Import the people of another service from a CSV file or a ZIP. Exports of Mailchimp and Listmonk are known.
           </Empty>
         }
       />
