@@ -82,6 +82,24 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await context.close()
   })
 
+  test('say of one outside of its hours when it goes on', async () => {
+    const { client } = world.service
+    const hour = (ahead: number) => `${new Date(Date.now() + ahead * 3_600_000).toISOString().slice(11, 13)}:00`
+    const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'Later' } })
+    const params = { audienceId }
+    await client.succeed(contract.contacts.add, { params, body: { email: 'delivered@simulator.test' } })
+    const sendWindow = { from: hour(2), to: hour(3), timezone: 'UTC' }
+    const content = { text: 'Spring is here.' }
+    const body = { name: 'Later', audienceId, from: 'hello@shop.test', subject: 'Spring', content, sendWindow }
+    const later = await client.succeed(campaigns.create, { body })
+    await client.succeed(campaigns.send, { params: { id: later.id }, body: {} })
+    const { main, context, complaints } = await world.openScreen(`campaigns/${later.id}`)
+    await main.getByText('It is outside of the hours in which it sends').waitFor()
+    await main.getByText(`${sendWindow.from} to ${sendWindow.to} in UTC`).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('a viewer sees what was sent, and is told why nothing can be written', async () => {
     const { root, service } = world
     const viewer = await signUp(service, { role: 'viewer' })

@@ -98,7 +98,7 @@ function Message({ campaign }: { campaign: CampaignDetails }) {
 /** What there is to know and to do first. */
 function Notice({ campaign }: { campaign: CampaignDetails }) {
   const { can } = useScope()
-  const { status, statusReason, scheduledAt } = campaign
+  const { status, statusReason, scheduledAt, waitingFor } = campaign
   if (statusReason !== null) {
     return (
       <Alert
@@ -108,7 +108,7 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
         role="note"
         className="notice"
         icon={<IconAlertTriangle size={18} color="var(--warn)" aria-hidden />}
-        title={status === 'paused' ? 'The service has paused it' : 'The service has canceled it'}
+        title={titleOfReason[status]}
       >
         <p className="reason">{statusReason}</p>
         <NextStep campaign={campaign} />
@@ -131,6 +131,24 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
       </Alert>
     )
   }
+  if (waitingFor !== null) {
+    return (
+      <Alert
+        color="gray"
+        mb="lg"
+        role="note"
+        title={
+          <>
+            It goes on <Time at={waitingFor.until} isAhead />
+          </>
+        }
+      >
+        {waitingFor.reason === 'send_window'
+          ? 'It is outside of the hours in which it sends. What is queued waits with it.'
+          : 'For everybody who is left, the local time is still to come.'}
+      </Alert>
+    )
+  }
   if (status === 'draft' && can('campaigns:send')) {
     return (
       <Alert color="gray" mb="lg" role="note" title="Nothing was sent yet">
@@ -141,7 +159,18 @@ function Notice({ campaign }: { campaign: CampaignDetails }) {
   return null
 }
 
+/** What the reason means that the service gives, by the state of the campaign. */
+const titleOfReason: Readonly<Record<CampaignDetails['status'], string>> = {
+  draft: 'It was not sent',
+  scheduled: 'It does not go on at present',
+  sending: 'It does not go on at present',
+  paused: 'The service has paused it',
+  completed: 'Nobody got it',
+  canceled: 'The service has canceled it',
+}
+
 function NextStep({ campaign }: { campaign: CampaignDetails }) {
+  if (campaign.status === 'scheduled' || campaign.status === 'sending') return <>The service tries again by itself.</>
   if (campaign.status !== 'paused') return <>Duplicate it, change what kept it from being sent, and send the copy.</>
   if (hasFaultOfContent(campaign)) {
     return <>What it says cannot be changed any more: cancel it, duplicate it, mend the content, and send the copy.</>
@@ -156,7 +185,7 @@ function NextStep({ campaign }: { campaign: CampaignDetails }) {
 
 function About({ campaign }: { campaign: CampaignDetails }) {
   const { from, replyTo, tags, throttle, trackOpens, trackClicks, scheduledAt, startedAt, endedAt } = campaign
-  const { segmentIds, templateId, templateVersion } = campaign
+  const { segmentIds, templateId, templateVersion, sendWindow, localTime, fallbackTimezone } = campaign
   const metadata = Object.entries(campaign.metadata)
   const tracked = [trackOpens && 'Opens', trackClicks && 'Clicks'].filter((one) => one !== false)
   return (
@@ -174,6 +203,10 @@ function About({ campaign }: { campaign: CampaignDetails }) {
         ['On the web', <CampaignArchive key="archive" campaign={campaign} />],
         ['Tracked', tracked.length === 0 ? 'Nothing' : tracked.join(', ')],
         ['Speed', throttle === null ? 'As fast as they leave' : `At most ${countOf(throttle)} an hour`],
+        ...(sendWindow === null ? [] : ([['Hours', hoursOf(sendWindow)]] as const)),
+        ...(localTime === null
+          ? []
+          : ([['Local time', `${localTime.replace('T', ' ')}, for others as in ${fallbackTimezone}`]] as const)),
         ...(tags.length > 0 ? ([['Tags', tags.join(', ')]] as const) : []),
         ...(metadata.length > 0
           ? ([['Metadata', metadata.map(([name, value]) => `${name}: ${value}`).join(', ')]] as const)
@@ -186,6 +219,11 @@ function About({ campaign }: { campaign: CampaignDetails }) {
       ]}
     />
   )
+}
+
+/** Returns the hours in which a campaign sends, as text. */
+function hoursOf({ from, to, timezone, days }: NonNullable<CampaignDetails['sendWindow']>): string {
+  return `${from} to ${to} in ${timezone}${days.length === 7 ? '' : `, on ${days.join(', ')}`}`
 }
 
 function AudienceName({ id }: { id: string }) {
