@@ -131,7 +131,7 @@ export const subscribers = c.router({
     path: '/v1/subscribers/:id',
     summary: 'Update a subscriber',
     description:
-      'Changes the fields given. Emits `contact.updated` for each audience when the address, a name or a property really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key, and so does another address of theirs.',
+      'Changes the fields given. Emits `contact.updated` for each audience when the address, a name or a property really changed. `status: "unsubscribed"` does what unsubscribing does; `"active"` lets the person be written to again, also where they had unsubscribed by the link of an email; for one who unsubscribed that needs a live key, and so does another address of theirs, or of one who is `active` in an audience with `doubleOptIn`.',
     pathParams: idParam,
     body: updateSubscriber,
     ...outcome(

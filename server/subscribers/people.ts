@@ -5,13 +5,20 @@ import type { Trx } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
 import { addressKey } from '../message/address.ts'
 import type { NewEvent, Outbox } from '../outbox/append.ts'
-import { DomainError } from '../shared/errors.ts'
+import { DomainError, liveKeyNeeded } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type SubscriberPatch, subscriberChange } from './change.ts'
 import { changeMemberships } from './contacts.ts'
 import { changedProperties } from './properties.ts'
-import { hasUnsubscribed, insertSubscriber, lockSubscriber, type SubscriberRow, updateSubscriber } from './queries.ts'
+import {
+  hasConfirmedContact,
+  hasUnsubscribed,
+  insertSubscriber,
+  lockSubscriber,
+  type SubscriberRow,
+  updateSubscriber,
+} from './queries.ts'
 import { guardUnsubscribing } from './unsubscribing.ts'
 
 /*
@@ -69,7 +76,8 @@ export async function lockPerson(trx: Trx, accountId: string, id: string): Promi
  * Changes a locked person and their contacts. Emits `subscriber.unsubscribed` when the status becomes `unsubscribed`,
  * and `contact.updated` for each contact that changes. Does nothing without a difference. Throws `authentication_error`
  * when a test key would make an unsubscribed person active, or change the address of a person who unsubscribed from
- * everything, from an audience or from a topic, and `rule_violation` as `changedProperties`.
+ * everything, from an audience or from a topic, or who is active in an audience with double opt-in. Throws
+ * `rule_violation` as `changedProperties`.
  *
  * @param mode Mode of the request that causes the change.
  * @param contact New status of one contact, which the same event reports.
@@ -100,6 +108,10 @@ export async function changePerson(
     // Otherwise the old address could be added again, without the unsubscribed status.
     const isUnsubscribed = await hasUnsubscribed(trx, person)
     guardUnsubscribing('Changing the address of a subscriber who unsubscribed', { mode, isUnsubscribed })
+    // Otherwise live email of the audience would go to an address whose owner never confirmed it.
+    if (await hasConfirmedContact(trx, person)) {
+      throw liveKeyNeeded('Changing the address of a subscriber who is active in an audience with double opt-in')
+    }
   }
   const updated =
     changed.length === 0 ? person : await updateSubscriber(trx, person.id, after, dependencies.clock.now())

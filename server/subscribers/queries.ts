@@ -171,6 +171,26 @@ export async function hasUnsubscribed(
   return row !== undefined || hasLeftTopic(trx, person.account_id, person.id)
 }
 
+/** Returns true when a locked person is active in an audience whose people confirm their address. */
+export async function hasConfirmedContact(
+  trx: Trx,
+  { id, account_id }: Pick<SubscriberRow, 'id' | 'account_id'>,
+): Promise<boolean> {
+  const row = await trx
+    .selectFrom('contacts')
+    .innerJoin('audiences', (join) =>
+      join.onRef('audiences.account_id', '=', 'contacts.account_id').onRef('audiences.id', '=', 'contacts.audience_id'),
+    )
+    .select('contacts.audience_id')
+    .where('contacts.account_id', '=', account_id)
+    .where('contacts.subscriber_id', '=', id)
+    .where('contacts.status', '=', 'active')
+    .where('audiences.double_opt_in', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Deletes a locked person with what they chose. */
 export async function deleteSubscriber(trx: Trx, accountId: string, id: string): Promise<void> {
   await deleteChoicesOf(trx, accountId, id)

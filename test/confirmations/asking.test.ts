@@ -251,6 +251,30 @@ describe('a pending contact', () => {
   })
 })
 
+test('who is active where people confirm gets another address with a live key alone', async () => {
+  const { db, live, test: testing, contacts, subscribers } = world
+  const asking = await newAudience()
+  const asksNobody = await newAudience({ doubleOptIn: null })
+  const email = newAddress()
+  const { subscriberId } = await contacts.add(db, live, asksNobody.id, { email })
+  const pending = await contacts.add(db, live, asking.id, { email })
+  // Nobody has confirmed, and the link of the former address confirms no other.
+  const second = newAddress()
+  expect(await subscribers.update(db, testing, subscriberId, { email: second })).toMatchObject({ email: second })
+
+  await contacts.update(db, live, pending, { status: 'active' })
+  const third = newAddress()
+  await expect(subscribers.update(db, testing, subscriberId, { email: third })).rejects.toMatchObject({
+    code: 'authentication_error',
+    message: expect.stringContaining('active in an audience with double opt-in needs a live key'),
+  })
+  expect((await contacts.get(db, live.accountId, pending)).email).toBe(second)
+  const same = { email: second.toUpperCase(), firstName: 'Ada' }
+  expect(await subscribers.update(db, testing, subscriberId, same)).toMatchObject({ firstName: 'Ada' })
+  expect(await subscribers.update(db, live, subscriberId, { email: third })).toMatchObject({ email: third })
+  expect(await contacts.get(db, live.accountId, pending)).toMatchObject({ email: third, status: 'active' })
+})
+
 describe('the settings of an audience', () => {
   test('are shown, kept, replaced and taken away', async () => {
     const { db, live, account, audiences, time } = world

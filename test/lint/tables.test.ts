@@ -98,7 +98,10 @@ const owners: Record<string, Owner> = {
       topics: 'choices are found by address',
     },
   },
-  audiences: { room: 'audiences' },
+  audiences: {
+    room: 'audiences',
+    also: { subscribers: 'whether people confirm their address, before a test key gives one another' },
+  },
   contacts: {
     room: 'audiences',
     also: {
