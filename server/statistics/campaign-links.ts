@@ -87,15 +87,28 @@ function hasTextsInOrder(text: string, texts: readonly string[]): boolean {
   return true
 }
 
-/** Returns what stands between the outputs and tags of Liquid: one text more than there are of these. */
+/** Returns the texts that are in every link that is made of this one: one more than there are gaps between them. */
 function textsBetweenLiquid(source: string): string[] {
   const texts: string[] = []
   let at = 0
-  for (const { start, end } of liquidIn(source)) {
+  for (const { start, end } of gapsIn(source)) {
     texts.push(source.slice(at, start))
     at = end
   }
   return [...texts, source.slice(at)]
+}
+
+/** Returns where the link differs by person: at each output, and from the first tag to the last, as `if` to `endif`. */
+function gapsIn(source: string): { start: number; end: number }[] {
+  const liquid = liquidIn(source)
+  const tags = liquid.filter(({ start }) => source.startsWith('{%', start))
+  const [first, last] = [tags[0], tags.at(-1)]
+  if (first === undefined || last === undefined) return liquid
+  return [
+    ...liquid.filter(({ end }) => end <= first.start),
+    { start: first.start, end: last.end },
+    ...liquid.filter(({ start }) => start >= last.end),
+  ]
 }
 
 /** Finds the outputs and tags of Liquid. Reads the text once, whatever stands in it. */

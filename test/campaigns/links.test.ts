@@ -42,6 +42,27 @@ describe('a click', () => {
     expect(number(rendered)).toBe(expected)
   })
 
+  test.each([
+    ['https://x.example/vip', 1],
+    ['https://x.example/all', 1],
+    ['https://x.example/ada/vip/a?b=7', 2],
+    ['https://x.example/ada/all/a?b=', 2],
+    ['https://x.example/c/', 3],
+    ['https://x.example/c/123', 3],
+    ['https://x.example/ada/vip/b?b=7', 1],
+    ['https://y.example/vip', null],
+  ])('on %s counts for the link with a condition in it', (rendered, expected) => {
+    const condition = '{% if properties.vip %}vip{% else %}all{% endif %}'
+    const some = linkMatcher(
+      [
+        `https://x.example/${condition}`,
+        `https://x.example/{{ name }}/${condition}/a?b={{ b }}`,
+        'https://x.example/c/{% for n in numbers %}{{ n }}{% endfor %}',
+      ].map((link, index) => ({ number: index + 1, link })),
+    )
+    expect(some(rendered)).toBe(expected)
+  })
+
   test('counts for no link when none fits', () => {
     const some = linkMatcher([{ number: 1, link: 'https://shop.example/{{ a }}b{{ c }}b' }])
     expect(some('https://shop.example/xbyb')).toBe(1)
