@@ -78,8 +78,8 @@ export function planFile(entry: ZipEntry, head: Head): ZipFilePlan | string {
 }
 
 /**
- * Returns files in the order in which they are read: people who get no email first, then files where a column may say
- * so of some, so that nobody becomes a contact by one file who has left by another.
+ * Returns files in the order in which they are read: people who get no email first, so that none of them becomes a
+ * contact by another file. Then files where a column may say so of some; who is in two of these may become one first.
  */
 export function inReadingOrder(plans: readonly ZipFilePlan[]): ZipFilePlan[] {
   const rank = ({ readAs, head }: ZipFilePlan) => {

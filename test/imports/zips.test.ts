@@ -81,6 +81,18 @@ describe('a ZIP', () => {
     expect(await addressesOf(found.audienceId)).toEqual(['n3'])
   })
 
+  test('keeps a contact of one file with a status who left by the next, and suppresses them', async () => {
+    const listmonk = (name: string, status: string) => ({
+      name,
+      content: `uuid,email,name,attributes,status\nx,twice@example.com,Bo,{},${status}\n`,
+    })
+    const found = await world.run(zipOf([listmonk('1.csv', 'enabled'), listmonk('2.csv', 'blocklisted')]))
+    expect(found).toMatchObject({ created: 1, suppressed: 1, failed: 0 })
+    expect(await addressesOf(found.audienceId)).toEqual(['twice'])
+    const suppressed = await createSuppressionService(world).get(world.db, world.account, 'twice@example.com')
+    expect(suppressed).toMatchObject({ reason: 'unsubscribe' })
+  })
+
   test('of many pieces is the same file', async () => {
     const notes = Array.from({ length: 12 }, (_, n) => randomBytes(100_000).toString('base64') + n)
     const content = (name: string) =>
