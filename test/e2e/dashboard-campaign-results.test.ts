@@ -100,6 +100,30 @@ describeInBrowser('the results of a campaign in the dashboard', { timeout: 120_0
     await context.close()
   })
 
+  test('say of one that is sent at local times when that is, for whom too', async () => {
+    const { client } = world.service
+    const { id: audienceId } = await client.succeed(contract.audiences.create, { body: { name: 'All over' } })
+    const content = { text: 'Good morning.' }
+    const body = { name: 'Morning', audienceId, from: 'hello@shop.test', subject: 'Morning', content }
+    const { id: morning } = await client.succeed(campaigns.create, { body })
+    const day = new Date(Date.now() + 3 * 86_400_000).toISOString().slice(0, 10)
+    const { main, dialog, context, complaints } = await world.openScreen(`campaigns/${morning}`)
+    await main.getByRole('button', { name: 'Send it' }).click()
+    await dialog.getByLabel('At each person’s local time').click()
+    await dialog.getByLabel('Local time', { exact: true }).fill(`${day}T09:00`)
+    await dialog.getByLabel('Zone of the others').fill('Asia/Tokyo')
+    await dialog.getByRole('button', { name: 'Schedule it' }).click()
+    await dialog
+      .getByText(/timezone/)
+      .last()
+      .waitFor()
+    await client.succeed(contract.contactProperties.create, { body: { key: 'timezone', type: 'string' } })
+    await dialog.getByRole('button', { name: 'Schedule it' }).click()
+    await main.getByText(new RegExp(`${day} 09:00.*, for others as in Asia/Tokyo`)).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('a viewer sees what was sent, and is told why nothing can be written', async () => {
     const { root, service } = world
     const viewer = await signUp(service, { role: 'viewer' })

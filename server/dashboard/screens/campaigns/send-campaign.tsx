@@ -3,11 +3,22 @@ import { notifications } from '@mantine/notifications'
 import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { FormDialog } from '../../components/form-dialog.tsx'
-import { localTime } from '../../components/time.tsx'
+import { localTime as toInput } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
 import type { CampaignDetails } from './campaign.ts'
 
 const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+/** The zone of the reader. */
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+type When = 'now' | 'later' | 'local'
+type Values = { when: When; scheduledAt: string; localTime: string; fallbackTimezone: string }
+
+function bodyOf({ when, scheduledAt, localTime, fallbackTimezone }: Values) {
+  if (when === 'later') return { scheduledAt: new Date(scheduledAt).toISOString() }
+  return when === 'local' ? { localTime, fallbackTimezone } : {}
+}
 
 /** Asks when a draft is to be sent, and says to whom. */
 export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails; onClose: () => void }) {
@@ -20,11 +31,19 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
   )
   const send = useChange('POST /v1/campaigns/:id/send')
   const { form, ...sending } = useApiForm({
-    initial: { when: 'now', scheduledAt: localTime(new Date(Date.now() + hourMs)) },
-    check: ({ when, scheduledAt }) =>
-      when === 'later' && Number.isNaN(Date.parse(scheduledAt)) ? { scheduledAt: 'Choose a time' } : {},
-    send: async ({ when, scheduledAt }) => {
-      const body = when === 'now' ? {} : { scheduledAt: new Date(scheduledAt).toISOString() }
+    initial: {
+      when: 'now' as When,
+      scheduledAt: toInput(new Date(Date.now() + hourMs)),
+      localTime: toInput(new Date(Date.now() + dayMs)),
+      fallbackTimezone: zone,
+    },
+    check: ({ when, scheduledAt, localTime }) => ({
+      ...(when === 'later' && Number.isNaN(Date.parse(scheduledAt)) && { scheduledAt: 'Choose a time' }),
+      ...(when === 'local' && Number.isNaN(Date.parse(localTime)) && { localTime: 'Choose a time' }),
+    }),
+    send: async (values) => {
+      const { when } = values
+      const body = bodyOf(values)
       await send.mutateAsync({ params: { id }, body })
       notifications.show({ message: when === 'now' ? `${name} is being sent.` : `${name} is scheduled.` })
       onClose()
@@ -50,16 +69,34 @@ export function SendCampaign({ campaign, onClose }: { campaign: CampaignDetails;
         <Stack gap="xs" mt="xs">
           <Radio value="now" label="Now" data-autofocus />
           <Radio value="later" label="At a time" />
+          <Radio value="local" label="At each person’s local time" />
         </Stack>
       </Radio.Group>
       {when === 'later' && (
         <TextInput
           type="datetime-local"
           label="Time"
-          description={`Of your zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.`}
+          description={`Of your zone, ${zone}.`}
           required
           {...form.getInputProps('scheduledAt')}
         />
+      )}
+      {when === 'local' && (
+        <>
+          <TextInput
+            type="datetime-local"
+            label="Local time"
+            description="In the zone that the property timezone of each person names."
+            required
+            {...form.getInputProps('localTime')}
+          />
+          <TextInput
+            label="Zone of the others"
+            description="For those whose property names none, such as Europe/Berlin."
+            required
+            {...form.getInputProps('fallbackTimezone')}
+          />
+        </>
       )}
     </FormDialog>
   )
