@@ -25,7 +25,7 @@ import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { reportOfCampaign } from '../statistics/campaign-figures.ts'
 import { findProperties } from '../subscribers/properties.ts'
-import { type AccountRenderer, createAccountTurns } from '../templates/account-turns.ts'
+import type { AccountTurns } from '../templates/account-turns.ts'
 import { detailsOf, markupOf } from '../templates/mjml.ts'
 import { subjectsOfPublished } from '../templates/published.ts'
 import { findWithoutTopic } from '../topics/choices.ts'
@@ -117,7 +117,7 @@ export type CampaignService = {
 export type CampaignServiceOptions = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
-  renderer: AccountRenderer
+  rendererOf: AccountTurns
   unsubscribeUrl: (ref: UnsubscribeRef) => string
   /** Returns the link with which a recipient reads the message in a browser. */
   webUrl: (ref: MessagePageRef) => string
@@ -131,9 +131,8 @@ const inContent = { path: 'body.content' }
 const dayMs = 24 * 3_600_000
 
 export function createCampaignService(options: CampaignServiceOptions): CampaignService {
-  const { clock, emails, unsubscribeUrl, webUrl } = options
+  const { clock, emails, rendererOf, unsubscribeUrl, webUrl } = options
   const { toCampaign, toDetails } = createToResponse(options.archiveUrl)
-  const rendererOf = createAccountTurns(options.renderer)
 
   async function find(handle: Handle, scope: Scope, id: string): Promise<CampaignRow> {
     const row = await findCampaign(handle, scope, id)

@@ -47,18 +47,10 @@ export function createLargeAnswers({
     }
   }
 
-  /** Resolves when the response is closed, which it is after `readWithinMs` at the latest. */
-  async function closing(res: ServerResponse): Promise<void> {
-    if (res.closed) return
-    const cutOff = setTimeout(() => res.destroy(), readWithinMs)
-    await new Promise((resolve) => res.once('close', resolve))
-    clearTimeout(cutOff)
-  }
-
   async function enter(request: LargeRequest, ended: Promise<void>): Promise<void> {
     const leave = request.res.closed ? null : await turnOf(request)
     if (leave === null) throw tooMany
-    void Promise.all([closing(request.res), ended]).then(leave)
+    void Promise.all([closing(request.res, readWithinMs), ended]).then(leave)
   }
 
   return {
@@ -71,6 +63,14 @@ export function createLargeAnswers({
       }
     },
   }
+}
+
+/** Resolves when the response is closed, which it is after `readWithinMs` milliseconds at the latest. */
+export async function closing(res: ServerResponse, readWithinMs: number): Promise<void> {
+  if (res.closed) return
+  const cutOff = setTimeout(() => res.destroy(), readWithinMs)
+  await new Promise((resolve) => res.once('close', resolve))
+  clearTimeout(cutOff)
 }
 
 const tooMany = new DomainError(

@@ -29,9 +29,9 @@ export function goneMessagePage(): MailPage {
   ])
 }
 
-/** The page for a reader while too many read. */
+/** The page for a reader while too many read, or a message cannot be rendered. */
 export function busyPage(): MailPage {
-  return page(noBrand, 'Please wait', ['<p>Many people read here at the moment. Try again in a few seconds.</p>'])
+  return page(noBrand, 'Please wait', ['<p>This page cannot be shown at the moment. Try again in a few seconds.</p>'])
 }
 
 /** The page behind a link to unsubscribe in a message that everybody reads. */

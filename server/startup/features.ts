@@ -9,6 +9,7 @@ import type { CampaignPageRef, MessagePageRef, UnsubscribeRef } from '../message
 import { selectProcesses } from '../processes/register.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { secretBox as createSecretBox, deriveKey } from '../secrets/secret-box.ts'
+import { createAccountTurns } from '../templates/account-turns.ts'
 import { relyingPartyOf } from '../users/passkeys/relying-party.ts'
 import { countOutbox, oldestUndeliveredAge } from '../webhook-delivery/metrics.ts'
 import { slowDestinations } from '../webhook-delivery/slow-destinations.ts'
@@ -30,6 +31,7 @@ export function createFeatures(context: Context, { attempts, background, outbox 
   const accounts = createAccountService({ clock })
   const apiKeys = createApiKeyService({ clock, accounts, onEnded: keyCache.tellNotified })
   const renderer = createRenderer({ peopleAtOnce: 10 })
+  const rendererOf = createAccountTurns(renderer)
   const unsubscribeUrl = (ref: UnsubscribeRef) => `${serviceUrl()}/u/${context.tokens.unsubscribe(ref)}`
   const webUrl = (ref: MessagePageRef) => `${serviceUrl()}/w/${context.tokens.messagePage(ref)}`
   const archiveUrl = (ref: CampaignPageRef) => `${serviceUrl()}/a/${context.tokens.campaignPage(ref)}`
@@ -65,8 +67,8 @@ export function createFeatures(context: Context, { attempts, background, outbox 
     // Workers of other processes find it at their next poll.
     imports: { wake: () => later.imports?.wake() },
     confirmations: { confirmUrl: (ref) => `${serviceUrl()}/confirm/${context.confirmationTokens.make(ref)}` },
-    templates: { renderer },
-    campaigns: { renderer, unsubscribeUrl, webUrl, archiveUrl },
+    templates: { rendererOf },
+    campaigns: { rendererOf, unsubscribeUrl, webUrl, archiveUrl },
     statistics: { statisticsMs },
     portal: { serviceUrl, theme: config.portal },
     users: {
@@ -87,7 +89,7 @@ export function createFeatures(context: Context, { attempts, background, outbox 
     mailMetrics: createMailMetrics(context.registry),
     unsubscribeUrl,
     webUrl,
-    webPages: createWebPages({ db: context.db, tokens: context.tokens, renderer, archiveUrl }),
+    webPages: createWebPages({ db: context.db, tokens: context.tokens, rendererOf, archiveUrl }),
     [Symbol.asyncDispose]: () => renderer[Symbol.asyncDispose](),
   }
 }

@@ -10,13 +10,17 @@ const waiting = 1_000
 /** What may be asked of the renderer for an account. */
 export type AccountRenderer = Pick<TemplateRenderer, 'render' | 'faultOf' | 'compileMjml' | 'check'>
 
+/** Returns the renderer as an account may use it. */
+export type AccountTurns = (accountId: string) => AccountRenderer
+
 /**
  * Returns the renderer as each account may use it: one call of an account at a time. The processes take requests in
- * order, so an account has at most one in front of those of others, however many templates it sends.
+ * order, so an account has at most one in front of those of others, however many templates it sends. Create it once for a
+ * renderer: what is created again does not know of these turns.
  *
  * Calls throw `unavailable` when they have waited too long, or too many wait.
  */
-export function createAccountTurns(renderer: AccountRenderer): (accountId: string) => AccountRenderer {
+export function createAccountTurns(renderer: AccountRenderer): AccountTurns {
   const turns = createKeyedSemaphore({ permits: waiting, holdersPerKey: 1, waiting })
 
   async function inTurn<T>(accountId: string, work: () => Promise<T>): Promise<T> {

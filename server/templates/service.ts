@@ -11,11 +11,11 @@ import type {
 } from '../../contract/templates.ts'
 import { type Handle, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Rendered, TemplateRenderer } from '../rendering/renderer.ts'
+import type { Rendered } from '../rendering/renderer.ts'
 import { brokenRules, DomainError, notFound } from '../shared/errors.ts'
 import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
-import { createAccountTurns } from './account-turns.ts'
+import type { AccountTurns } from './account-turns.ts'
 import { detailsOf, markupOf, noMarkup, sentenceOf } from './mjml.ts'
 import { previewOf } from './preview.ts'
 import {
@@ -57,11 +57,9 @@ export type TemplateService = {
   render(handle: Handle, accountId: string, uses: readonly TemplateUse[]): Promise<(Rendered | DomainError)[]>
 }
 
-export type TemplateServiceOptions = { clock: Clock; renderer: TemplateRenderer }
+export type TemplateServiceOptions = { clock: Clock; rendererOf: AccountTurns }
 
-export function createTemplateService({ clock, renderer }: TemplateServiceOptions): TemplateService {
-  const rendererOf = createAccountTurns(renderer)
-
+export function createTemplateService({ clock, rendererOf }: TemplateServiceOptions): TemplateService {
   async function find(handle: Handle, accountId: string, id: string): Promise<TemplateRow> {
     const row = await findTemplate(handle, accountId, id)
     if (row === undefined) throw notFound('template', id)

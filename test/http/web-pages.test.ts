@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createWebPages, type WebPages } from '../../server/campaigns/web-pages.ts'
 import { createHttpApp } from '../../server/http/express-app.ts'
 import { type HttpServer, listen } from '../../server/http/server.ts'
@@ -7,6 +7,7 @@ import { createMailTokens } from '../../server/message/mail-tokens.ts'
 import { createLogger } from '../../server/observability/logging.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { newId } from '../../server/shared/ids.ts'
+import { createAccountTurns } from '../../server/templates/account-turns.ts'
 import { testing } from '../support/scope.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -19,6 +20,7 @@ const html =
 
 let world: CampaignWorld
 let server: HttpServer
+let pages: WebPages
 let audience: string
 let person: string
 /** How often a message was rendered for a page. */
@@ -35,7 +37,8 @@ beforeAll(async () => {
     rendered++
     return renderer.render(...input)
   }
-  const pages: WebPages = createWebPages({ ...world.means, tokens, renderer: { ...renderer, render: counting } })
+  const rendererOf = createAccountTurns({ ...renderer, render: counting })
+  pages = createWebPages({ ...world.means, tokens, rendererOf })
   const logger = createLogger({ level: 'silent' })
   const app = createHttpApp({ api: null, webPages: pages, registry: new Registry(), checks: {}, logger, trustProxy: 0 })
   server = await listen({ app, host: '127.0.0.1', port: 0, logger })
@@ -180,7 +183,7 @@ describe('the page of a public campaign', () => {
     expect((await get(pathOf(archiveUrl))).headers.get('x-robots-tag')).toBe('noindex')
   })
 
-  test('is gone when the message cannot be rendered for nobody', async () => {
+  test('is to be tried again when it cannot be rendered for nobody now, and is not kept like that', async () => {
     const id = await sent({
       archive: 'public',
       content: {
@@ -188,6 +191,33 @@ describe('the page of a public campaign', () => {
       },
     })
     const { archiveUrl } = await world.campaigns.get(world.db, world.live, id)
-    expect((await get(pathOf(archiveUrl))).status).toBe(410)
+    rendered = 0
+    for (const times of [1, 2]) {
+      const page = await get(pathOf(archiveUrl))
+      expect([page.status, page.headers.get('retry-after')]).toEqual([503, '10'])
+      expect(rendered).toBe(times)
+    }
   })
+})
+
+test('of one account four pages are read at once, and the next one when one of them was', async () => {
+  const { path } = await emailOf(await sent())
+  const token = path.slice('/w/'.length)
+  const reading: (() => void)[] = []
+  const read = () => pages.ofEmail(token, () => new Promise((resolve) => reading.push(resolve)))
+  const readers = Array.from({ length: 4 }, read)
+  await vi.waitFor(() => expect(reading).toHaveLength(4))
+  let isRead = false
+  const fifth = pages.ofEmail(token, async ({ status }) => {
+    isRead = status === 'shown'
+  })
+  // Another account goes on: so does what follows it in the database.
+  const stranger = { accountId: world.stranger, emailId: newId('email', new Date()) }
+  expect((await get(pathOf(world.means.webUrl(stranger)))).status).toBe(410)
+  expect(isRead).toBe(false)
+  reading.shift()?.()
+  await fifth
+  expect(isRead).toBe(true)
+  for (const end of reading) end()
+  await Promise.all(readers)
 })

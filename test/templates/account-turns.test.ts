@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { createAccountTurns } from '../../server/templates/account-turns.ts'
@@ -34,4 +35,11 @@ test('a call that fails lets the next one of its account go on', async () => {
   const rendererOf = createAccountTurns(stopped)
   await expect(rendererOf('one').render(quick, [{}])).rejects.toThrow('The renderer was stopped.')
   await expect(rendererOf('one').faultOf(quick)).rejects.toThrow('The renderer was stopped.')
+})
+
+test('the turns of the renderer that requests share are created once', () => {
+  const creators = globSync('server/**/*.ts').filter((file) =>
+    /import \{[^}]*\bcreateAccountTurns\b[^}]*\} from '[^']*\/account-turns\.ts'/.test(readFileSync(file, 'utf8')),
+  )
+  expect(creators).toEqual(['server/startup/features.ts'])
 })

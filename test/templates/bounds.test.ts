@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { templateLimits } from '../../contract/template-variables.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { newId } from '../../server/shared/ids.ts'
+import { createAccountTurns } from '../../server/templates/account-turns.ts'
 import { createTemplateService, type TemplateService } from '../../server/templates/service.ts'
 import { createWorld, refusal, type World } from '../support/worlds/audiences.ts'
 
@@ -11,7 +12,7 @@ let world: World
 let templates: TemplateService
 beforeAll(async () => {
   world = await createWorld()
-  templates = createTemplateService({ clock: world.clock, renderer })
+  templates = createTemplateService({ clock: world.clock, rendererOf: createAccountTurns(renderer) })
 })
 afterAll(async () => {
   await world.end()

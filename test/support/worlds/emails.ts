@@ -15,6 +15,7 @@ import { secretBox } from '../../../server/secrets/secret-box.ts'
 import { newId } from '../../../server/shared/ids.ts'
 import { createSubscriberService } from '../../../server/subscribers/service.ts'
 import { createSuppressionService } from '../../../server/suppressions/service.ts'
+import { createAccountTurns } from '../../../server/templates/account-turns.ts'
 import { createTemplateService } from '../../../server/templates/service.ts'
 import { findWithoutTopic } from '../../../server/topics/choices.ts'
 import { createTestTime } from '../clock.ts'
@@ -44,7 +45,7 @@ export async function createEmailWorld({
     },
   })
   let wakes = 0
-  const templates = createTemplateService({ clock, renderer: createRenderer() })
+  const templates = createTemplateService({ clock, rendererOf: createAccountTurns(createRenderer()) })
   const outbox = createOutbox({ clock, wake: () => undefined })
   const suppressions = createSuppressionService({ clock })
   const domains = createDomainService({
