@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { patienceMs } from '../support/patience.ts'
 
@@ -18,17 +18,6 @@ export type ReceiverOptions = {
   file: string
   port: number
   secret: string
-}
-
-/** A port of this machine that nobody uses at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port of this machine is free')
-  server.close()
-  await once(server, 'close')
-  return address.port
 }
 
 /** Runs the program and waits until it takes connections. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { freePort } from '../../scripts/support/free-port.ts'
 import { isThere, run } from '../../scripts/support/run.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { newId } from '../../server/shared/ids.ts'
@@ -13,7 +14,7 @@ import { attempt } from '../../server/webhook-delivery/attempt/attempt.ts'
 import { createExchange } from '../../server/webhook-delivery/attempt/exchange.ts'
 import { signatureHeaders, signingKey } from '../../server/webhook-delivery/attempt/signature.ts'
 import { fenceOf, root, sectionOfPages } from './document.ts'
-import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
+import { type ReceiverProcess, runReceiver } from './receiver-process.ts'
 
 /* The receivers of the documents run as they stand, and take what the service signs and nothing else. */
 

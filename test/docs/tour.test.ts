@@ -3,11 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../scripts/support/free-port.ts'
 import { isThere } from '../../scripts/support/run.ts'
 import { type ServiceProcess, startService } from '../main/service-process.ts'
 import { scratchDirectory } from '../support/scratch.ts'
 import { fenceOf, fencesOf, readDocument, readPages, root, sectionOfPages } from './document.ts'
-import { freePort, type ReceiverProcess, runReceiver } from './receiver-process.ts'
+import { type ReceiverProcess, runReceiver } from './receiver-process.ts'
 import { createNames, type Names, type Step, shapeOf, stepsOf } from './tour.ts'
 
 /*

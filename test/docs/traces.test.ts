@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
+import { freePort } from '../../scripts/support/free-port.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTestService } from '../support/service.ts'
 import { fenceOf, sectionOfPages, unwrapped } from './document.ts'
-import { freePort, runReceiver } from './receiver-process.ts'
+import { runReceiver } from './receiver-process.ts'
 
 /* The collector of the documents runs as it stands, and prints what they show for a contact that is added. */
 

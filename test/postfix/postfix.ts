@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../scripts/support/free-port.ts'
 import { postfixProgram, runAsRoot } from '../../scripts/support/postfix.ts'
 
 /** A Postfix of its own: of that of the machine nothing but the programs is used, and nothing is changed. */
@@ -136,14 +135,4 @@ function linesOf(entries: Readonly<Record<string, string>>, between: string): st
   return Object.entries(entries)
     .map(([name, value]) => `${name}${between}${value}\n`)
     .join('')
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

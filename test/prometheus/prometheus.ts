@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
-import { freePort } from '../postfix/postfix.ts'
+import { freePort } from '../../scripts/support/free-port.ts'
 import { patienceMs } from '../support/patience.ts'
 
 /** A series that a query returned, with its value now. */

@@ -1,6 +1,6 @@
 import { readFile, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '../../../scripts/support/free-port.ts'
 import { startEmbeddedDatabase } from '../../../server/database/embedded/start.ts'
 import { createRunDirectory, dataDirOf } from '../../support/run-directory.ts'
 
@@ -61,15 +61,4 @@ function kill(pid: number): void {
   } catch {
     // Gone already.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port on 127.0.0.1')
-  return address.port
 }
