@@ -5,39 +5,25 @@ import type { ImportKey } from './queries.ts'
 /** Where the pieces of a file are, or of a ZIP until it is unpacked. */
 export type ChunkTable = 'import_chunks' | 'import_zip_chunks'
 
-/** Appends a piece of the file. Returns false when the import no longer takes any: it was canceled. */
+/**
+ * Appends a piece of the file, or of the ZIP. Of a file, the import keeps how many bytes there are. Returns false when the
+ * import no longer takes any: it was canceled.
+ */
 export async function insertChunk(
   trx: Trx,
   { accountId, id }: ImportKey,
   { position, bytes, at }: { position: number; bytes: Buffer; at: Date },
+  table: ChunkTable = 'import_chunks',
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('imports')
-    .set({ bytes: position + bytes.length, worked_at: at })
+    .set({ worked_at: at, ...(table === 'import_chunks' && { bytes: position + bytes.length }) })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
     .where('status', '=', 'uploading')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await trx.insertInto('import_chunks').values({ account_id: accountId, import_id: id, position, bytes }).execute()
-  return true
-}
-
-/** Appends a piece of a ZIP. Returns false when the import no longer takes any: it was canceled. */
-export async function insertZipChunk(
-  trx: Trx,
-  { accountId, id }: ImportKey,
-  { position, bytes, at }: { position: number; bytes: Buffer; at: Date },
-): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable('imports')
-    .set({ worked_at: at })
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .where('status', '=', 'uploading')
-    .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
-  await trx.insertInto('import_zip_chunks').values({ account_id: accountId, import_id: id, position, bytes }).execute()
+  await trx.insertInto(table).values({ account_id: accountId, import_id: id, position, bytes }).execute()
   return true
 }
 

@@ -1,7 +1,7 @@
 import { importLimits } from '../../contract/import-files.ts'
 import { type Db, inTransaction } from '../database/connection.ts'
 import type { Clock } from '../lib/clock.ts'
-import { insertZipChunk, readChunk } from './chunk-queries.ts'
+import { insertChunk, readChunk } from './chunk-queries.ts'
 import type { ImportKey } from './queries.ts'
 import { canceledMeanwhile, chunkBytes, fileTooLarge } from './store-upload.ts'
 import type { ZipBytes } from './zip-directory.ts'
@@ -29,7 +29,8 @@ export async function storeZip(
     position += waitingBytes
     waiting = []
     waitingBytes = 0
-    if (!(await inTransaction(db, (trx) => insertZipChunk(trx, key, chunk)))) throw canceledMeanwhile()
+    if (!(await inTransaction(db, (trx) => insertChunk(trx, key, chunk, 'import_zip_chunks'))))
+      throw canceledMeanwhile()
   }
 
   for await (const bytes of file) {

@@ -128,7 +128,10 @@ class DirectoryReader extends RandomAccessReader {
       if (this.#failure !== null) throw this.#failure.error
       if (error instanceof ZipFaultError) throw error
       const reason = error instanceof Error ? error.message : String(error)
-      throw new ZipFaultError(`it is damaged or cut off (${printable(reason).slice(0, 200)})`, { cause: error })
+      throw new ZipFaultError(
+        `it is damaged or cut off: pack it again, or send the CSV files in it (${printable(reason).slice(0, 200)})`,
+        { cause: error },
+      )
     }
   }
 }
