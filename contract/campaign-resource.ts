@@ -228,7 +228,8 @@ const campaignFields = {
     description: 'The zone of those whose own is not known. Null: it has no `localTime`.',
   }),
   waitingFor: campaignWaiting.nullable().meta({
-    description: 'Why it writes to nobody just now, of one that is `sending`. Null: it goes on.',
+    description:
+      'Why a campaign that is `sending` makes no emails at present. Null: it makes emails, or is not `sending`.',
   }),
   startedAt: timestamp.nullable().meta({ description: 'When it started sending.' }),
   endedAt: timestamp.nullable().meta({ description: 'When it was completed or canceled.' }),

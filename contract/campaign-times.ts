@@ -59,7 +59,7 @@ export const campaignSendWindow = z
 
 export type SendWindow = z.infer<typeof campaignSendWindow>
 
-/** Why a campaign that is sending writes to nobody just now. */
+/** Why a campaign that is sending makes no emails at present. */
 export const campaignWaiting = z
   .object({
     reason: z.enum(['local_time', 'send_window']).meta({

@@ -81,7 +81,7 @@ export type UpdateSubscriber = z.infer<typeof updateSubscriber>
 export type SubscriberListQuery = z.infer<typeof listQuery>
 /** Of a contact. */
 export type SubscriptionStatus = z.infer<typeof subscriptionStatus>
-/** Of a person, whom nobody asks to confirm everything. */
+/** Of a subscriber. `pending` is a status of contacts only: people confirm each audience, not all at once. */
 export type PersonStatus = Exclude<SubscriptionStatus, 'pending'>
 
 export const subscribers = c.router({

@@ -4,8 +4,8 @@ import { DomainError } from '../shared/errors.ts'
 import type { Scope } from '../shared/scope.ts'
 
 /*
- * Double opt-in: a person who is added to an audience that asks for it is `pending` until they confirm by the link of an
- * email. The email is written in the transaction that adds the contact: there is never one without the other.
+ * Double opt-in: a contact that is added to an audience with `doubleOptIn` is `pending` until the person opens the link in
+ * an email and confirms. The email is written in the transaction that adds the contact: there is never one without the other.
  */
 
 /** How often a person is asked, and how long a link holds. */

@@ -227,7 +227,7 @@ export async function selectWaiting(handle: Handle, campaign: Place, limit: numb
   return rows
 }
 
-/** Returns the earliest time of the recipients that wait, of a campaign with a local time. Null: nobody waits. */
+/** Returns the earliest `send_at` of the waiting recipients of a campaign with a local time. Null: no recipient waits. */
 export async function nextSendTime(trx: Trx, { accountId, id }: CampaignKey): Promise<Date | null> {
   const { rows } = await sql<{ send_at: Date }>`
     SELECT send_at FROM campaign_recipients
