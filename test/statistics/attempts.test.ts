@@ -23,13 +23,15 @@ afterEach(async () => {
 const totalsOf = async (query = {}) =>
   (await statisticsOf(engine.db, engine.clock, live(engine.accountId), query)).totals.webhooks
 
-const allEnded = (rows: { status: string }[]) => rows.length > 0 && rows.every(({ status }) => status !== 'pending')
+/** Whether as many deliveries have ended as there were events: several events may be fanned out one after another. */
+const haveEnded = (count: number) => (rows: { status: string }[]) =>
+  rows.length === count && rows.every(({ status }) => status !== 'pending')
 
 describe('attempts', () => {
   test('are counted for their webhook and for the account as soon as they are settled', async () => {
     const [one, other] = [await engine.addWebhook(`${receiver.url}/1`), await engine.addWebhook(`${receiver.url}/2`)]
     await engine.emit(3)
-    for (const webhook of [one, other]) await engine.deliveriesOf(webhook, allEnded)
+    for (const webhook of [one, other]) await engine.deliveriesOf(webhook, haveEnded(3))
     expect(await totalsOf({ webhookId: one })).toMatchObject({
       attempts: 3,
       failedAttempts: 0,
@@ -76,10 +78,10 @@ describe('attempts', () => {
   test('are counted in the hour in which they began', async () => {
     const webhook = await engine.addWebhook(receiver.url)
     await engine.emit()
-    await engine.deliveriesOf(webhook, allEnded)
+    await engine.deliveriesOf(webhook, haveEnded(1))
     await engine.advance(3_600)
     await engine.emit(2)
-    await engine.deliveriesOf(webhook, (rows) => rows.length === 3 && allEnded(rows))
+    await engine.deliveriesOf(webhook, haveEnded(3))
     const { data } = await statisticsOf(engine.db, engine.clock, live(engine.accountId))
     expect(data).toHaveLength(24)
     expect(data.slice(-2).map(({ start, webhooks }) => [start, webhooks?.attempts])).toEqual([
@@ -93,7 +95,7 @@ describe('attempts', () => {
     await engine.db.updateTable('webhooks').set({ mode: 'test' }).where('id', '=', webhook).execute()
     const another = await engine.addAccount()
     await engine.emit()
-    await engine.deliveriesOf(webhook, allEnded)
+    await engine.deliveriesOf(webhook, haveEnded(1))
     const { db, clock, accountId } = engine
     const attemptsIn = async (scope: ReturnType<typeof live>) =>
       (await statisticsOf(db, clock, scope)).totals.webhooks?.attempts
@@ -151,7 +153,7 @@ describe('a batch of attempts', () => {
   test('for many webhooks is counted for each of them', async () => {
     const webhooks = await Promise.all(Array.from({ length: 20 }, (_, n) => engine.addWebhook(`${receiver.url}/${n}`)))
     await engine.emit(5)
-    for (const webhook of webhooks) await engine.deliveriesOf(webhook, (rows) => rows.length === 5 && allEnded(rows))
+    for (const webhook of webhooks) await engine.deliveriesOf(webhook, haveEnded(5))
     expect(await totalsOf()).toMatchObject({ attempts: 100, succeededDeliveries: 100 })
     expect(await miscounted(engine.db)).toEqual([])
   })
