@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Logger } from 'pino'
 import type { App } from './app.ts'
 import { type Config, readConfig, warningsOfRetiredSettings } from './config/config.ts'
-import { startDatabase } from './database/start.ts'
+import { openDatabase } from './database/open.ts'
 import { stopSignal } from './lib/stop-signal.ts'
 import { createLogger } from './observability/logging.ts'
 import { type ProcessFaults, watchProcessFaults } from './observability/process-faults.ts'
@@ -20,21 +20,23 @@ async function greet(app: App, config: Config): Promise<void> {
 }
 
 /**
- * Loads the modules of the service and starts it. A new database takes longer to create than they take to load, and is
- * created by another process: both happen at once.
+ * Loads the modules of the service and starts it. Loading them keeps this process busy for about as long as a new
+ * database takes to be created by another process. So that one is started first, and both happen at once.
  */
 async function startBesideDatabase(
   config: Config,
   observing: { logger: Logger; faults: Pick<ProcessFaults, 'rejections'> },
 ): Promise<App> {
-  const opening = startDatabase({ location: config.database, logger: observing.logger })
+  const busy = Promise.withResolvers<void>()
+  const opening = openDatabase(config.database, busy.resolve)
   try {
-    const [{ startApp }, database] = await Promise.all([import('./app.ts'), opening])
-    return await startApp(config, { ...observing, database })
+    await Promise.race([busy.promise, opening])
+    const [{ startApp }, opened] = await Promise.all([import('./app.ts'), opening])
+    return await startApp(config, { ...observing, opened })
   } catch (error) {
     // Closed already where the service did not start; not where its modules could not be loaded.
     await opening.then(
-      (database) => database[Symbol.asyncDispose](),
+      (opened) => opened[Symbol.asyncDispose](),
       () => undefined,
     )
     throw error

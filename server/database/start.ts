@@ -1,44 +1,35 @@
 import type { Logger } from 'pino'
 import { assertDatabase } from './check-database.ts'
 import { connect, type Db } from './connection.ts'
-import { startEmbeddedDatabase } from './embedded/start.ts'
 import { warnOfMissingIndexes } from './large-indexes.ts'
 import { type Migrations, migrateToLatest } from './migrate.ts'
+import { type DatabaseLocation, type OpenDatabase, openDatabase } from './open.ts'
 
 export type DatabaseOptions = {
-  /** The operator's PostgreSQL, or the embedded one with its directory. */
-  location:
-    | { readonly kind: 'external'; readonly url: string }
-    | { readonly kind: 'embedded'; readonly dataDir: string }
+  location: DatabaseLocation
+  /** The database, if it is open already. It is closed with the pools. Default: `location` is opened. */
+  opened?: OpenDatabase | undefined
   /** PostgreSQL's options of each session. Default: none. */
   sessionOptions?: string
   logger: Logger
 }
 
-export type RunningDatabase = AsyncDisposable & {
-  connectionString: string
-  /** Rejects with an OperatorError when the embedded database has ended by itself. */
-  failed: Promise<never>
+export type RunningDatabase = OpenDatabase & {
   /**
    * Returns a pool of up to `max` connections, closed with all others. `name` is the application name of its sessions.
    */
   pool(name: string, max: number): Db
 }
 
-/**
- * Starts the embedded database, or connects to the operator's. Throws OperatorError for problems that the operator can
- * fix.
- */
-export async function startDatabase({ location, sessionOptions, logger }: DatabaseOptions): Promise<RunningDatabase> {
+/** Opens the database for pools of connections. Throws as `openDatabase` does. */
+export async function startDatabase(options: DatabaseOptions): Promise<RunningDatabase> {
+  const { location, opened, sessionOptions, logger } = options
   await using starting = new AsyncDisposableStack()
-  const failure = Promise.withResolvers<never>()
-  // Prevents an unhandled rejection if nothing waits for it.
-  failure.promise.catch(() => undefined)
-  const connectionString = await open()
+  const { connectionString, failed } = starting.use(opened ?? (await openDatabase(location)))
   const running = starting.move()
   return {
     connectionString,
-    failed: failure.promise,
+    failed,
     pool(applicationName, max) {
       const made = connect({
         connectionString,
@@ -51,13 +42,6 @@ export async function startDatabase({ location, sessionOptions, logger }: Databa
       return made
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
-  }
-
-  async function open(): Promise<string> {
-    if (location.kind === 'external') return location.url
-    const embedded = await startEmbeddedDatabase({ dataDir: location.dataDir, onUnexpectedExit: failure.reject })
-    starting.use(embedded)
-    return embedded.connectionString
   }
 }
 

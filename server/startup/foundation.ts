@@ -3,7 +3,8 @@ import type { Config } from '../config/config.ts'
 import { encryptionKeyOf, openSecretBox } from '../config/encryption-key.ts'
 import { type Db, isAnswering } from '../database/connection.ts'
 import { type Migrations, pendingMigrations } from '../database/migrate.ts'
-import { prepareDatabase, type RunningDatabase, startDatabase } from '../database/start.ts'
+import type { OpenDatabase } from '../database/open.ts'
+import { prepareDatabase, startDatabase } from '../database/start.ts'
 import { continueFromNewestEvent } from '../events/id-continuity.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { createLogger } from '../observability/logging.ts'
@@ -16,8 +17,8 @@ export type FoundationOptions = {
   clock?: Clock
   queueClock?: NonNullable<QueueOptions['clock']>
   sessionOptions?: string
-  /** The database, started already. It is closed with the rest. Default: the one that the settings name is started. */
-  database?: RunningDatabase
+  /** The database, if it is open already. It is closed with the rest. Default: the one of the settings is opened. */
+  opened?: OpenDatabase
   logger?: Logger
   /** Counters of faults of the process. Default: none. */
   faults?: Pick<ProcessFaults, 'rejections'>
@@ -37,7 +38,7 @@ export async function startFoundation(config: Config, options: FoundationOptions
 
   const session = sessionOptions === undefined ? {} : { sessionOptions }
   const location = config.database
-  const database = starting.use(options.database ?? (await startDatabase({ location, ...session, logger })))
+  const database = starting.use(await startDatabase({ location, opened: options.opened, ...session, logger }))
   const tracer = await startTracer(config.tracing, logger)
   starting.defer(() => tracer.stop())
   const registry = createRegistry()

@@ -63,8 +63,9 @@ export async function createCluster(options: {
   dataDir: string
   binaries: Binaries
   runAs: RunAs | undefined
+  onStart: (() => void) | undefined
 }): Promise<Cluster> {
-  const { dataDir, binaries, runAs } = options
+  const { dataDir, binaries, runAs, onStart } = options
   const half = `${rootOf(dataDir)}.new`
   await rm(half, { recursive: true, force: true })
   const password = randomBytes(24).toString('base64url')
@@ -87,6 +88,7 @@ export async function createCluster(options: {
     ],
     cwd: directory,
     runAs,
+    onStart,
   })
   if (code !== 0) {
     throw new OperatorError(

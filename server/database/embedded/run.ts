@@ -9,6 +9,8 @@ export type Program = {
   cwd: string
   /** Undefined: the user of this process. */
   runAs: RunAs | undefined
+  /** Called when the program runs. */
+  onStart?: (() => void) | undefined
 }
 
 /** How a program ended, with the last lines it wrote to stdout and stderr. */
@@ -60,6 +62,7 @@ export function startProgram(program: Program, tail: Tail): { child: ChildProces
     ...program.runAs,
   }
   const child = spawn(program.path, program.args, options)
+  child.once('spawn', () => program.onStart?.())
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk: string) => tail.add(chunk))
   }

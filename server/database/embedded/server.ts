@@ -27,6 +27,8 @@ export type StartServerOptions = {
   binaries: Binaries
   runAs: RunAs | undefined
   settings: Record<string, string>
+  /** Called when its process runs, which does not accept connections yet. */
+  onStart: (() => void) | undefined
   onLog: (line: string) => void
   /** Called when the server ends without `stop`. */
   onUnexpectedExit: (error: OperatorError) => void
@@ -69,7 +71,7 @@ async function startOnPort(
   options: StartServerOptions,
   port: number,
 ): Promise<{ server: RunningServer } | { failed: Ended }> {
-  const { cluster, binaries, runAs } = options
+  const { cluster, binaries, runAs, onStart } = options
   let ready: () => void = () => undefined
   const isReady = new Promise<void>((resolve) => {
     ready = resolve
@@ -81,7 +83,8 @@ async function startOnPort(
   const settings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...options.settings }
   const args = ['-D', cluster.argument, '-p', String(port)]
   for (const [name, value] of Object.entries(settings)) args.push('-c', `${name}=${value}`)
-  const { child, ended } = startProgram({ path: binaries.postgres, args, cwd: cluster.directory, runAs }, tail)
+  const program = { path: binaries.postgres, args, cwd: cluster.directory, runAs, onStart }
+  const { child, ended } = startProgram(program, tail)
 
   const first = await Promise.race([isReady, ended])
   if (first !== undefined) return { failed: first }

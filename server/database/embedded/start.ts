@@ -25,6 +25,8 @@ export type EmbeddedDatabaseOptions = {
   onLog?: (line: string) => void
   /** Called when the server ends without `stop`. Default: nothing happens; queries fail. */
   onUnexpectedExit?: (error: OperatorError) => void
+  /** Called when a program of PostgreSQL runs that takes its time: first the one that creates the files, if needed. */
+  onProgram?: (() => void) | undefined
 }
 
 /**
@@ -127,7 +129,7 @@ type OwnOptions = EmbeddedDatabaseOptions & {
 
 async function own(options: OwnOptions, lock: DataDirLock): Promise<EmbeddedDatabase> {
   try {
-    const { dataDir, onUnexpectedExit = () => undefined } = options
+    const { dataDir, onUnexpectedExit = () => undefined, onProgram: onStart } = options
     const runAs = await chooseRunAs(dataDir)
     const existing = await readCluster(dataDir, runAs)
     if (existing === null && !options.isNewAllowed) throw noDatabase(dataDir)
@@ -137,13 +139,14 @@ async function own(options: OwnOptions, lock: DataDirLock): Promise<EmbeddedData
       return owned(connectionStringOf(existing, adopted.port), adopted.stop, lock)
     }
     const binaries = await findBinaries(runAs)
-    const cluster = existing ?? (await createCluster({ dataDir, binaries, runAs }))
+    const cluster = existing ?? (await createCluster({ dataDir, binaries, runAs, onStart }))
     await assertVersion(cluster, binaries)
     const server = await startServer({
       cluster,
       binaries,
       runAs,
       settings: { ...ownSettings, ...options.settings },
+      onStart,
       onLog: options.onLog ?? (() => undefined),
       onUnexpectedExit,
     })
