@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Express, RequestHandler } from 'express'
-import { sendStaticPage, sendStaticText } from './static-responses.ts'
+import { sendStaticPage, sendStaticText, sendTextOnDemand } from './static-responses.ts'
 
 /** Everything comes from this server, and nothing is inline. */
 const contentSecurityPolicy = [
@@ -69,14 +69,14 @@ const assetCaching = 'public, max-age=3600'
  * Serves the documentation under `/docs` and its OpenAPI document at `/openapi.json`. Redirects `/` to the
  * dashboard in a browser, else to `/docs`. Returns the paths, which have GET only.
  *
- * @param document An OpenAPI document. Serialized once.
+ * @param document Makes the OpenAPI document. Called once, for the first request.
  */
-export function serveDocs(app: Express, document: object): string[] {
+export function serveDocs(app: Express, document: () => Promise<object>): string[] {
   const { directory, version } = swaggerUi()
   const handlers: Record<string, RequestHandler> = {
     // Browsers ask for HTML by name, programs for anything.
     '/': (req, res) => res.vary('Accept').redirect(req.headers.accept?.includes('text/html') ? '/app' : '/docs'),
-    '/openapi.json': sendStaticText('application/json; charset=utf-8', JSON.stringify(document)),
+    '/openapi.json': sendTextOnDemand('application/json; charset=utf-8', async () => JSON.stringify(await document())),
     '/docs': sendStaticPage(pageBelow(''), contentSecurityPolicy),
     '/docs/': sendStaticPage(pageBelow('../'), contentSecurityPolicy),
     '/docs/page.css': sendStaticText('text/css; charset=utf-8', style),

@@ -40,8 +40,8 @@ export type ApiOptions = {
   gatesOfBodies: readonly RouteGate[]
   /** Where requests of keys are noted. Null: they are not. */
   requestLogs: Pick<RequestLogRecorder, 'add'> | null
-  /** The OpenAPI document to publish. */
-  document: object
+  /** Makes the OpenAPI document to publish. Called when it is first asked for. */
+  document: () => Promise<object>
   /** True when email is captured instead of sent. The dashboard then shows what was. */
   capturing: boolean
   /** Largest request body. */

@@ -1,4 +1,3 @@
-import { publishedDocument } from '../../openapi/published.ts'
 import { findBrand } from '../accounts/brand.ts'
 import { startLastUses } from '../api-keys/last-used.ts'
 import { silenceLimitMs } from '../background/workers.ts'
@@ -63,7 +62,7 @@ export async function startApi(
     heartbeatMs: context.options.heartbeatMs,
     requestLogs,
     capturing: context.isCaptured,
-    document: publishedDocument(publicUrl === null ? {} : { serverUrl: publicUrl }),
+    document,
   }
   const http = await startHttp({
     config: config.http,
@@ -83,6 +82,12 @@ export async function startApi(
     /** Functions that stop taking requests, to be run in parallel. */
     stopping: [eventStreams.close, http.close],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+
+  /** Takes longer than all else here, and few processes are asked for it: not while the service starts. */
+  async function document() {
+    const { publishedDocument } = await import('../../openapi/published.ts')
+    return publishedDocument(publicUrl === null ? {} : { serverUrl: publicUrl })
   }
 
   function linksInEmails() {
