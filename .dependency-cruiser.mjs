@@ -131,8 +131,8 @@ export default {
       name: 'main, cli → app',
       comment: 'The process and the command line are imported by nobody, app by them alone.',
       severity: 'error',
-      from: { path: '^server/', pathNot: '^server/(main\\.ts|cli/)' },
-      to: { path: '^server/(main\\.ts|app\\.ts|cli/)', pathNot: '^$0' },
+      from: { path: '^server/', pathNot: '^server/(main\\.ts|run-service\\.ts|cli/)' },
+      to: { path: '^server/(main\\.ts|run-service\\.ts|app\\.ts|cli/)', pathNot: '^$0' },
     },
     {
       name: 'app → startup',

@@ -4,7 +4,7 @@ import { sourceHash } from './dashboard/source-hash.ts'
 
 /*
  * Builds the dashboard. With --if-stale only where its sources have changed, and never failing: `npm start` runs that
- * first. With --watch it serves the dashboard at once for work on it, beside a running service.
+ * beside the service. With --watch it serves the dashboard at once for work on it, beside a running service.
  */
 
 const { values } = parseArgs({ options: { 'if-stale': { type: 'boolean' }, watch: { type: 'boolean' } } })
@@ -27,6 +27,7 @@ async function buildIfStale(): Promise<void> {
   const hash = sourceHash(paths.root)
   const last = builtHash()
   if (last === hash) return
+  if (values['if-stale']) process.stdout.write('The dashboard is being built. Until it is, /app waits for it.\n')
   try {
     await build(hash)
   } catch (error) {

@@ -11,6 +11,8 @@ import { startFoundation } from './startup/foundation.ts'
 import { shutDown } from './startup/shutdown.ts'
 import { startWorkers } from './startup/workers.ts'
 
+export type { AppOptions } from './startup/context.ts'
+
 /** The running service. */
 export type App = AsyncDisposable & {
   /** The address of the HTTP server. */

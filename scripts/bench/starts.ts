@@ -14,6 +14,8 @@ export type Started = AsyncDisposable & {
   url: string
   /** From the start of the process to the first connection that is accepted. Milliseconds. */
   listeningMs: number
+  /** Returns the time since the start of the process. Milliseconds. */
+  sinceStart(): number
   running: Running
 }
 
@@ -47,7 +49,8 @@ async function startFresh(processes: Processes, optionsOf: (place: Place) => Pro
     const listeningMs = await listening
     const started = starting.move()
     const url = `http://127.0.0.1:${port}`
-    return { url, listeningMs, running, [Symbol.asyncDispose]: () => started.disposeAsync() }
+    const sinceStart = () => performance.now() - began
+    return { url, listeningMs, sinceStart, running, [Symbol.asyncDispose]: () => started.disposeAsync() }
   } finally {
     given.abort()
   }
@@ -77,10 +80,14 @@ function accepts(port: number): Promise<boolean> {
 
 /** What npm and a first start print. */
 const usualLine =
-  /^(> | {2}|This is the first start|It has two keys|Try one:|Postern listens|No email leaves|Webhooks may)/
+  /^(> | {2}|This is the first start|It has two keys|Try one:|Postern listens|No email leaves|Webhooks may|The dashboard is being)/
 
-/** Runs `npm start` with the embedded database in a fresh directory. */
-export async function startWithNpm(processes: Processes, name: string): Promise<StartedService> {
+/** Runs `npm start` with the embedded database in a fresh directory, and with additional variables in `env`. */
+export async function startWithNpm(
+  processes: Processes,
+  name: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<StartedService> {
   const npm = process.env.npm_execpath
   if (npm === undefined) throw new Error('there is no npm_execpath: run the benchmark as "npm run bench -- start"')
   const started = await startFresh(processes, ({ dataDir, port }) => ({
@@ -95,6 +102,7 @@ export async function startWithNpm(processes: Processes, name: string): Promise<
       PORT: String(port),
       DATA_DIR: dataDir,
       LOG_LEVEL: 'warn',
+      ...env,
     },
     readyLine: /\/app\/accept#token=(\S+)/,
     usualLine,

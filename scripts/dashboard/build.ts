@@ -59,6 +59,7 @@ export function builtHash(): string | null {
 export async function build(hash: string): Promise<void> {
   // Otherwise Vite takes React for development wherever NODE_ENV has another value.
   process.env.NODE_ENV = 'production'
+  removeLeftOvers()
   const { build: viteBuild } = await import('vite')
   const beside = `${built}-${process.pid}`
   const config = viteConfig()
@@ -69,6 +70,22 @@ export async function build(hash: string): Promise<void> {
     replace(beside)
   } finally {
     rmSync(beside, { recursive: true, force: true })
+  }
+}
+
+/** Removes what builds that were killed have left. */
+function removeLeftOvers(): void {
+  for (const name of readdirSync(source)) {
+    const pid = /^built-(?:old-)?(\d+)$/.exec(name)?.[1]
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(source, name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

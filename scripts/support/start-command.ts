@@ -3,13 +3,16 @@ import { z } from 'zod'
 
 const packageFile = new URL('../../package.json', import.meta.url)
 
-/** Returns the arguments that `npm start` gives to Node: its options and the program. */
+/**
+ * Returns what starts the service as `npm start` does, without building the dashboard: the options that it gives to
+ * Node, and the program.
+ */
 export function startArguments(): { options: string[]; program: string } {
   const { scripts } = z
     .object({ scripts: z.object({ start: z.string() }) })
     .parse(JSON.parse(readFileSync(packageFile, 'utf8')))
   const [node, ...options] = scripts.start.split(' ')
   const program = options.pop()
-  if (node !== 'node' || program === undefined) throw new Error(`"npm start" does not run node: ${scripts.start}`)
-  return { options, program }
+  if (node !== 'node' || program !== 'scripts/start.ts') throw new Error(`"npm start" is unknown: ${scripts.start}`)
+  return { options, program: 'server/main.ts' }
 }

@@ -44,6 +44,8 @@ export type ApiOptions = {
   document: () => Promise<object>
   /** True when email is captured instead of sent. The dashboard then shows what was. */
   capturing: boolean
+  /** Resolves when the dashboard is built, or cannot be. Default: nothing builds it now. */
+  dashboardBuilt?: Promise<unknown> | undefined
   /** Largest request body. */
   maxBodyBytes: number
   /** Largest request body of routes that take attachments. */
@@ -107,7 +109,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Adds the routes of the contract and the pages. Returns the paths of the pages. */
 function serveApi(app: Express, options: ApiOptions): string[] {
-  const { services, wrappers, gates, gatesOfBodies, document, capturing } = options
+  const { services, wrappers, gates, gatesOfBodies, document } = options
   const { maxBodyBytes, maxEmailBodyBytes } = options
   // Before the routes that end with a parameter: `/v1/emails/batch` also matches `/v1/emails/:id`, but has other methods.
   for (const [path, methods] of pathsOf(contract)) if (!endsWithParameter(path)) refuseOtherMethods(app, path, methods)
@@ -122,7 +124,7 @@ function serveApi(app: Express, options: ApiOptions): string[] {
     requestValidationErrorHandler: (error, req, _res, next) => next(refusalOf(error, req.tsRestRoute)),
   })
   for (const [path, methods] of pathsOf(contract)) if (endsWithParameter(path)) refuseOtherMethods(app, path, methods)
-  return [...serveDocs(app, document), ...serveDashboard(app, { portalOrigins: options.portalOrigins, capturing })]
+  return [...serveDocs(app, document), ...serveDashboard(app, options)]
 }
 
 function endsWithParameter(path: string): boolean {

@@ -32,7 +32,7 @@ export type HttpConfig = Pick<ApiOptions, 'maxBodyBytes' | 'maxEmailBodyBytes'> 
   readonly authFailuresPerMinute: number
 }
 
-export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing' | 'requestLogs'> &
+export type ApiMeans = Pick<ApiOptions, 'services' | 'document' | 'capturing' | 'dashboardBuilt' | 'requestLogs'> &
   EndpointOptions & {
     apiKeys: ApiKeyService
     keyCache: KeyCache
@@ -62,6 +62,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     services,
     document,
     capturing,
+    dashboardBuilt,
     requestLogs,
     db,
     clock,
@@ -102,6 +103,7 @@ function apiOf(means: ApiMeans, config: HttpConfig): ApiOptions {
     gates: [identifyCaller, limitCaller, selectAccount, requirePermission],
     gatesOfBodies: gatesAgain,
     capturing,
+    dashboardBuilt,
     requestLogs,
     document,
     maxBodyBytes: config.maxBodyBytes,

@@ -62,6 +62,7 @@ export async function startApi(
     heartbeatMs: context.options.heartbeatMs,
     requestLogs,
     capturing: context.isCaptured,
+    dashboardBuilt: context.options.dashboardBuilt,
     document,
   }
   const http = await startHttp({

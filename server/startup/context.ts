@@ -10,8 +10,10 @@ import { createMailTokens } from '../message/mail-tokens.ts'
 import { createWebhookChanges, type WebhookChanges } from '../webhook-delivery/webhook-changes.ts'
 import type { Foundation, FoundationOptions } from './foundation.ts'
 
-/** Options for tests. */
 export type AppOptions = FoundationOptions & {
+  /** Resolves when the dashboard is built, or cannot be. Default: nothing builds it now. */
+  dashboardBuilt?: Promise<unknown>
+  // For tests:
   /** Milliseconds between polls of the workers. Default 1,000. */
   pollIntervalMs?: number
   /** Milliseconds between heartbeats of streams of events. Default 15,000. */

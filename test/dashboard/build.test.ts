@@ -89,6 +89,7 @@ describe('building a dashboard', { timeout: 60_000 }, () => {
 
     await build()
     expect(existsSync(join(built(), 'index.html'))).toBe(true)
+    expect(readdirSync(folder).filter((name) => name.startsWith('built'))).toEqual(['built'])
   })
 
   test('does not count what was built as a source', async () => {

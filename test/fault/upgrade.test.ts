@@ -69,7 +69,7 @@ async function upgrade(end: NodeJS.Signals): Promise<void> {
     LOG_LEVEL: 'error',
   }
 
-  const first = await startService(env, [], older.directory)
+  const first = await startService(env, { directory: older.directory })
   const [key = ''] = /postern_live_\w+/.exec(first.greeting) ?? []
   for (const name of names) {
     const events = [name === 'published' ? 'subscriber.added' : 'contact.deleted']
@@ -80,7 +80,7 @@ async function upgrade(end: NodeJS.Signals): Promise<void> {
   const idOf = (part: Part) => [...webhooks].find(([, name]) => name === part)?.[0] ?? ''
 
   // Slow, so that much is left in the old form.
-  const old = stack.use(await startService({ ...env, DELIVERY_CONCURRENCY: '8' }, [], older.directory))
+  const old = stack.use(await startService({ ...env, DELIVERY_CONCURRENCY: '8' }, { directory: older.directory }))
   const running: ServiceProcess[] = [old]
   const ledger = createLedger()
   let turn = 0

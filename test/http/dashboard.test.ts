@@ -1,3 +1,4 @@
+import { on } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -172,9 +173,9 @@ describe('a folder of the dashboard', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  async function serve(): Promise<string> {
+  async function serve(dashboardBuilt?: Promise<void>): Promise<string> {
     const app = express().enable('strict routing')
-    serveDashboard(app, { portalOrigins: [], capturing: true, folder })
+    serveDashboard(app, { portalOrigins: [], capturing: true, dashboardBuilt, folder })
     app.use(answerErrors(pino({ level: 'silent' })))
     const server = createServer(app)
     servers.push(server)
@@ -191,10 +192,22 @@ describe('a folder of the dashboard', () => {
     }
   })
 
+  test('that is being built has requests wait until it is', async () => {
+    const built = Promise.withResolvers<void>()
+    const url = await serve(built.promise)
+    const requests = on(servers.at(-1) as Server, 'request')
+    const answers = ['/app', '/portal/psn_x'].map((path) => fetch(url + path))
+    for (const _ of answers) await requests.next()
+    writeFileSync(join(folder, 'index.html'), '<!doctype html>the dashboard')
+    writeFileSync(join(folder, 'portal.html'), '<!doctype html>the portal')
+    built.resolve()
+
+    const texts = await Promise.all(answers.map(async (answer) => (await answer).text()))
+    expect(texts).toEqual(['<!doctype html>the dashboard', '<!doctype html>the portal'])
+  })
+
   test('serves a file that was not compressed as it is', async () => {
     mkdirSync(join(folder, 'assets'))
-    writeFileSync(join(folder, 'index.html'), '<!doctype html>')
-    writeFileSync(join(folder, 'portal.html'), '<!doctype html>')
     writeFileSync(join(folder, 'assets/x.js'), 'x')
     const answer = await fetch(`${await serve()}/app/assets/x.js`)
 

@@ -28,13 +28,20 @@ export type ServiceProcess = AsyncDisposable & {
 
 const isReady = /^Postern listens on (\S+),/
 
-/**
- * Starts `node server/main.ts` on a free port and waits until it listens. Disposing kills it, with its database.
- *
- * @param directory Of the sources. Default: these.
- */
-export async function startService(env: Env, nodeArgs: string[] = [], directory = root): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [...nodeArgs, 'server/main.ts'], {
+export type ProcessOptions = {
+  nodeArgs?: readonly string[]
+  /** Of the sources. Default: these. */
+  directory?: string
+  /** Default: `server/main.ts`. */
+  program?: string
+}
+
+/** Starts the service on a free port and waits until it listens. Disposing kills it, with its database. */
+export async function startService(
+  env: Env,
+  { nodeArgs = [], directory = root, program = 'server/main.ts' }: ProcessOptions = {},
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [...nodeArgs, program], {
     cwd: directory,
     env: { ...compileCache, PORT: '0', LOG_LEVEL: 'silent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 function startFaulty(name: string): Promise<ServiceProcess> {
   const env = { DATA_DIR: join(parent, name), LOG_LEVEL: 'error' }
-  return startService(env, ['--import', import.meta.resolve('./faulty-module.ts')])
+  return startService(env, { nodeArgs: ['--import', import.meta.resolve('./faulty-module.ts')] })
 }
 
 async function rejectionsOf({ url }: ServiceProcess): Promise<string | undefined> {

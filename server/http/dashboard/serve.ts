@@ -4,7 +4,7 @@ import type { Express, RequestHandler } from 'express'
 import { DomainError } from '../../shared/errors.ts'
 import { refuseOtherMethods } from '../methods.ts'
 import { sendStaticPage } from '../static-responses.ts'
-import { type BuiltFile, type Coding, readBuiltDashboard } from './built-files.ts'
+import { type BuiltDashboard, type BuiltFile, type Coding, readBuiltDashboard } from './built-files.ts'
 import { previewFramePath, sendPreviewFrame } from './preview-frame.ts'
 
 const builtFolder = join(import.meta.dirname, '../../dashboard/built')
@@ -54,31 +54,52 @@ export type DashboardOptions = {
   portalOrigins: readonly string[]
   /** Whether email is captured. Its page says so to the dashboard. */
   capturing: boolean
+  /** Resolves when the dashboard is built, or cannot be. Default: nothing builds it now. */
+  dashboardBuilt?: Promise<unknown> | undefined
   /** Where the dashboard was built. Default: where `npm run dashboard` builds it. */
   folder?: string
 }
 
 const yearSeconds = 365 * 24 * 3600
 
+/** What is served of one build. */
+type Served = {
+  sendPage: RequestHandler
+  sendPortal: RequestHandler
+  /** By path below `/app/`. */
+  files: BuiltDashboard['files']
+}
+
+function servedOf(built: BuiltDashboard | null, { portalOrigins, capturing }: DashboardOptions): Served {
+  if (built === null) return { sendPage: sendNotBuilt, sendPortal: sendNotBuilt, files: new Map() }
+  const page = built.page.replaceAll('__EMAIL__', capturing ? 'captured' : 'sent')
+  const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ')
+  return {
+    sendPage: sendPageOf(page, { inside: "'self'", ancestors: "'none'" }),
+    sendPortal: sendPageOf(built.portalPage, { inside: "'none'", ancestors }),
+    files: built.files,
+  }
+}
+
 /**
  * Serves the dashboard under `/app`: its files, and its page for every other path there, which the dashboard reads; and
- * the page of the portal under `/portal`, which alone may be shown in frames. If it is not built, all paths answer a
- * page that says what to do. All have GET and HEAD only. `/captured` leads to the captured messages in the dashboard.
+ * the page of the portal under `/portal`, which alone may be shown in frames. While it is being built, requests wait. If
+ * it is not built, all paths answer a page that says what to do. All have GET and HEAD only. `/captured` leads to the captured messages in the dashboard.
  * Returns the paths outside of these that have GET only.
  */
 export function serveDashboard(app: Express, options: DashboardOptions): string[] {
-  const { portalOrigins, capturing, folder = builtFolder } = options
-  const built = readBuiltDashboard(folder)
-  const page = built?.page.replaceAll('__EMAIL__', capturing ? 'captured' : 'sent')
-  const sendPage = page === undefined ? sendNotBuilt : sendPageOf(page, { inside: "'self'", ancestors: "'none'" })
-  const ancestors = portalOrigins.length === 0 ? "'none'" : portalOrigins.join(' ')
-  const sendPortal = built === null ? sendNotBuilt : sendPageOf(built.portalPage, { inside: "'none'", ancestors })
-  app.get('/portal/*path', sendPortal)
+  const { dashboardBuilt, folder = builtFolder } = options
+  const whenBuilt = (async () => {
+    await dashboardBuilt
+    return servedOf(readBuiltDashboard(folder), options)
+  })()
+  const sendPage: RequestHandler = async (req, res, next) => (await whenBuilt).sendPage(req, res, next)
+  app.get('/portal/*path', async (req, res, next) => (await whenBuilt).sendPortal(req, res, next))
   app.get('/app', sendPage)
   app.get(previewFramePath, sendPreviewFrame)
-  app.get('/app/*path', (req, res, next) => {
+  app.get('/app/*path', async (req, res, next) => {
     const name = req.path.slice('/app/'.length)
-    const file = built?.files.get(name)
+    const file = (await whenBuilt).files.get(name)
     if (file !== undefined) return sendFile(file)(req, res, next)
     // A page that asks for a file of another version should fail instead of reading HTML as a script.
     if (name.startsWith('assets/')) throw new DomainError('not_found', 'The dashboard has no such file: load it again.')

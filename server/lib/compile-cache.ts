@@ -1,0 +1,13 @@
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
+
+/**
+ * Has Node keep what it compiles from now on, for the next process of the same files: that one needs a third less
+ * processor time to start. Does nothing where the folder cannot be written. It is not Node's default, which lies where
+ * other users may write.
+ *
+ * Source: https://nodejs.org/api/module.html#module-compile-cache
+ */
+export function keepCompiled(): void {
+  enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/node-compile'))
+}
