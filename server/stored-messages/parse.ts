@@ -1,12 +1,5 @@
 import { Readable } from 'node:stream'
-import {
-  type AddressObject,
-  type AttachmentStream,
-  type HeaderLines,
-  type Headers,
-  MailParser,
-  type MessageText,
-} from 'mailparser'
+import type { AddressObject, AttachmentStream, HeaderLines, Headers, MailParser, MessageText } from 'mailparser'
 import type { CapturedMessageWithContent } from '../../contract/captured-messages.ts'
 
 type Content = Omit<Pick<CapturedMessageWithContent, 'headers' | 'text' | 'html' | 'attachments'>, 'source'>
@@ -37,7 +30,7 @@ export async function readHeading(head: Buffer): Promise<Heading> {
  * attachments is not kept in memory.
  */
 export async function readContent(message: Buffer): Promise<ReadMessage> {
-  const parser = new MailParser(options)
+  const parser = await createParser()
   let headers: Headers = new Map()
   let lines: HeaderLines = []
   parser.on('headers', (given: Headers) => {
@@ -70,7 +63,7 @@ export async function readAttachment(message: Buffer, index: number): Promise<Re
   let found: ReadAttachment | null = null
   let position = 0
   try {
-    for await (const part of partsOf(message, new MailParser(options))) {
+    for await (const part of partsOf(message, await createParser())) {
       if (part.type === 'text') continue
       const chunks: Buffer[] = []
       // Read to its end in any case: only then the next part comes.
@@ -83,6 +76,12 @@ export async function readAttachment(message: Buffer, index: number): Promise<Re
     return null
   }
   return found
+}
+
+/** Loads the package when it is first needed: it takes as long as all that Express consists of. */
+async function createParser(): Promise<MailParser> {
+  const { MailParser } = await import('mailparser')
+  return new MailParser(options)
 }
 
 function partsOf(message: Buffer, parser: MailParser): AsyncIterable<AttachmentStream | MessageText> {

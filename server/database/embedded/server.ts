@@ -3,7 +3,6 @@ import { readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { hasCode } from '../../lib/error-codes.ts'
 import { OperatorError } from '../../shared/errors.ts'
 import type { Binaries } from './binaries.ts'
@@ -165,6 +164,8 @@ async function readPidFile(cluster: Cluster): Promise<FoundServer | null> {
 }
 
 async function answers(cluster: Cluster, port: number): Promise<boolean> {
+  // Loaded only here: before a new database is created, as little as possible is loaded.
+  const { default: pg } = await import('pg')
   const client = new pg.Client({
     connectionString: connectionStringOf(cluster, port),
     connectionTimeoutMillis: 2_000,
