@@ -268,7 +268,7 @@ describe('what is being recovered', () => {
       expired.push(await deleteExpired())
 
       expect(expired).toEqual(Array(2).fill({ events: 0, deliveries: 0, emails: 0 }))
-      const rows = await engine.deliveriesOf(webhook, () => true)
+      const rows = await engine.deliveriesNow(webhook)
       expect(rows.map(({ event_id, status }) => [event_id, status])).toEqual(events.map((event) => [event, 'pending']))
       expect(await eventsLeft()).toEqual(events)
       expect(await engine.deliveries.getRecovery(db, live(accountId), webhook, id)).toMatchObject({
@@ -293,7 +293,7 @@ describe('what is being recovered', () => {
     expect(await expiring).toMatchObject({ events: 3 })
     expect(await recovering).toMatchObject({ status: 'completed', done: 0, count: 0 })
     expect(await eventsLeft()).toEqual([])
-    expect(await engine.deliveriesOf(webhook, () => true)).toEqual([])
+    expect(await engine.deliveriesNow(webhook)).toEqual([])
   })
 })
 

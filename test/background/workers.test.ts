@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { firstIdAt } from '../../server/shared/ids.ts'
-import { startEngine } from '../support/engine.ts'
+import { attempted, startEngine } from '../support/engine.ts'
 import { answer, startReceiver } from '../support/receiver.ts'
 
 describe('the rounds of the workers', () => {
@@ -26,15 +26,14 @@ describe('the rounds of the workers', () => {
     receiver.respondOnce(answer(500))
     const webhookId = await engine.addWebhook(receiver.url)
     await engine.emit()
-    const [row] = await engine.deliveriesOf(webhookId, ([one]) => one?.attempt_count === 1)
-    const id = row?.id ?? expect.fail('no delivery')
+    const { id } = await engine.deliveryOf(webhookId, attempted(1))
     await inTransaction(engine.db, (trx) => engine.queue.remove(trx, [id]))
     // From half past nine to shortly before ten.
     await engine.advance(29.5 * 60)
     await expect
       .poll(async () => {
         await engine.tick(15)
-        return (await engine.deliveriesOf(webhookId, () => true))[0]?.status
+        return (await engine.deliveriesNow(webhookId))[0]?.status
       })
       .toBe('succeeded')
   })

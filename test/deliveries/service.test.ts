@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { inTransaction } from '../../server/database/connection.ts'
 import { reconcile } from '../../server/webhook-delivery/reconcile.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasEnded, hasSucceeded, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
 
@@ -19,11 +19,7 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-async function onlyDelivery(attempts: number) {
-  const [row] = await engine.deliveriesOf(webhookId, ([one]) => one?.attempt_count === attempts)
-  if (row === undefined) throw new Error('no delivery')
-  return row
-}
+const onlyDelivery = (attempts: number) => engine.deliveryOf(webhookId, attempted(attempts))
 
 /** Answers when the test says so. */
 function held(): { behaviour: Behaviour; release: (status: number) => void } {
@@ -41,8 +37,7 @@ async function resendWhileInFlight(...behaviours: readonly [Behaviour, Behaviour
   receiver.respondOnce(...behaviours)
   await engine.emit()
   await receiver.received(1)
-  const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-  const { id } = row ?? expect.fail('no delivery')
+  const { id } = await engine.deliveryOf(webhookId)
   await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
   await engine.advance(1)
   await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
@@ -71,8 +66,8 @@ describe('resending', () => {
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
     await receiver.received(1)
-    const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-    const answered = await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, row?.id ?? '')
+    const { id } = await engine.deliveryOf(webhookId)
+    const answered = await engine.deliveries.resend(engine.db, live(engine.accountId), webhookId, id)
     expect(answered).toMatchObject({ status: 'pending', attemptCount: 0 })
     hold.release(200)
     expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
@@ -134,9 +129,9 @@ describe('canceling', () => {
   test('ends what is pending and takes its jobs out', async () => {
     receiver.respond(answer(500))
     await engine.emit(2)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 2 && rows.every((row) => row.attempt_count === 1))
+    await engine.deliveriesOf(webhookId, 2, attempted(1))
     await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
-    const rows = await engine.deliveriesOf(webhookId, (all) => all.every((row) => row.status === 'canceled'))
+    const rows = await engine.deliveriesOf(webhookId, 2, ({ status }) => status === 'canceled')
     expect(
       await engine.queue.withoutJob(
         engine.db,
@@ -152,7 +147,7 @@ describe('canceling', () => {
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
     await receiver.received(1)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
+    await engine.deliveryOf(webhookId)
     await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
     hold.release(200)
     expect(await onlyDelivery(1)).toMatchObject({ status: 'succeeded' })
@@ -163,7 +158,7 @@ describe('canceling', () => {
     receiver.respondOnce(hold.behaviour)
     await engine.emit()
     await receiver.received(1)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
+    await engine.deliveryOf(webhookId)
     await inTransaction(engine.db, (trx) => engine.deliveries.cancelPending(trx, webhookId))
     hold.release(500)
     const row = await onlyDelivery(1)
@@ -176,13 +171,13 @@ describe('recovering', () => {
   test('sends everything again that failed or was canceled since, and nothing else', async () => {
     receiver.respond(answer(410))
     await engine.emit()
-    await engine.deliveriesOf(webhookId, (rows) => rows[0]?.status === 'failed')
+    await engine.deliveryOf(webhookId, ({ status }) => status === 'failed')
     await engine.advance(3600)
     const since = engine.clock.now()
     await engine.db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
     receiver.respondOnce(answer(500), answer(500), answer(410))
     await engine.emit(3)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 4 && rows.every((row) => row.status !== 'pending'))
+    await engine.deliveriesOf(webhookId, 4, hasEnded)
     await engine.db.updateTable('webhooks').set({ status: 'enabled', disabled_reason: null }).execute()
     receiver.respond(answer(200))
     const { count } = await engine.deliveries.recover(engine.db, live(engine.accountId), webhookId, {
@@ -190,11 +185,8 @@ describe('recovering', () => {
     })
     expect(count).toBe(3)
     await engine.tick(2)
-    const rows = await engine.deliveriesOf(
-      webhookId,
-      (all) => all.filter((row) => row.status === 'succeeded').length === 3,
-    )
-    expect(rows[0]?.status).toBe('failed')
+    await engine.someDeliveriesOf(webhookId, 3, hasSucceeded)
+    expect((await engine.deliveriesNow(webhookId))[0]?.status).toBe('failed')
     expect(receiver.requests).toHaveLength(7)
   })
 })
@@ -219,7 +211,7 @@ describe('a test delivery', () => {
     await onlyDelivery(2)
     await engine.emit()
     await receiver.received(3)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 2 && rows[1]?.status === 'succeeded')
+    await engine.deliveriesOf(webhookId, 2, hasSucceeded)
     expect(receiver.requests.map(({ headers }) => headers['x-service-sample'])).toEqual(['true', 'true', undefined])
     const { data } = await engine.deliveries.list(engine.db, live(engine.accountId), webhookId, { limit: 10 })
     expect(data.map(({ sample }) => sample)).toEqual([false, true])
@@ -258,10 +250,7 @@ describe('the reconciler', () => {
   test('gives a pending delivery without a job a new one, and leaves the others alone', async () => {
     receiver.respond(answer(500))
     await engine.emit(2)
-    const rows = await engine.deliveriesOf(
-      webhookId,
-      (all) => all.length === 2 && all.every((row) => row.attempt_count === 1),
-    )
+    const rows = await engine.deliveriesOf(webhookId, 2, attempted(1))
     const [lost, kept] = rows.map((row) => row.id) as [string, string]
     await inTransaction(engine.db, (trx) => engine.queue.remove(trx, [lost]))
     // Both were kept together, until a moment after their attempts.
@@ -270,6 +259,6 @@ describe('the reconciler', () => {
     expect(await reconcile(engine)).toBe(0)
     receiver.respond(answer(200))
     await engine.advance(61)
-    await engine.deliveriesOf(webhookId, (all) => all.every((row) => row.status === 'succeeded'))
+    await engine.deliveriesOf(webhookId, 2, hasSucceeded)
   })
 })

@@ -4,7 +4,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { createLoneEvents } from '../../server/fan-out/lone-events.ts'
 import { createOutbox, type NewEvent } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
 
@@ -63,10 +63,10 @@ describe('an event that comes alone', () => {
     )
     await receiver.received(1)
     release()
-    const [row] = await engine.deliveriesOf(id, ([first]) => first?.status === 'succeeded')
+    const row = await engine.deliveryOf(id, hasSucceeded)
     expect(row).toMatchObject({ event_id: event, attempt_count: 1, next_attempt_at: null })
-    expect(await engine.attemptsOf(row?.id ?? '')).toEqual([{ number: 1, response_status: 200, error: null }])
-    expect(await engine.queue.withoutJob(engine.db, [row?.id ?? ''])).toEqual([row?.id])
+    expect(await engine.attemptsOf(row.id)).toEqual([{ number: 1, response_status: 200, error: null }])
+    expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
     expect(await outboxRows()).toEqual([])
     expect(fanOuts).toBe(0)
   })
@@ -89,7 +89,7 @@ describe('an event that comes alone', () => {
       throw new Error('undone')
     }).catch(() => undefined)
     const [event] = await engine.emit()
-    await engine.deliveriesOf(id, (rows) => rows.length === 1)
+    await engine.deliveryOf(id, hasSucceeded)
     expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
   })
 
@@ -111,12 +111,12 @@ describe('an event that comes alone', () => {
     const release = hold()
     const id = await engine.addWebhook(receiver.url)
     await engine.emit()
-    const [row] = await engine.deliveriesOf(id, (rows) => rows.length === 1)
+    const row = await engine.deliveryOf(id)
     expect(row).toMatchObject({ status: 'pending', attempt_count: 0 })
-    expect(await engine.queue.claimed(engine.db, [row?.id ?? ''])).toEqual(new Set([row?.id]))
+    expect(await engine.queue.claimed(engine.db, [row.id])).toEqual(new Set([row.id]))
     expect(await outboxRows()).toEqual([])
     release()
-    await engine.deliveriesOf(id, ([first]) => first?.status === 'succeeded' && first.attempt_count === 1)
+    expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 1 })
     expect(receiver.requests).toHaveLength(1)
   })
 
@@ -124,11 +124,11 @@ describe('an event that comes alone', () => {
     receiver.respond(answer(500))
     const id = await engine.addWebhook(receiver.url)
     await engine.emit()
-    const [row] = await engine.deliveriesOf(id, ([first]) => first?.attempt_count === 1)
+    const row = await engine.deliveryOf(id, attempted(1))
     expect(row).toMatchObject({ status: 'pending' })
     receiver.respond(answer(200))
     await engine.advance(61)
-    await engine.deliveriesOf(id, ([first]) => first?.status === 'succeeded' && first.attempt_count === 2)
+    expect(await engine.deliveryOf(id, hasSucceeded)).toMatchObject({ attempt_count: 2 })
     const failingSince = async () =>
       (await engine.db.selectFrom('webhooks').select('failing_since').where('id', '=', id).executeTakeFirstOrThrow())
         .failing_since
@@ -147,9 +147,9 @@ describe('an event that comes alone', () => {
       .where('id', '=', id)
       .execute()
     for (const exchange of held) answer(500)(exchange)
-    const [row] = await engine.deliveriesOf(id, ([first]) => first?.attempt_count === 1)
+    const row = await engine.deliveryOf(id, attempted(1))
     expect(row).toMatchObject({ status: 'canceled', next_attempt_at: null })
-    expect(await engine.queue.withoutJob(engine.db, [row?.id ?? ''])).toEqual([row?.id])
+    expect(await engine.queue.withoutJob(engine.db, [row.id])).toEqual([row.id])
   })
 })
 
@@ -159,7 +159,7 @@ test('the fan-out takes what is appended with many others, and what has no room 
   await engine.emit(17)
   await engine.emit(16)
   release()
-  await engine.deliveriesOf(id, (rows) => rows.filter(({ status }) => status === 'succeeded').length === 33)
+  await engine.deliveriesOf(id, 33, hasSucceeded)
   await expect.poll(outboxRows).toEqual([])
   expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(33)
   expect(receiver.requests).toHaveLength(33)

@@ -8,7 +8,7 @@ import { claimDue } from '../../server/webhook-delivery/scheduling/claim.ts'
 import { handBack } from '../../server/webhook-delivery/scheduling/hand-back.ts'
 import { finishEvents } from '../../server/webhook-delivery/settlement/finish-events.ts'
 import { settle } from '../../server/webhook-delivery/settlement/settle-attempts.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { asQueued, dueFlows, takingFor } from '../support/flows.ts'
 import { keepAsBefore } from '../support/kept.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -42,8 +42,7 @@ async function emitOne(): Promise<string> {
 }
 
 async function onlyId(): Promise<string> {
-  const [row] = await engine.deliveriesOf(webhookId, (rows) => rows.length === 1)
-  return row?.id ?? expect.fail('no delivery')
+  return (await engine.deliveryOf(webhookId)).id
 }
 
 /** Claims all fresh deliveries; between the claim and what follows, `meanwhile` happens. */
@@ -106,7 +105,7 @@ describe('a delivery claimed a second time', () => {
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
     await engine.advance(61)
     await engine.startWorkers()
-    await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded' && row.attempt_count === 2)
+    expect(await engine.deliveryOf(webhookId, hasSucceeded)).toMatchObject({ attempt_count: 2 })
   })
 
   test('is settled once, whichever worker comes first', async () => {
@@ -118,7 +117,7 @@ describe('a delivery claimed a second time', () => {
     await settleAsFailed(first)
     await settleAsFailed(second)
     expect(await engine.attemptsOf(id)).toHaveLength(1)
-    const [row] = await engine.deliveriesOf(webhookId, () => true)
+    const [row] = await engine.deliveriesNow(webhookId)
     expect(row).toMatchObject({ status: 'pending', attempt_count: 1 })
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
   })
@@ -148,7 +147,7 @@ describe('a delivery that changes between the claim and the reading', () => {
     expect(await claim({ afterClaim: cancelAll, beforeDrop: () => resend(id) })).toEqual([])
     expect(await engine.queue.missing(engine.db, [id])).toEqual([])
     await engine.startWorkers()
-    await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')
+    await engine.deliveryOf(webhookId, hasSucceeded)
   })
 })
 
@@ -169,7 +168,7 @@ describe('a delivery that cannot be made any more', () => {
     const id = await emitOne()
     await engine.db.deleteFrom('webhooks').execute()
     expect(await claim()).toEqual([])
-    const [row] = await engine.deliveriesOf(webhookId, () => true)
+    const [row] = await engine.deliveriesNow(webhookId)
     expect(row).toMatchObject({ status: 'canceled', next_attempt_at: null })
     expect(await engine.queue.missing(engine.db, [id])).toEqual([id])
   })
@@ -182,7 +181,7 @@ describe('a delivery that cannot be made any more', () => {
       .where('id', '=', old ?? '')
       .execute()
     expect(await claim()).toHaveLength(2)
-    const rows = await engine.deliveriesOf(webhookId, () => true)
+    const rows = await engine.deliveriesNow(webhookId)
     expect(rows.map((row) => [row.event_id === old, row.status])).toEqual([
       [true, 'canceled'],
       [false, 'pending'],
@@ -199,8 +198,8 @@ describe('a delivery that cannot be made any more', () => {
       .execute()
     await engine.emit(5)
     await engine.startWorkers()
-    await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.status === 'succeeded').length === 5)
-    const [row] = await engine.deliveriesOf(brokenId, (rows) => rows.every((one) => one.attempt_count === 1))
+    await engine.deliveriesOf(webhookId, 5, hasSucceeded)
+    const [row] = await engine.deliveriesOf(brokenId, 5, attempted(1))
     expect(row?.status).toBe('pending')
     expect((await engine.attemptsOf(row?.id ?? ''))[0]?.error).toMatch(/fault of the service/)
   })
@@ -220,7 +219,7 @@ describe('a claim that lapses while its own process still has the delivery in ha
     })
     expect(job).toBeDefined()
     for (const release of held) release()
-    await engine.deliveriesOf(webhookId, ([row]) => row?.status === 'succeeded')
+    await engine.deliveryOf(webhookId, hasSucceeded)
     expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual([event])
     expect(await engine.attemptsOf(id)).toHaveLength(1)
   })
@@ -233,13 +232,13 @@ describe('events whose process is gone since it leased them', () => {
     const { leased } = await fanOutBatch({ ...engine, taking })
     expect(leased.map(({ id }) => id)).toEqual(emitted)
     await engine.fanOut()
-    expect(await engine.deliveriesOf(webhookId, () => true)).toEqual([])
+    expect(await engine.deliveriesNow(webhookId)).toEqual([])
     await lapse()
     await engine.startWorkers()
-    await engine.deliveriesOf(webhookId, (rows) => rows.filter(({ status }) => status === 'succeeded').length === 5)
+    await engine.deliveriesOf(webhookId, 5, hasSucceeded)
     expect(receiver.requests.map(({ headers }) => headers['webhook-id']).toSorted()).toEqual(emitted.toSorted())
     expect(await finishEvents(engine, taking.lease, leased.map(asQueued))).toEqual(new Set())
-    expect(await engine.deliveriesOf(webhookId, () => true)).toHaveLength(5)
+    expect(await engine.deliveriesNow(webhookId)).toHaveLength(5)
   })
 
   test('are leased anew, and not made again, where they are still in hand', async () => {
@@ -251,7 +250,7 @@ describe('events whose process is gone since it leased them', () => {
     expect(renewing).toMatchObject({ leased: [], queued: [], isFull: false })
     // Nobody else has them, and they are this process's.
     await engine.fanOut()
-    expect(await engine.deliveriesOf(webhookId, () => true)).toEqual([])
+    expect(await engine.deliveriesNow(webhookId)).toEqual([])
     const { rows } = await sql<{ lease: string }>`SELECT lease FROM outbox_rows`.execute(engine.db)
     expect(rows).toEqual([{ lease: taking.lease }, { lease: taking.lease }])
   })
@@ -262,7 +261,7 @@ describe('events whose process is gone since it leased them', () => {
     const { leased } = await fanOutBatch({ ...engine, taking })
     await sql`UPDATE outbox_rows SET lease = gen_random_uuid() WHERE event_id = ${second}`.execute(engine.db)
     expect(await finishEvents(engine, taking.lease, leased.map(asQueued))).toEqual(new Set([first]))
-    expect((await engine.deliveriesOf(webhookId, () => true)).map((row) => row.event_id)).toEqual([first])
+    expect((await engine.deliveriesNow(webhookId)).map((row) => row.event_id)).toEqual([first])
     expect(await claim()).toHaveLength(1)
   })
 })
@@ -271,7 +270,7 @@ describe('deliveries that a process of the version before kept and that is gone'
   test('are due as if they had just come', async () => {
     await engine.emit(2)
     await engine.fanOut()
-    const ids = (await engine.deliveriesOf(webhookId, () => true)).map(({ id }) => id)
+    const ids = (await engine.deliveriesNow(webhookId)).map(({ id }) => id)
     await inTransaction(engine.db, (trx) => engine.queue.remove(trx, ids))
     const keptBy = await keepAsBefore(engine.db, ids)
     expect(await takeOverKept(engine, ids)).toBe(0)

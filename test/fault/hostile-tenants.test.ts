@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { initialLimit } from '../../server/webhook-delivery/scheduling/flow-limit.ts'
 import { holdMonotonicClock, stopMonotonicClock } from '../support/clock.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour, silence } from '../support/receiver.ts'
 import { type Endpoint, startEndpoint } from './support/endpoint.ts'
 import { rounds, within } from './support/rounds.ts'
@@ -118,7 +118,7 @@ describe('a tenant whose endpoints never answer', () => {
     const url = `http://one.test:${endpoint.port}/hook`
     const webhookId = await engine.addWebhook(url, ['contact.deleted'], hostile.accountId)
     await hostile.emit()
-    await engine.deliveriesOf(webhookId, ([first]) => first?.status === 'succeeded')
+    await engine.deliveryOf(webhookId, hasSucceeded)
     await hostile.addWebhooks(30)
     await arriveOneByOne({ endpoint, emit: hostile.emit }, calmEvents, async () => undefined)
     await hostile.endpoint.received(unansweredMax)

@@ -5,7 +5,7 @@ import { createOutbox, type Outbox } from '../../server/outbox/append.ts'
 import { newId } from '../../server/shared/ids.ts'
 import { createExchange } from '../../server/webhook-delivery/attempt/exchange.ts'
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts'
-import { type DeliveryState, type Engine, startEngine } from '../support/engine.ts'
+import { type DeliveryState, type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { answer, type Behaviour } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -128,9 +128,7 @@ async function emit(count: number): Promise<void> {
   })
 }
 
-const all = (count: number, is: (row: DeliveryState) => boolean) => (rows: DeliveryState[]) =>
-  rows.length === count && rows.every(is)
-const attempted = (times: number) => (row: DeliveryState) => row.status === 'succeeded' || row.attempt_count >= times
+const attempted = (times: number) => (row: DeliveryState) => hasSucceeded(row) || row.attempt_count >= times
 
 /** Moves time until nothing is pending. A request is given up only when all that are left are hung. */
 async function deliverTheRest(): Promise<void> {
@@ -155,23 +153,17 @@ test(
     for (let wave = 1; wave <= waves; wave++) {
       const soFar = wave * perWave
       await emit(perWave)
-      await engine.deliveriesOf(
-        ids.steady,
-        all(soFar, (row) => row.status === 'succeeded'),
-      )
+      await engine.deliveriesOf(ids.steady, soFar, hasSucceeded)
       await expect.poll(() => Math.min(hung.size, slow.length)).toBeGreaterThan(0)
       if (wave === 1) {
-        await engine.deliveriesOf(
-          ids.moves,
-          all(soFar, (row) => row.status === 'succeeded'),
-        )
+        await engine.deliveriesOf(ids.moves, soFar, hasSucceeded)
         await oldAddress.cut()
       }
       if (wave === 2) {
-        await engine.deliveriesOf(ids.moves, all(soFar, attempted(1)))
+        await engine.deliveriesOf(ids.moves, soFar, attempted(1))
         dns.set(host, 'failure')
         await engine.advance(61)
-        await engine.deliveriesOf(ids.moves, all(soFar, attempted(2)))
+        await engine.deliveriesOf(ids.moves, soFar, attempted(2))
         dns.set(host, [newHome])
       }
       await deliverTheRest()

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../server/shared/ids.ts'
 import { createExchange } from '../../server/webhook-delivery/attempt/exchange.ts'
 import { reconcile } from '../../server/webhook-delivery/reconcile.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { someFlow } from '../support/flows.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTestTimer, type TestTimer } from '../support/timer.ts'
@@ -34,11 +34,7 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-const attempted = (id: string) =>
-  engine.deliveriesOf(id, (rows) => rows.length > 0 && rows.every((row) => row.attempt_count === 1))
-
-const delivered = (count: number) =>
-  engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.status === 'succeeded').length === count)
+const delivered = (count: number) => engine.someDeliveriesOf(webhookId, count, hasSucceeded)
 
 const jobs = async () => (await sql`SELECT 1 FROM pgboss.job WHERE name = 'deliveries'`.execute(engine.db)).rows.length
 
@@ -61,7 +57,7 @@ describe('a webhook whose URL', () => {
     const brokenId = await engine.addWebhook(url)
     await engine.emit(3)
     await delivered(3)
-    const [row] = await attempted(brokenId)
+    const [row] = await engine.deliveriesOf(brokenId, 3, attempted(1))
     expect(row?.status).toBe('pending')
     expect(await engine.attemptsOf(row?.id ?? '')).toEqual([
       { number: 1, response_status: null, error: expect.stringMatching(/^The URL of the webhook .* Set another/) },
@@ -88,7 +84,8 @@ describe('an event whose', () => {
       .execute()
     await engine.startWorkers()
     await delivered(2)
-    const [row] = (await attempted(webhookId)).filter((one) => one.event_id === broken)
+    const rows = await engine.deliveriesOf(webhookId, 3, attempted(1))
+    const row = rows.find((one) => one.event_id === broken)
     expect(row?.status).toBe('pending')
     expect(await engine.attemptsOf(row?.id ?? '')).toMatchObject([
       { error: expect.stringMatching(/fault of the service/) },
@@ -140,7 +137,7 @@ describe('a job without its delivery', () => {
 describe('a delivery without its job', () => {
   test('waits, is found by the reconciler, and is made once', async () => {
     const [id] = await emitUnread(3)
-    const rows = await engine.deliveriesOf(webhookId, () => true)
+    const rows = await engine.deliveriesNow(webhookId)
     const lost = rows.find((row) => row.event_id === id)?.id ?? expect.fail('no delivery')
     await engine.db.transaction().execute((trx) => engine.queue.remove(trx, [lost]))
     await engine.startWorkers()

@@ -3,7 +3,7 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { loadDue } from '../../server/webhook-delivery/load-deliveries.ts'
 import { settle } from '../../server/webhook-delivery/settlement/settle-attempts.ts'
 import type { Settlement } from '../../server/webhook-delivery/settlement/settlement-types.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasEnded, startEngine } from '../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live, testing } from '../support/scope.ts'
 import { miscounted, statisticsOf } from '../support/statistics.ts'
@@ -23,15 +23,11 @@ afterEach(async () => {
 const totalsOf = async (query = {}) =>
   (await statisticsOf(engine.db, engine.clock, live(engine.accountId), query)).totals.webhooks
 
-/** Whether as many deliveries have ended as there were events: several events may be fanned out one after another. */
-const haveEnded = (count: number) => (rows: { status: string }[]) =>
-  rows.length === count && rows.every(({ status }) => status !== 'pending')
-
 describe('attempts', () => {
   test('are counted for their webhook and for the account as soon as they are settled', async () => {
     const [one, other] = [await engine.addWebhook(`${receiver.url}/1`), await engine.addWebhook(`${receiver.url}/2`)]
     await engine.emit(3)
-    for (const webhook of [one, other]) await engine.deliveriesOf(webhook, haveEnded(3))
+    for (const webhook of [one, other]) await engine.deliveriesOf(webhook, 3, hasEnded)
     expect(await totalsOf({ webhookId: one })).toMatchObject({
       attempts: 3,
       failedAttempts: 0,
@@ -49,7 +45,7 @@ describe('attempts', () => {
     const webhook = await engine.addWebhook(receiver.url)
     const [eventId] = await engine.emit()
     for (let attempt = 1; attempt <= 6; attempt++) {
-      await engine.deliveriesOf(webhook, ([row]) => row?.attempt_count === attempt)
+      await engine.deliveryOf(webhook, attempted(attempt))
       const figures = await totalsOf({ webhookId: webhook, step: 'day' })
       expect(figures).toMatchObject({
         attempts: attempt,
@@ -67,7 +63,7 @@ describe('attempts', () => {
     receiver.respond(({ socket }) => socket.destroy())
     const webhook = await engine.addWebhook(receiver.url)
     await engine.emit()
-    await engine.deliveriesOf(webhook, ([row]) => row?.attempt_count === 1)
+    await engine.deliveryOf(webhook, attempted(1))
     expect(await totalsOf()).toMatchObject({
       attempts: 1,
       failedAttempts: 1,
@@ -78,10 +74,10 @@ describe('attempts', () => {
   test('are counted in the hour in which they began', async () => {
     const webhook = await engine.addWebhook(receiver.url)
     await engine.emit()
-    await engine.deliveriesOf(webhook, haveEnded(1))
+    await engine.deliveriesOf(webhook, 1, hasEnded)
     await engine.advance(3_600)
     await engine.emit(2)
-    await engine.deliveriesOf(webhook, haveEnded(3))
+    await engine.deliveriesOf(webhook, 3, hasEnded)
     const { data } = await statisticsOf(engine.db, engine.clock, live(engine.accountId))
     expect(data).toHaveLength(24)
     expect(data.slice(-2).map(({ start, webhooks }) => [start, webhooks?.attempts])).toEqual([
@@ -95,7 +91,7 @@ describe('attempts', () => {
     await engine.db.updateTable('webhooks').set({ mode: 'test' }).where('id', '=', webhook).execute()
     const another = await engine.addAccount()
     await engine.emit()
-    await engine.deliveriesOf(webhook, haveEnded(1))
+    await engine.deliveriesOf(webhook, 1, hasEnded)
     const { db, clock, accountId } = engine
     const attemptsIn = async (scope: ReturnType<typeof live>) =>
       (await statisticsOf(db, clock, scope)).totals.webhooks?.attempts
@@ -119,8 +115,8 @@ describe('a batch of attempts', () => {
     await engine.workers.stop(1_000)
     await engine.emit()
     await engine.fanOut()
-    const [row] = await engine.deliveriesOf(webhook, (rows) => rows.length > 0)
-    const [delivery] = await loadDue(engine.db, [row?.id ?? ''])
+    const { id } = await engine.deliveryOf(webhook)
+    const [delivery] = await loadDue(engine.db, [id])
     if (delivery === undefined || 'passed' in delivery) throw new Error('the delivery is not due')
     const startedAt = engine.clock.now()
     const outcome = { kind: 'answered', status: 200, body: '', startedAt, durationMs: 42, reposted: false }
@@ -153,7 +149,7 @@ describe('a batch of attempts', () => {
   test('for many webhooks is counted for each of them', async () => {
     const webhooks = await Promise.all(Array.from({ length: 20 }, (_, n) => engine.addWebhook(`${receiver.url}/${n}`)))
     await engine.emit(5)
-    for (const webhook of webhooks) await engine.deliveriesOf(webhook, haveEnded(5))
+    for (const webhook of webhooks) await engine.deliveriesOf(webhook, 5, hasEnded)
     expect(await totalsOf()).toMatchObject({ attempts: 100, succeededDeliveries: 100 })
     expect(await miscounted(engine.db)).toEqual([])
   })

@@ -52,8 +52,18 @@ export type Engine = AsyncDisposable & {
    * `accountId`.
    */
   emit(count?: number, type?: 'contact.deleted' | 'contact.created', account?: string): Promise<string[]>
-  /** The deliveries of a webhook, oldest first, once `enough` of them satisfies the test. */
-  deliveriesOf(webhookId: string, enough: (rows: DeliveryState[]) => boolean): Promise<DeliveryState[]>
+  /**
+   * The deliveries of a webhook, oldest first, once there are `count` and each is as meant. Events of one transaction
+   * may become deliveries one after another, so that all that are there may have ended before the last one is there.
+   * Rejects at once when there are more, and after `patienceMs`. Default: each is as meant.
+   */
+  deliveriesOf(webhookId: string, count: number, isMeant?: IsMeant): Promise<DeliveryState[]>
+  /** The only delivery of a webhook, once it is there and as meant. Default: it is as meant. */
+  deliveryOf(webhookId: string, isMeant?: IsMeant): Promise<DeliveryState>
+  /** Those deliveries of a webhook that are as meant, oldest first, once there are `count`, whatever the others are. */
+  someDeliveriesOf(webhookId: string, count: number, isMeant: IsMeant): Promise<DeliveryState[]>
+  /** The deliveries of a webhook as they are now, oldest first. */
+  deliveriesNow(webhookId: string): Promise<DeliveryState[]>
   /**
    * Asks for a recovery of all events since a time and carries it on to its end, as a worker would, also where no
    * worker runs. Returns what it says of itself then. `mode`: that of the webhook, default `live`.
@@ -75,6 +85,20 @@ export type DeliveryState = {
   next_attempt_at: Date | null
   completed_at: Date | null
 }
+
+type IsMeant = (row: DeliveryState) => boolean
+
+/** Whether a delivery has been accepted. */
+export const hasSucceeded: IsMeant = ({ status }) => status === 'succeeded'
+
+/** Whether nothing more is sent for a delivery. */
+export const hasEnded: IsMeant = ({ status }) => status !== 'pending'
+
+/** Whether so many attempts at a delivery have ended. */
+export const attempted =
+  (times: number): IsMeant =>
+  ({ attempt_count }) =>
+    attempt_count === times
 
 export type EngineOptions = {
   /** Default: 32. */
@@ -170,6 +194,36 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     return id
   }
 
+  function deliveriesNow(webhookId: string): Promise<DeliveryState[]> {
+    return db
+      .selectFrom('deliveries')
+      .select(['id', 'event_id', 'status', 'attempt_count', 'next_attempt_at', 'completed_at'])
+      .where('webhook_id', '=', webhookId)
+      .orderBy('id')
+      .execute()
+  }
+
+  async function deliveriesOnce(
+    webhookId: string,
+    isEnough: (rows: DeliveryState[]) => boolean,
+  ): Promise<DeliveryState[]> {
+    const deadline = performance.now() + patienceMs
+    for (;;) {
+      const rows = await deliveriesNow(webhookId)
+      if (isEnough(rows)) return rows
+      if (performance.now() > deadline) throw new Error(`the deliveries stay at ${JSON.stringify(rows)}`)
+      // A settlement follows an attempt within milliseconds; the database is asked until it has.
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  async function deliveriesOf(webhookId: string, count: number, isMeant: IsMeant = () => true) {
+    const isEnough = (rows: DeliveryState[]) => rows.length > count || (rows.length === count && rows.every(isMeant))
+    const rows = await deliveriesOnce(webhookId, isEnough)
+    if (rows.length > count) throw new Error(`there are more than ${count} deliveries: ${JSON.stringify(rows)}`)
+    return rows
+  }
+
   async function stop(): Promise<void> {
     await workers.stop(2_000)
     await queue.stop()
@@ -226,21 +280,16 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
       const events = Array.from({ length: count }, () => event)
       return inTransaction(db, (trx) => outbox.append(trx, live(account), events))
     },
-    async deliveriesOf(webhookId, enough) {
-      const deadline = performance.now() + patienceMs
-      for (;;) {
-        const rows: DeliveryState[] = await db
-          .selectFrom('deliveries')
-          .select(['id', 'event_id', 'status', 'attempt_count', 'next_attempt_at', 'completed_at'])
-          .where('webhook_id', '=', webhookId)
-          .orderBy('id')
-          .execute()
-        if (enough(rows)) return rows
-        if (performance.now() > deadline) throw new Error(`the deliveries stay at ${JSON.stringify(rows)}`)
-        // A settlement follows an attempt within milliseconds; the database is asked until it has.
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
+    deliveriesOf,
+    async deliveryOf(webhookId, isMeant) {
+      const [row] = await deliveriesOf(webhookId, 1, isMeant)
+      return row as DeliveryState
     },
+    async someDeliveriesOf(webhookId, count, isMeant) {
+      const rows = await deliveriesOnce(webhookId, (all) => all.filter(isMeant).length === count)
+      return rows.filter(isMeant)
+    },
+    deliveriesNow,
     async recover(webhookId, since, mode = 'live') {
       const scope = { accountId, mode }
       const { id } = await deliveries.recover(db, scope, webhookId, { since: since.toISOString() })

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { attempted, type Engine, hasEnded, startEngine } from '../support/engine.ts'
 import { claimFlows } from '../support/flows.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { live } from '../support/scope.ts'
@@ -23,11 +23,7 @@ const minutes = 60
 const hours = 3_600
 
 /** The one delivery, after its attempt of this number. */
-async function afterAttempt(number: number) {
-  const [row] = await engine.deliveriesOf(webhookId, ([one]) => one?.attempt_count === number)
-  if (row === undefined) throw new Error('no delivery')
-  return row
-}
+const afterAttempt = (number: number) => engine.deliveryOf(webhookId, attempted(number))
 
 /** Seconds from now until the next attempt is due. */
 function secondsUntil(at: Date | null): number | null {
@@ -104,10 +100,10 @@ describe('a webhook that fails', () => {
   test('is disabled at once by 410, and what is pending is canceled', async () => {
     receiver.respond(answer(500))
     await engine.emit(3)
-    await engine.deliveriesOf(webhookId, (rows) => rows.length === 3 && rows.every((row) => row.attempt_count === 1))
+    await engine.deliveriesOf(webhookId, 3, attempted(1))
     receiver.respond(answer(410))
     await engine.emit()
-    const rows = await engine.deliveriesOf(webhookId, (all) => all.every((row) => row.status !== 'pending'))
+    const rows = await engine.deliveriesOf(webhookId, 4, hasEnded)
     expect(rows.map((row) => row.status).sort()).toEqual(['canceled', 'canceled', 'canceled', 'failed'])
     const webhook = await engine.db.selectFrom('webhooks').selectAll().executeTakeFirstOrThrow()
     expect(webhook).toMatchObject({ status: 'disabled', disabled_reason: 'gone' })
@@ -130,7 +126,7 @@ describe('a webhook that fails', () => {
     async function failOnce(): Promise<void> {
       await engine.emit()
       count += 1
-      await engine.deliveriesOf(webhookId, (rows) => rows.length === count && rows.every((r) => r.attempt_count > 0))
+      await engine.deliveriesOf(webhookId, count, ({ attempt_count }) => attempt_count > 0)
     }
     await failOnce()
     await engine.advance(4 * 24 * hours)
@@ -142,7 +138,7 @@ describe('a webhook that fails', () => {
     expect(await status()).toBe('enabled')
     await engine.advance(5 * 24 * hours + 1)
     await engine.emit(10)
-    await engine.deliveriesOf(webhookId, (rows) => rows.every((row) => row.status !== 'pending'))
+    await engine.deliveriesOf(webhookId, count + 10, hasEnded)
     expect(await status()).toBe('disabled')
   })
 
@@ -156,10 +152,10 @@ describe('a webhook that fails', () => {
     receiver.respondOnce(answer(200))
     await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
     await engine.emit(9)
-    await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.status === 'pending').length === 10)
+    await engine.someDeliveriesOf(webhookId, 10, ({ status }) => status === 'pending')
     await expect.poll(currentWebhook).toMatchObject({ status: 'enabled', failing_attempts: 9 })
     await engine.advance(5 * 24 * hours + 1)
-    await engine.deliveriesOf(webhookId, (rows) => rows.some((row) => row.status === 'canceled'))
+    await engine.deliveriesOf(webhookId, 11, hasEnded)
     expect(await currentWebhook()).toMatchObject({ status: 'disabled', disabled_reason: 'failing' })
   })
 
@@ -189,7 +185,7 @@ async function hold(count: number) {
     async next(status: number) {
       held[answered]?.writeHead(status).end()
       answered += 1
-      await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.attempt_count > 0).length === answered)
+      await engine.someDeliveriesOf(webhookId, answered, ({ attempt_count }) => attempt_count > 0)
       return currentWebhook()
     },
   }

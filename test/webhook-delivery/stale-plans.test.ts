@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { Db } from '../../server/database/connection.ts'
-import { type Engine, startEngine } from '../support/engine.ts'
+import { type Engine, hasSucceeded, startEngine } from '../support/engine.ts'
 import { startReceiver } from '../support/receiver.ts'
 
 /*
@@ -37,9 +37,7 @@ test('a session that planned when the tables were small reads no more when they 
 async function deliver(engine: Engine, webhookId: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const [eventId] = await engine.emit()
-    await engine.deliveriesOf(webhookId, (rows) =>
-      rows.some(({ event_id, status }) => event_id === eventId && status === 'succeeded'),
-    )
+    await engine.someDeliveriesOf(webhookId, 1, (row) => row.event_id === eventId && hasSucceeded(row))
   }
 }
 

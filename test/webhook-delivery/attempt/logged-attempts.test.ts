@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Engine, startEngine } from '../../support/engine.ts'
+import { attempted, type Engine, startEngine } from '../../support/engine.ts'
 import { answer, type Behaviour, startReceiver } from '../../support/receiver.ts'
 import { live } from '../../support/scope.ts'
 
@@ -39,8 +39,8 @@ describe('the log of an attempt', () => {
     receiver.respond(behaviour)
     const webhookId = await engine.addWebhook(receiver.url, ['contact.deleted'])
     await engine.emit(1)
-    const [row] = await engine.deliveriesOf(webhookId, (rows) => rows[0]?.attempt_count === 1)
-    const delivery = await engine.deliveries.get(engine.db, live(engine.accountId), webhookId, row?.id ?? '')
+    const { id } = await engine.deliveryOf(webhookId, attempted(1))
+    const delivery = await engine.deliveries.get(engine.db, live(engine.accountId), webhookId, id)
     expect(delivery).toMatchObject({ status: 'pending', attempts: [{ number: 1, reposted: false, ...logged }] })
   })
 
@@ -55,9 +55,9 @@ describe('the log of an attempt', () => {
     ] as const) {
       receiver.respondOnce(...behaviours)
       await engine.emit(1, 'contact.created')
-      await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.attempt_count === 1).length === count)
+      await engine.deliveriesOf(webhookId, count, attempted(1))
     }
-    const rows = await engine.deliveriesOf(webhookId, (all) => all.length === 3)
+    const rows = await engine.deliveriesNow(webhookId)
     const attempts = await Promise.all(
       rows.map(({ id }) => engine.deliveries.get(engine.db, live(engine.accountId), webhookId, id)),
     )

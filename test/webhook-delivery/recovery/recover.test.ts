@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createDeliveryService } from '../../../server/deliveries/service.ts'
 import { newId } from '../../../server/shared/ids.ts'
-import { type Engine, startEngine } from '../../support/engine.ts'
+import { type Engine, hasEnded, hasSucceeded, startEngine } from '../../support/engine.ts'
 import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { live } from '../../support/scope.ts'
 
@@ -47,7 +47,7 @@ test('sends what came while the webhook was disabled, and what 410 canceled, onc
   receiver.respondOnce(answer(500), answer(410))
   await engine.deliveries.sendTest(engine.db, live(engine.accountId), webhookId, 'contact.deleted')
   const [gone] = await engine.emit()
-  await engine.deliveriesOf(webhookId, (rows) => rows.filter((row) => row.status === 'failed').length === 2)
+  await engine.deliveriesOf(webhookId, 3, hasEnded)
   const missed = await miss(3)
   expect(await ask()).toMatchObject({ started: true, status: 'running', count: 4, countIsExact: true, done: 0 })
   expect(await ask()).toMatchObject({ started: false, count: 4 })
@@ -72,7 +72,7 @@ test('is one recovery when it is asked for three times at once, and says so; ano
   await expect(ask({ types: ['contact.deleted'] })).rejects.toMatchObject({ code: 'conflict' })
   await engine.tick(2)
   await receiver.received(5)
-  await engine.deliveriesOf(webhookId, (rows) => rows.length === 5 && rows.every((row) => row.status === 'succeeded'))
+  await engine.deliveriesOf(webhookId, 5, hasSucceeded)
   expect(new Set(received()).size).toBe(5)
   expect(receiver.requests).toHaveLength(5)
 })
@@ -116,7 +116,7 @@ test('has events from before there were positions, and leaves out what awaits it
   await engine.emit(1)
   expect(await engine.recover(webhookId, since)).toMatchObject({ status: 'completed', count: 5, done: 5 })
   await engine.fanOut()
-  const rows = await engine.deliveriesOf(webhookId, (all) => all.length === 6)
+  const rows = await engine.deliveriesOf(webhookId, 6)
   expect(new Set(rows.map((row) => row.event_id)).size).toBe(6)
 })
 
@@ -126,7 +126,7 @@ test('finds events and deliveries of a clock that was ahead by hours and then se
   const ahead = await miss(1)
   receiver.respondOnce(answer(410))
   const [failed] = await engine.emit()
-  await engine.deliveriesOf(webhookId, (rows) => rows[0]?.status === 'failed')
+  await engine.deliveryOf(webhookId, ({ status }) => status === 'failed')
   await set('enabled')
   await engine.workers.stop(1_000)
   // The clock of this process is right again: it is hours before what was made.
@@ -146,7 +146,7 @@ test('finds events and deliveries of a clock that was ahead by hours and then se
     count: 2,
   })
   expect(await engine.recover(webhookId, since)).toMatchObject({ done: 2 })
-  const rows = await engine.deliveriesOf(webhookId, () => true)
+  const rows = await engine.deliveriesNow(webhookId)
   expect(rows.map((row) => [row.event_id, row.status]).toSorted()).toEqual(
     [...ahead, failed].toSorted().map((id) => [id, 'pending']),
   )
