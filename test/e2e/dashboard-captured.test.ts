@@ -2,26 +2,19 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { arch, platform } from 'node:os'
 import { createTransport } from 'nodemailer'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'captured messages in the dashboard'
-  : `captured messages in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
 /** One red pixel. */
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('captured messages in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let person: Person

@@ -1,18 +1,11 @@
-import { arch, platform } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard, shown } from '../support/dashboard.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'emails and events in the dashboard'
-  : `emails and events in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('emails and events in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let person: Person

@@ -1,22 +1,15 @@
-import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { openDashboard, shown } from '../support/dashboard.ts'
 import { signUp } from '../support/people.ts'
 import { untilLogged } from '../support/request-logs.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'requests in the dashboard'
-  : `requests in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
 const secret = 'whsec_only_the_endpoint_knows'
 
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('requests in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let page: Page

@@ -1,24 +1,17 @@
-import { arch, platform } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { createKeyServices } from '../support/api-keys.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
 import { type Person, signUp, signUpOperator } from '../support/people.ts'
 import { type Receiver, silence, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'the screens for operators'
-  : `the screens for operators (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('the screens for operators', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let receiver: Receiver

@@ -1,21 +1,14 @@
-import { arch, platform } from 'node:os'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { patienceMs } from '../support/patience.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'the overview'
-  : `the overview (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('the overview', { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let receiver: Receiver

@@ -1,19 +1,12 @@
-import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readMailbox } from '../../server/message/mailbox.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard, phone, shown } from '../support/dashboard.ts'
 import { type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'a forgotten password, in a browser'
-  : `a forgotten password, in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('a forgotten password, in a browser', { timeout: 90_000 }, () => {
   const { mailbox: accountEmailFrom } = readMailbox('Postern <account@shop.example>')
   const newPassword = 'a password that is new'
   let service: TestService

@@ -2,24 +2,17 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Frame, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { freePort } from '../../scripts/support/free-port.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, phone } from '../support/dashboard.ts'
 import { makePortalLink, openLink } from '../support/portal.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'the portal in a browser'
-  : `the portal in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
 
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
@@ -66,7 +59,7 @@ async function frameOf(page: Page): Promise<Frame> {
   return frame
 }
 
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('the portal in a browser', { timeout: 120_000 }, () => {
   let link = ''
   let shopOrigin = ''
   let site: Site

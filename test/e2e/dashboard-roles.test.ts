@@ -1,11 +1,10 @@
-import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { exampleId } from '../../contract/ids.ts'
 import { contract } from '../../contract/index.ts'
 import type { Permission } from '../../contract/permissions.ts'
 import { type Role, rolePermissions, roles } from '../../contract/roles.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, openDashboard } from '../support/dashboard.ts'
 import { deadUrl, tomorrow } from '../support/fixtures.ts'
 import { importCsv } from '../support/imports.ts'
@@ -16,13 +15,7 @@ import { screensOf } from '../support/screens.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'roles in the dashboard'
-  : `roles in the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('roles in the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let people: Record<Role, Person>

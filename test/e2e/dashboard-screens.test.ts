@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
 import { previewLimit } from '../../server/dashboard/screens/emails/preview-html.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, desktop, openDashboard, phone, screenFaults, shown } from '../support/dashboard.ts'
 import { writeHostileCampaigns } from '../support/hostile-campaigns.ts'
 import { writeHostileContacts } from '../support/hostile-contacts.ts'
@@ -15,12 +14,6 @@ import { untilLogged } from '../support/request-logs.ts'
 import { keepScreenshots } from '../support/screenshots.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { insertCapturedMessage } from '../support/stored-messages.ts'
-
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'each screen of the dashboard'
-  : `each screen of the dashboard (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
 
 /** Runs in a browser that takes it for HTML, and renames the page. */
 const script = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
@@ -57,7 +50,7 @@ const hostileMessage = (html: string) =>
     '',
   ].join('\r\n')
 
-describe.runIf(runsHere)(title, { timeout: 120_000 }, () => {
+describeInBrowser('each screen of the dashboard', { timeout: 120_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let receiver: Receiver

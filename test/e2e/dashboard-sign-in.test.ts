@@ -1,20 +1,13 @@
-import { arch, platform } from 'node:os'
 import type { CDPSession } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { accessibilityFaults, type DashboardPage, openDashboard, phone } from '../support/dashboard.ts'
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts'
 import { passkeyOrigin } from '../support/passkeys.ts'
 import { goodPassword, type Person, signUp } from '../support/people.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'other ways to sign in, in a browser'
-  : `other ways to sign in, in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('other ways to sign in, in a browser', { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let provider: IdentityProvider

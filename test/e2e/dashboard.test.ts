@@ -1,4 +1,3 @@
-import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
@@ -6,20 +5,14 @@ import { inTransaction } from '../../server/database/connection.ts'
 import { systemClock } from '../../server/lib/clock.ts'
 import { linkUrl, makeLink } from '../../server/users/links.ts'
 import { stepAt, totpCode } from '../../server/users/totp.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { createTestClient } from '../support/client.ts'
 import { type DashboardPage, openDashboard, shown } from '../support/dashboard.ts'
 import { goodPassword, signUp } from '../support/people.ts'
 import { answer, startReceiver } from '../support/receiver.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'the dashboard in a browser'
-  : `the dashboard in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('the dashboard in a browser', { timeout: 90_000 }, () => {
   const email = 'ada@example.com'
   let service: TestService
   let chromium: TestBrowser

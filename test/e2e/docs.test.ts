@@ -1,18 +1,11 @@
-import { arch, platform } from 'node:os'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { operations, publishedSpec } from '../support/published-spec.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
-const title = runsHere
-  ? 'the documentation in a browser'
-  : `the documentation in a browser (skipped: the browser of the tests runs on Linux x64 only, this is ${platform()} ${arch()})`
-
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('the documentation in a browser', { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let page: Page

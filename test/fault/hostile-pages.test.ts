@@ -1,23 +1,19 @@
-import { arch, platform } from 'node:os'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { contract } from '../../contract/index.ts'
-import { startBrowser, type TestBrowser } from '../support/browser.ts'
+import { describeInBrowser, startBrowser, type TestBrowser } from '../support/browser.ts'
 import { deadUrl } from '../support/fixtures.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { hostileTexts } from './support/hostile.ts'
 import { rounds } from './support/rounds.ts'
 
-/** The browser that the tests bring along is built for this machine alone. */
-const runsHere = platform() === 'linux' && arch() === 'x64'
 /** The documentation takes its time: it is for the long round. */
 const isLong = rounds({ short: 0, long: 1 }) > 0
-const title = `text of strangers in a browser${runsHere ? '' : ' (skipped: it runs on Linux x64 only)'}`
 
 /** All of them at once; the longest field holds 500 characters. */
 const text = Object.values(hostileTexts).join('').slice(0, 500)
 
-describe.runIf(runsHere)(title, { timeout: 90_000 }, () => {
+describeInBrowser('text of strangers in a browser', { timeout: 90_000 }, () => {
   let service: TestService
   let chromium: TestBrowser
   let page: Page
