@@ -91,11 +91,17 @@ function hasTextsInOrder(text: string, texts: readonly string[]): boolean {
 function textsBetweenLiquid(source: string): string[] {
   const texts: string[] = []
   let at = 0
+  let takesNext = false
+  const add = (text: string) => texts.push(takesNext ? text.trimStart() : text)
   for (const { start, end } of gapsIn(source)) {
-    texts.push(source.slice(at, start))
+    // `{%-` and `{{-` take the white space before them away, `-%}` and `-}}` that behind them.
+    const text = source.slice(at, start)
+    add(source[start + 2] === '-' ? text.trimEnd() : text)
+    takesNext = source[end - 3] === '-'
     at = end
   }
-  return [...texts, source.slice(at)]
+  add(source.slice(at))
+  return texts
 }
 
 /** Returns where the link differs by person: at each output, and from the first tag to the last, as `if` to `endif`. */

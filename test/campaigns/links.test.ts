@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { linksIn } from '../../server/campaigns/links.ts'
+import { createLiquid } from '../../server/rendering/liquid.ts'
 import { linkMatcher, liquidIn } from '../../server/statistics/campaign-links.ts'
 
 describe('the links of HTML', () => {
@@ -61,6 +62,20 @@ describe('a click', () => {
       ].map((link, index) => ({ number: index + 1, link })),
     )
     expect(some(rendered)).toBe(expected)
+  })
+
+  test.each([
+    'https://x.example/ {%- if vip -%} vip {%- else -%} all {%- endif -%} /a',
+    'https://x.example/ {{- name -}} /a?b= {%- if vip %} c{% endif -%}  #d',
+    '{%- if vip %}https://x.example/vip{% else %}https://x.example/all{% endif -%} ?q',
+    'https://x.example/{{ name }} {%- comment -%} no {%- endcomment -%} /a',
+  ])('on %s counts for it, whose tags take white space away', async (link) => {
+    const engine = createLiquid({ isEscaped: false })
+    const find = linkMatcher([
+      { number: 3, link: 'https://y.example/ {{- name }}' },
+      { number: 5, link },
+    ])
+    for (const vip of [true, false]) expect(find(await engine.parseAndRender(link, { vip, name: 'ada' }))).toBe(5)
   })
 
   test('counts for no link when none fits', () => {
