@@ -67,7 +67,7 @@ export const errorTable = {
       'The email tracks or goes to an audience, and the service has no public https address for the links in it; its operator sets `PUBLIC_URL`.',
   },
   audience_not_found: { status: 422, meaning: 'The account has no audience with the `audienceId` of the body.' },
-  topic_not_found: { status: 422, meaning: 'The account has no topic with a `topicId` of the body.' },
+  topic_not_found: { status: 422, meaning: 'The account has no topic with an id of the request.' },
   segment_invalid: {
     status: 422,
     meaning:

@@ -62,3 +62,13 @@ export function idSchema(kind: IdKind, description: string) {
     .regex(idPattern(kind), fault)
     .meta({ description, example: exampleId(kind) })
 }
+
+/** A schema for identifiers of one kind that are separated by commas, as in a query. */
+export function idsInText(kind: IdKind, { max }: { max: number }) {
+  const id = exampleId(kind)
+  const fault = `must be at most ${max} identifiers such as "${id}", separated by commas`
+  const pattern = `${idPrefixes[kind]}_${suffixPattern}`
+  return boundedString(max * (id.length + 1) - 1, { fault, isPublished: false })
+    .regex(new RegExp(`^${pattern}(,${pattern}){0,${max - 1}}$`), fault)
+    .meta({ example: id })
+}

@@ -9,6 +9,8 @@ export const importLimits = {
   /** Characters of one row, with its quotation marks. */
   rowCharacters: 262_144,
   columns: 500,
+  /** Topics that the people of an import are subscribed to. */
+  topics: 20,
   columnCharacters: 200,
   /** The head of the file. Bytes in UTF-8. */
   headBytes: 131_072,

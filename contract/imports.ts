@@ -2,7 +2,7 @@ import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { contactConflict } from './contacts.ts'
 import { record, text, timestamp } from './fields.ts'
-import { exampleId, idSchema } from './ids.ts'
+import { exampleId, idSchema, idsInText } from './ids.ts'
 import { type DelimiterName, importDelimiters, importEncodings, importFileTypes, importLimits } from './import-files.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery } from './pagination.ts'
@@ -26,6 +26,10 @@ const columnMapping = record(text(80), {
   name: columnName.min(1).regex(/^[^[\]]*$/, 'must have a name without square brackets'),
 })
 
+const topics = idsInText('topic', { max: importLimits.topics }).meta({
+  description: `Topics that the people are subscribed to: at most ${importLimits.topics} identifiers, separated by commas. It holds for new contacts, and with \`conflict\` \`update\` also for those who were there. What a person chose about a topic before stays: who left it is not subscribed again. Nobody who is unsubscribed is subscribed to a topic.`,
+})
+
 const createQuery = z.strictObject({
   audienceId: idSchema('audience', 'The audience that the people are put into.'),
   conflict: contactConflict.optional(),
@@ -33,6 +37,7 @@ const createQuery = z.strictObject({
     description:
       'Of the new contacts. Default: `active`, also in an audience with `doubleOptIn`: the file says who confirmed elsewhere. `pending`: each gets an email to confirm, in an audience with `doubleOptIn`. A person who unsubscribed stays so, whatever it is.',
   }),
+  topics: topics.optional(),
   events: z.enum(['true', 'false']).optional().meta({
     description:
       'Whether the import causes `subscriber.added`, `contact.created` and `contact.updated`, as adding the people one by one does. Default: `true`.',
@@ -88,6 +93,9 @@ const importSchema = z
     }),
     conflict: contactConflict,
     contactStatus: subscriptionStatus,
+    topics: z
+      .array(idSchema('topic', 'The topic.'))
+      .meta({ description: 'Topics that its people are subscribed to. One that is deleted meanwhile is passed over.' }),
     events: z.boolean(),
     delimiter,
     encoding,
@@ -126,6 +134,7 @@ const importSchema = z
       status: 'running',
       conflict: 'update',
       contactStatus: 'active',
+      topics: [exampleId('topic')],
       events: true,
       delimiter: 'comma',
       encoding: 'utf-8',
@@ -168,7 +177,14 @@ export const imports = c.router({
         tag: 'Imports',
         permission: 'contacts:write',
         takesFile: importFileTypes,
-        errors: ['audience_not_found', 'conflict', 'rule_violation', 'payload_too_large', 'unsupported_media_type'],
+        errors: [
+          'audience_not_found',
+          'topic_not_found',
+          'conflict',
+          'rule_violation',
+          'payload_too_large',
+          'unsupported_media_type',
+        ],
       },
       { 202: importSchema },
     ),

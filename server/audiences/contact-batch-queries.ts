@@ -186,6 +186,24 @@ export async function unsubscribeContacts(
   return new Set(rows.map((row) => row.subscriber_id))
 }
 
+const selectSubscribed = prepare<Omit<Unsubscription, 'at'>, { subscriber_id: string }>({
+  name: 'find_subscribed_of_batch',
+})`
+  SELECT c.subscriber_id FROM contacts c JOIN subscribers s ON s.id = c.subscriber_id
+  WHERE c.audience_id = ${'audienceId'} AND c.subscriber_id = ANY(${'ids'}::text[]) AND c.account_id = ${'accountId'}
+    AND c.status <> 'unsubscribed' AND s.account_id = ${'accountId'} AND s.status <> 'unsubscribed'
+`
+
+/** Returns which of these people have unsubscribed neither from the audience nor from everything. */
+export async function findSubscribed(
+  trx: Trx,
+  scope: { accountId: string; audienceId: string },
+  ids: readonly string[],
+): Promise<string[]> {
+  const rows = await selectSubscribed(trx, { ...scope, ids: plainArray(ids) })
+  return rows.map((row) => row.subscriber_id)
+}
+
 /** A contact of a person who changed. */
 export type ChangedContact = { audience_id: string; subscriber_id: string }
 

@@ -10,9 +10,11 @@ import { type ChangedField, subscriberChange } from '../subscribers/change.ts'
 import { personAdded } from '../subscribers/people.ts'
 import { holdProperties } from '../subscribers/properties.ts'
 import { changeProperties, type DeclaredProperty } from '../subscribers/property-values.ts'
+import { subscribeUndecided } from '../topics/choices.ts'
 import type { ConfirmationMailer } from './confirmation.ts'
 import {
   type BatchPerson,
+  findSubscribed,
   holdAudience,
   insertContacts,
   insertPeople,
@@ -31,6 +33,11 @@ export type ContactBatch = {
   audienceId: string
   rows: readonly BatchRow[]
   conflict: Conflict
+  /**
+   * Topics that the new contacts are subscribed to, and with `update` also those who were there; whatever they chose
+   * before stays. One that is not there is passed over. Default: none.
+   */
+  topicIds?: readonly string[] | undefined
   /** Default: true. */
   emitsEvents?: boolean | undefined
 }
@@ -59,7 +66,7 @@ export async function addContacts(
   trx: Trx,
   { clock, outbox, confirmations }: BatchMeans,
   scope: Scope,
-  { audienceId, rows, conflict, emitsEvents = true }: ContactBatch,
+  { audienceId, rows, conflict, topicIds = [], emitsEvents = true }: ContactBatch,
 ): Promise<BatchResult[] | null> {
   const { accountId } = scope
   const audience = await holdAudience(trx, accountId, audienceId)
@@ -81,7 +88,11 @@ export async function addContacts(
   if (people.length === 0) return results
 
   const at = clock.now()
-  const found = await findOrInsert(trx, accountId, { people, isChange: conflict === 'update', at })
+  const found = await findOrInsert(trx, accountId, {
+    people,
+    isChange: conflict === 'update' || topicIds.length > 0,
+    at,
+  })
   const changes = conflict === 'update' ? changesOf(people, { found, declared }) : []
   const faults = new Map(changes.map(({ person, fault }) => [person, fault]))
   const kept = people.filter((person) => (faults.get(person) ?? null) === null)
@@ -120,6 +131,18 @@ export async function addContacts(
         )
 
   const fieldsOf = new Map(changed.map(({ update, fields }) => [update.id, fields]))
+  if (topicIds.length > 0) {
+    const wanted = kept.map(known).filter(({ id }) => conflict === 'update' || created.has(id))
+    const knownIds = new Set(wanted.filter(({ isNew }) => !isNew).map(({ id }) => id))
+    const subscriberIds = await findSubscribed(
+      trx,
+      list,
+      wanted.map(({ id }) => id),
+    )
+    for (const id of await subscribeUndecided(trx, { accountId, at }, { subscriberIds, topicIds })) {
+      if (knownIds.has(id)) fieldsOf.set(id, [...(fieldsOf.get(id) ?? []), 'topics'])
+    }
+  }
   for (const person of kept) {
     const { id: subscriberId } = known(person)
     const isUpdated = fieldsOf.has(subscriberId) || unsubscribed.has(subscriberId)

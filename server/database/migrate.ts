@@ -42,6 +42,7 @@ import * as campaignResults from './migrations/0034-campaign-results.ts'
 import * as campaignTimes from './migrations/0035-campaign-times.ts'
 import * as mjml from './migrations/0036-mjml.ts'
 import * as importZips from './migrations/0038-import-zips.ts'
+import * as importTopics from './migrations/0039-import-topics.ts'
 
 /** Migrations by name. They are applied in order of name. */
 export type Migrations = Readonly<Record<string, Migration>>
@@ -85,6 +86,7 @@ export const migrations: Migrations = {
   '0035-campaign-times': campaignTimes,
   '0036-mjml': mjml,
   '0038-import-zips': importZips,
+  '0039-import-topics': importTopics,
 }
 
 /** How a migration deals with sessions that hold locks it needs. */

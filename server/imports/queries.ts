@@ -15,6 +15,7 @@ export type NewImport = ImportKey & {
   fileName: string | null
   conflict: ImportRow['conflict']
   contactStatus: ImportRow['contact_status']
+  topicIds: readonly string[]
   emitsEvents: boolean
   delimiter: string
   encoding: string
@@ -38,6 +39,7 @@ export async function insertImport(handle: Handle, given: NewImport): Promise<vo
       status: 'uploading',
       conflict: given.conflict,
       contact_status: given.contactStatus,
+      topic_ids: [...given.topicIds],
       emits_events: given.emitsEvents,
       delimiter: given.delimiter,
       encoding: given.encoding,

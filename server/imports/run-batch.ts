@@ -62,7 +62,7 @@ export async function runBatch(
       const contacts = given.filter(({ row: { email } }) => !gone.has(addressKey(email)))
       counts.suppressed += given.length - contacts.length
       const rows = contacts.map((contact) => contact.row)
-      const added = { audienceId, rows, conflict, emitsEvents: row.emits_events }
+      const added = { audienceId, rows, conflict, topicIds: row.topic_ids, emitsEvents: row.emits_events }
       const results = await addContacts(trx, means, { accountId, mode }, added)
       if (results === null) return 'no audience'
       for (const [index, result] of results.entries()) {

@@ -13,6 +13,7 @@ import { newId } from '../shared/ids.ts'
 import { decodeCursor, pageOfRows } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { findProperties } from '../subscribers/properties.ts'
+import { topicDefaults } from '../topics/choices.ts'
 import { deleteAllChunks } from './chunk-queries.ts'
 import { createUploadDecoder } from './decode-upload.ts'
 import { failedRowsOf } from './failed-rows.ts'
@@ -39,7 +40,7 @@ import { storeZip } from './stored-zip.ts'
 export type ImportService = {
   /**
    * Stores a file as it arrives and has its rows read in the background: a CSV file, or a ZIP of them, which is told
-   * from its first bytes. Throws `audience_not_found`, `conflict` when the account has five imports that have not ended,
+   * from its first bytes. Throws `audience_not_found`, `topic_not_found`, `conflict` when the account has five imports that have not ended,
    * `payload_too_large`, and `rule_violation` as `readHead` and `storeZipFiles` and for a file that is not text.
    *
    * @param db Not a transaction: a file may take long to arrive.
@@ -140,16 +141,18 @@ export function createImportService({ clock, audiences, wake }: ImportServiceOpt
   return {
     async create(db, scope, options, file) {
       const { accountId, mode } = scope
-      const { audienceId, conflict = 'skip', status = 'active', events = 'true', fileName = null } = options
+      const { audienceId, conflict = 'skip', status = 'active', topics, events = 'true', fileName = null } = options
       const { doubleOptIn } = await audienceOf(db, accountId, audienceId)
       if (status === 'pending' && doubleOptIn === null) throw brokenRule('query.status', asksNobody)
       if (status === 'active' && doubleOptIn !== null && mode === 'test') {
         throw liveKeyNeeded('Importing people as active into an audience with double opt-in')
       }
+      const topicIds = [...new Set(topics?.split(','))]
+      await checkTopics(db, accountId, topicIds)
       const propertyKeys = (await findProperties(db, accountId)).map(({ key }) => key)
       const at = clock.now()
       const key = { accountId, id: newId('import', at) }
-      const chosen = { fileName, conflict, contactStatus: status, emitsEvents: events === 'true' }
+      const chosen = { fileName, conflict, contactStatus: status, topicIds, emitsEvents: events === 'true' }
       const wanted = { ...key, mode, audienceId, ...chosen, at }
       const { beginning, whole } = await peek(file)
       await (isZip(beginning)
@@ -202,6 +205,17 @@ async function peek(file: AsyncIterable<Buffer>): Promise<{ beginning: Buffer; w
   return { beginning, whole: whole() }
 }
 
+/** Throws `topic_not_found`. */
+async function checkTopics(handle: Handle, accountId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const known = await topicDefaults(handle, accountId)
+  const missing = ids.find((id) => !known.has(id))
+  if (missing === undefined) return
+  throw new DomainError('topic_not_found', `There is no topic with the id "${missing}" in this account.`, {
+    details: [{ path: 'query.topics', message: 'must be topics of the account' }],
+  })
+}
+
 function tooMany(): DomainError {
   return new DomainError(
     'conflict',
@@ -218,6 +232,7 @@ function toImport(row: ImportRow): Import {
     status: row.status,
     conflict: row.conflict,
     contactStatus: row.contact_status,
+    topics: row.topic_ids,
     events: row.emits_events,
     delimiter: row.delimiter as Import['delimiter'],
     encoding: row.encoding as Import['encoding'],

@@ -74,6 +74,32 @@ export async function writeChoices(
   `.execute(trx)
 }
 
+/**
+ * Subscribes locked people to those topics that are there and about which they chose nothing. Returns who gets another
+ * topic now: those of a topic that people get by its default got it before.
+ */
+export async function subscribeUndecided(
+  trx: Trx,
+  { accountId, at }: { accountId: string; at: Date },
+  { subscriberIds, topicIds }: { subscriberIds: readonly string[]; topicIds: readonly string[] },
+): Promise<Set<string>> {
+  const { rows } = await sql<{ subscriber_id: string }>`
+    WITH topic AS MATERIALIZED (
+      SELECT id, default_choice FROM topics
+      WHERE account_id = ${accountId} AND id = ANY(${topicIds}::text[]) AND deleted_at IS NULL
+      ORDER BY id FOR KEY SHARE
+    ), chosen AS (
+      INSERT INTO topic_choices (account_id, subscriber_id, topic_id, subscribed, changed_at)
+      SELECT ${accountId}, p.id, topic.id, true, ${at} FROM unnest(${subscriberIds}::text[]) AS p (id) CROSS JOIN topic
+      ON CONFLICT (account_id, subscriber_id, topic_id) DO NOTHING
+      RETURNING subscriber_id, topic_id
+    )
+    SELECT DISTINCT subscriber_id FROM chosen JOIN topic ON topic.id = chosen.topic_id
+    WHERE topic.default_choice = 'opt_in'
+  `.execute(trx)
+  return new Set(rows.map((row) => row.subscriber_id))
+}
+
 const selectWithoutTopic = prepare<
   { accountId: string; topicId: string; addressKeys: readonly string[] },
   { without: string[] }

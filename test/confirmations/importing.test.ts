@@ -3,6 +3,8 @@ import type { CreateImport, Import } from '../../contract/imports.ts'
 import { createImportService, type ImportService } from '../../server/imports/service.ts'
 import { startImportWorker } from '../../server/imports/worker.ts'
 import type { Scope } from '../../server/shared/scope.ts'
+import { findWithoutTopic } from '../../server/topics/choices.ts'
+import { createTopicService } from '../../server/topics/service.ts'
 import { patienceMs } from '../support/patience.ts'
 import { refusal } from '../support/worlds/audiences.ts'
 import { createEmailWorld, type EmailWorld } from '../support/worlds/emails.ts'
@@ -77,6 +79,22 @@ test('people are as the importer says: active by default, and asked when they ar
   let csv = ''
   for await (const piece of await world.contacts.exportCsv(world.db, world.account, audienceId)) csv += piece
   expect(csv).toContain('asked@example.org,,,pending,')
+})
+
+test('who is asked is subscribed to topics as others are, and gets nothing before they confirm', async () => {
+  const { db, time, account, live } = world
+  const topic = await createTopicService(time).create(db, account, { name: 'News', default: 'opt_in' })
+  const audienceId = await newAudience()
+  const file = 'email\ntopic@example.org\n'
+  await run(await upload(audienceId, file, { status: 'pending', topics: topic.id }))
+  expect(await outcomeOf(audienceId)).toEqual({
+    statuses: { 'topic@example.org': 'pending' },
+    asked: ['topic@example.org'],
+  })
+  expect(await findWithoutTopic(db, account, { id: topic.id, addressKeys: ['topic@example.org'] })).toEqual(new Set())
+  const email = { from, to: ['topic@example.org'], subject: 'Hi', text: 'Hi', audienceId, topicId: topic.id }
+  const { id } = await world.emails.send(db, live, email)
+  expect((await world.emails.get(db, live, id)).recipients).toMatchObject([{ status: 'suppressed' }])
 })
 
 test('nobody is pending where the audience asks nobody', async () => {

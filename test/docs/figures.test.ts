@@ -7,6 +7,7 @@ import { maxDomainLength, maxDomains, maxReturnPathBelow, maxReturnPathLength } 
 import { emailLimits } from '../../contract/email-content.ts'
 import { errorTable } from '../../contract/errors.ts'
 import { eventTypes } from '../../contract/event-types.ts'
+import { importLimits } from '../../contract/import-files.ts'
 import { contract } from '../../contract/index.ts'
 import { pageSize } from '../../contract/pagination.ts'
 import { keyPermissions, type PermissionSet, permissionSets } from '../../contract/permissions.ts'
@@ -199,6 +200,7 @@ test('the page of limits has the limits of the code', () => {
     MJML: `${written(renderingLimits.mjmlElements)} elements, ${renderingLimits.mjmlAttributes} attributes of each, ${renderingLimits.depth} levels; compiled within ${renderingLimits.mjmlMs / 1000} seconds, to ${renderingLimits.outputLength / 2 ** 10} KiB of HTML`,
     'values for a template': `${templateLimits.valuesBytes / 2 ** 10} KiB as JSON`,
     'rendering one email': `${renderingLimits.renderMs} ms for each part, as Liquid counts it, and ${personLimitMs / 1_000} seconds in all; ${written(renderingLimits.renderUnits)} characters and entries in what a part makes; ${renderingLimits.outputLength / 2 ** 10} KiB of HTML and of text`,
+    'topics of an import': String(importLimits.topics),
     'emails that ask a contact to confirm': `one in ${confirmationLimits.gapMs / 60_000} minutes, ${confirmationLimits.emails} in all; more is answered ${errorTable.confirmation_refused.status} \`confirmation_refused\`. A link holds for ${confirmationLimits.linkMs / 86_400_000} days`,
     'HTML that text is made from': `${renderingLimits.depth} nested elements`,
     'attachments of an email': `${emailLimits.attachments}, ${emailLimits.attachmentBytes / 2 ** 20} MiB in all`,

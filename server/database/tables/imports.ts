@@ -31,6 +31,8 @@ export type ImportsTable = {
   status: 'uploading' | 'waiting' | 'running' | 'completed' | 'failed' | 'canceled'
   conflict: 'update' | 'skip'
   contact_status: 'active' | 'unsubscribed' | 'pending'
+  /** Topics that its people are subscribed to. */
+  topic_ids: Generated<string[]>
   emits_events: boolean
   delimiter: string
   encoding: string
