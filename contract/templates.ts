@@ -173,6 +173,8 @@ export const templateChecks = {
   image_without_size: 'An image has no width or no height: the message jumps while it loads.',
   too_large: 'The HTML is larger than 102 kB: Gmail cuts it.',
   suspicious_link: 'A link leads nowhere, elsewhere than its text says, or to a number instead of a name.',
+  no_dmarc:
+    'Of campaigns: the domain of `from` has no DMARC record, as its last check found. Gmail and Yahoo want one.',
 } as const
 
 export type TemplateCheckCode = keyof typeof templateChecks

@@ -2,6 +2,7 @@ import type { RenderCampaign } from '../../contract/campaign-resource.ts'
 import type { TemplatePart, TemplatePreview } from '../../contract/templates.ts'
 import type { Handle } from '../database/connection.ts'
 import type { EmailFault } from '../emails/validate-email.ts'
+import { readMailbox } from '../message/mailbox.ts'
 import { brokenRule } from '../shared/errors.ts'
 import { findProperties, valuesInMessages } from '../subscribers/properties.ts'
 import type { AccountRenderer } from '../templates/account-turns.ts'
@@ -13,7 +14,12 @@ import { contentOf, variablesOf } from './message.ts'
 import { type CampaignRow, findAccountName, findPerson } from './queries.ts'
 import { refusalOf } from './test-messages.ts'
 
-type Means = { handle: Handle; renderer: AccountRenderer; now: Date }
+type Means = {
+  handle: Handle
+  renderer: AccountRenderer
+  lacksDmarc: (handle: Handle, accountId: string, domainName: string) => Promise<boolean>
+  now: Date
+}
 
 /** Who stands in a message for nobody in particular. */
 const sample = { id: null, email: 'ada@example.org', first_name: 'Ada', last_name: 'Lovelace', properties: {} }
@@ -28,7 +34,7 @@ const sampleWebUrl = 'https://example.com/message'
  * exist and for content that no campaign may have, and `template_not_found`.
  */
 export async function previewOfCampaign(
-  { handle, renderer, now }: Means,
+  { handle, renderer, lacksDmarc, now }: Means,
   row: CampaignRow,
   { subscriberId, ...unsaved }: RenderCampaign,
 ): Promise<TemplatePreview> {
@@ -48,7 +54,14 @@ export async function previewOfCampaign(
     },
   )
   const preview = await previewOf(renderer, content, values)
-  if (errors.length === 0) return preview
+  if (errors.length === 0) {
+    const domain = readMailbox(row.sender).mailbox?.domain
+    if (preview.errors.length > 0 || domain === undefined || !(await lacksDmarc(handle, accountId, domain))) {
+      return preview
+    }
+    const message = `The domain "${domain}" has no DMARC record that receivers apply. Gmail and Yahoo require one of everyone who sends many emails: publish "v=DMARC1; p=none" at "_dmarc.${domain}".`
+    return { ...preview, checks: [...preview.checks, { code: 'no_dmarc', line: null, message }] }
+  }
   const more = preview.errors.filter(({ part }) => errors.every((one) => one.part !== part))
   return { subject: null, html: null, text: null, errors: [...errors, ...more], checks: [] }
 }

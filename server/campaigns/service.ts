@@ -118,6 +118,8 @@ export type CampaignServiceOptions = {
   clock: Clock
   emails: Pick<EmailService, 'judgeCampaign' | 'sendOfCampaign' | 'takeBack' | 'cancelQueued'>
   rendererOf: AccountTurns
+  /** Returns true when the last check of a domain of the account found no DMARC record. */
+  lacksDmarc: (handle: Handle, accountId: string, domainName: string) => Promise<boolean>
   unsubscribeUrl: (ref: UnsubscribeRef) => string
   /** Returns the link with which a recipient reads the message in a browser. */
   webUrl: (ref: MessagePageRef) => string
@@ -131,7 +133,7 @@ const inContent = { path: 'body.content' }
 const dayMs = 24 * 3_600_000
 
 export function createCampaignService(options: CampaignServiceOptions): CampaignService {
-  const { clock, emails, rendererOf, unsubscribeUrl, webUrl } = options
+  const { clock, emails, rendererOf, lacksDmarc, unsubscribeUrl, webUrl } = options
   const { toCampaign, toDetails } = createToResponse(options.archiveUrl)
 
   async function find(handle: Handle, scope: Scope, id: string): Promise<CampaignRow> {
@@ -314,7 +316,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
     },
     async render(handle, scope, id, request) {
       const row = await find(handle, scope, id)
-      return previewOfCampaign({ handle, renderer: rendererOf(scope.accountId), now: clock.now() }, row, request)
+      const means = { handle, renderer: rendererOf(scope.accountId), lacksDmarc, now: clock.now() }
+      return previewOfCampaign(means, row, request)
     },
     async recipients(handle, scope, id, { status, limit, cursor }) {
       const after = decodeCursor('subscriber', cursor)

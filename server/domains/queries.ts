@@ -172,6 +172,21 @@ export async function findCovering(handle: Handle, accountId: string, names: rea
   return domain
 }
 
+/** Returns what the last check of a domain of an account found. Undefined: there is no such domain. */
+export async function findFindings(
+  handle: Handle,
+  accountId: string,
+  name: string,
+): Promise<DomainRow['findings'] | undefined> {
+  const row = await handle
+    .selectFrom('domains')
+    .select('findings')
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .executeTakeFirst()
+  return row?.findings
+}
+
 /** Returns the verified domain with the longest of `names`, of any account: the one added first if there are several. */
 export async function findVerified(
   handle: Handle,

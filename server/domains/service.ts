@@ -40,6 +40,7 @@ import {
   deleteDomain,
   findCovering,
   findDomain,
+  findFindings,
   findVerified,
   hasDomain,
   insertDomain,
@@ -246,6 +247,15 @@ export async function findSendingDomain(
   domainName: string,
 ): Promise<SendingDomain | null> {
   return (await findCovering(handle, accountId, coveringNames(domainName))) ?? null
+}
+
+/**
+ * Returns true when the last check of a domain of the account (lower case, A-labels) found no DMARC record that receivers
+ * apply, neither of the domain nor of a parent. False also when that is not known: nothing is looked up in the DNS.
+ */
+export async function lacksDmarc(handle: Handle, accountId: string, domainName: string): Promise<boolean> {
+  const { dmarc } = (await findFindings(handle, accountId, domainName)) ?? {}
+  return dmarc !== undefined && ['missing', 'multiple', 'dangling'].includes(dmarc.status)
 }
 
 /**

@@ -13,7 +13,7 @@ import { type CampaignServiceOptions, createCampaignService } from '../campaigns
 import { type ConfirmationMailerOptions, createConfirmationMailer } from '../confirmations/mailer.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
 import { countDomainsOf } from '../domains/count.ts'
-import { createDomainService, type DomainServiceOptions, findSendingDomain } from '../domains/service.ts'
+import { createDomainService, type DomainServiceOptions, findSendingDomain, lacksDmarc } from '../domains/service.ts'
 import { countBounces } from '../emails/bounce-counts.ts'
 import { createEmailService, type EmailServiceOptions } from '../emails/service.ts'
 import { createEventService } from '../events/service.ts'
@@ -54,7 +54,7 @@ export type ServicesOptions = Shared & {
   confirmations: Pick<ConfirmationMailerOptions, 'confirmUrl'>
   templates: Omit<TemplateServiceOptions, keyof Shared>
   imports: Pick<ImportServiceOptions, 'wake'>
-  campaigns: Omit<CampaignServiceOptions, keyof Shared | 'emails'>
+  campaigns: Omit<CampaignServiceOptions, keyof Shared | 'emails' | 'lacksDmarc'>
   statistics: Pick<StatisticsServiceOptions, 'statisticsMs'>
   portal: Omit<PortalSessionServiceOptions, keyof Shared>
   users: Omit<UserServicesOptions, keyof Shared>
@@ -142,7 +142,7 @@ export function createServices({
     subscriberTopics: createSubscriberTopicService(shared),
     imports: createImportService({ ...shared, ...imports, audiences }),
     emails: emailService,
-    campaigns: createCampaignService({ ...shared, ...campaigns, emails: emailService }),
+    campaigns: createCampaignService({ ...shared, ...campaigns, emails: emailService, lacksDmarc }),
     templates: templateService,
     suppressions,
     capturedMessages: createCapturedMessageService(),

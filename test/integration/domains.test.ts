@@ -57,6 +57,50 @@ test('a domain is found by itself once its records are published, and each step 
   expect(told().toSorted()).toEqual(expected.toSorted())
 })
 
+test('the preview of a campaign notes a domain without DMARC, as its last check found it', async () => {
+  const { client, keys } = service
+  const audience = await client.succeed(contract.audiences.create, { body: { name: 'News' } })
+  const notesOf = async (from: string, key = keys.live) => {
+    const as = client.as(key)
+    const body = {
+      name: 'News',
+      audienceId: audience.id,
+      from,
+      subject: 'Hi',
+      content: { text: '{{ unsubscribeUrl }}' },
+    }
+    const { id } = await as.succeed(contract.campaigns.create, { body })
+    const asked = dns.queries.length
+    const { checks } = await as.succeed(contract.campaigns.render, { params: { id }, body: {} })
+    expect(dns.queries).toHaveLength(asked)
+    return checks.filter(({ code }) => code === 'no_dmarc').map(({ message }) => message)
+  }
+  const domain = await client.succeed(contract.domains.create, { body: { name: 'dmarc.news.example' } })
+  const verify = () => client.succeed(contract.domains.verify, { params: { id: domain.id }, body: {} })
+  const from = 'News <hello@DMARC.news.example>'
+  // It was not looked at yet.
+  expect(await notesOf(from)).toEqual([])
+  publish(dns, domain, ['dkim_rsa', 'dkim_ed25519', 'spf', 'return_path'])
+  await verify()
+  const note = expect.stringContaining('"_dmarc.dmarc.news.example"')
+  expect(await notesOf(from)).toEqual([note])
+  expect(await notesOf(from, keys.test)).toEqual([note])
+  // Not a domain of the account, or not known: its own record may be there.
+  expect(await notesOf('hello@stranger.example')).toEqual([])
+  expect(await notesOf('hello@below.dmarc.news.example')).toEqual([])
+
+  dns.set('_dmarc.dmarc.news.example', 'failure')
+  await verify()
+  expect(await notesOf(from)).toEqual([])
+  dns.set('_dmarc.dmarc.news.example', { TXT: ['v=DMARC1; p=none', 'v=DMARC1; p=reject'] })
+  await verify()
+  expect(await notesOf(from)).toEqual([note])
+  dns.unset('_dmarc.dmarc.news.example')
+  dns.set('_dmarc.news.example', { TXT: ['v=DMARC1; p=none'] })
+  await verify()
+  expect(await notesOf(from)).toEqual([])
+})
+
 test('a check that is asked for twice with one key is made once', async () => {
   const { client } = service
   const { id } = await client.succeed(contract.domains.create, { body: { name: 'once.example' } })

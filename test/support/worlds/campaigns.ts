@@ -3,6 +3,7 @@ import type { CreateCampaign } from '../../../contract/campaign-resource.ts'
 import { createEngine } from '../../../server/campaigns/engine.ts'
 import { claimCampaigns } from '../../../server/campaigns/engine-queries.ts'
 import { createCampaignService } from '../../../server/campaigns/service.ts'
+import { lacksDmarc } from '../../../server/domains/service.ts'
 import { recordFacts } from '../../../server/email-delivery/record-facts.ts'
 import { createMailTokens } from '../../../server/message/mail-tokens.ts'
 import type { TemplateRenderer } from '../../../server/rendering/renderer.ts'
@@ -29,6 +30,7 @@ export async function createCampaignWorld(renderer: TemplateRenderer) {
     renderer,
     rendererOf: createAccountTurns(renderer),
     emails,
+    lacksDmarc,
     unsubscribeUrl: (ref: Parameters<typeof tokens.unsubscribe>[0]) =>
       `https://mail.example/u/${tokens.unsubscribe(ref)}`,
     webUrl: (ref: Parameters<typeof tokens.messagePage>[0]) => `https://mail.example/w/${tokens.messagePage(ref)}`,
