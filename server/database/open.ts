@@ -8,6 +8,8 @@ export type DatabaseLocation =
 /** A PostgreSQL to connect to. Disposing stops it if it is the embedded one. */
 export type OpenDatabase = AsyncDisposable & {
   connectionString: string
+  /** True: it is the embedded one, created by this process. */
+  isNew: boolean
   /** Rejects with an OperatorError when the embedded database has ended by itself. */
   failed: Promise<never>
 }
@@ -23,12 +25,18 @@ export async function openDatabase(location: DatabaseLocation, onProgram?: () =>
   // Prevents an unhandled rejection if nothing waits for it.
   failure.promise.catch(() => undefined)
   if (location.kind === 'external') {
-    return { connectionString: location.url, failed: failure.promise, [Symbol.asyncDispose]: async () => undefined }
+    return {
+      connectionString: location.url,
+      isNew: false,
+      failed: failure.promise,
+      [Symbol.asyncDispose]: async () => undefined,
+    }
   }
   const { dataDir } = location
   const embedded = await startEmbeddedDatabase({ dataDir, onUnexpectedExit: failure.reject, onProgram })
   return {
     connectionString: embedded.connectionString,
+    isNew: embedded.isNew,
     failed: failure.promise,
     [Symbol.asyncDispose]: () => embedded[Symbol.asyncDispose](),
   }

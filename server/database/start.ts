@@ -25,11 +25,12 @@ export type RunningDatabase = OpenDatabase & {
 export async function startDatabase(options: DatabaseOptions): Promise<RunningDatabase> {
   const { location, opened, sessionOptions, logger } = options
   await using starting = new AsyncDisposableStack()
-  const { connectionString, failed } = starting.use(opened ?? (await openDatabase(location)))
+  const { connectionString, failed, isNew } = starting.use(opened ?? (await openDatabase(location)))
   const running = starting.move()
   return {
     connectionString,
     failed,
+    isNew,
     pool(applicationName, max) {
       const made = connect({
         connectionString,

@@ -47,17 +47,13 @@ export async function startFoundation(config: Config, options: FoundationOptions
 
   const { connectionString } = database
   const db: Db = database.pool('postern', config.database.poolSize)
-  await prepareDatabase(db, { location, connectionString, migrations: options.migrations, logger })
-  await continueFromNewestEvent(db, { clock, logger })
-
-  const queue: Queue = await startQueue({
-    connectionString,
-    ...session,
-    works: config.roles.worker,
-    onError: (error) => logger.error({ err: error }, 'the queue failed'),
-    ...(options.queueClock && { clock: options.queueClock }),
-  })
-  starting.defer(() => queue.stop())
+  const preparing = prepare()
+  // A migration that fails leaves the database as it was: so the queue comes after it. A new database has nothing to
+  // leave, and both need no tables of each other.
+  if (!database.isNew) await preparing
+  const both = [openQueue(), preparing] as const
+  await Promise.allSettled(both)
+  const [queue] = await Promise.all(both)
 
   const key = await encryptionKeyOf(config)
   const secretBox = await openSecretBox(db, key)
@@ -78,5 +74,22 @@ export async function startFoundation(config: Config, options: FoundationOptions
     key,
     secretBox,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+
+  async function prepare(): Promise<void> {
+    await prepareDatabase(db, { location, connectionString, migrations: options.migrations, logger })
+    await continueFromNewestEvent(db, { clock, logger })
+  }
+
+  async function openQueue(): Promise<Queue> {
+    const queue = await startQueue({
+      connectionString,
+      ...session,
+      works: config.roles.worker,
+      onError: (error) => logger.error({ err: error }, 'the queue failed'),
+      ...(options.queueClock && { clock: options.queueClock }),
+    })
+    starting.defer(() => queue.stop())
+    return queue
   }
 }

@@ -12,6 +12,8 @@ import { adoptServer, connectionStringOf, findServer, startServer } from './serv
 /** An embedded PostgreSQL, for use without installing one. */
 export type EmbeddedDatabase = AsyncDisposable & {
   connectionString: string
+  /** True: its files were created by this call. */
+  isNew: boolean
   /** Stops the server if this process owns it, and waits for its end. Calling it again does nothing. */
   stop(): Promise<void>
 }
@@ -136,7 +138,7 @@ async function own(options: OwnOptions, lock: DataDirLock): Promise<EmbeddedData
     const found = existing === null ? null : await findServer(existing)
     if (existing !== null && found !== null) {
       const adopted = adoptServer({ cluster: existing, found, onUnexpectedExit })
-      return owned(connectionStringOf(existing, adopted.port), adopted.stop, lock)
+      return owned({ connectionString: connectionStringOf(existing, adopted.port), isNew: false }, adopted.stop, lock)
     }
     const binaries = await findBinaries(runAs)
     const cluster = existing ?? (await createCluster({ dataDir, binaries, runAs, onStart }))
@@ -150,24 +152,29 @@ async function own(options: OwnOptions, lock: DataDirLock): Promise<EmbeddedData
       onLog: options.onLog ?? (() => undefined),
       onUnexpectedExit,
     })
-    return owned(connectionStringOf(cluster, server.port), server.stop, lock)
+    const made = { connectionString: connectionStringOf(cluster, server.port), isNew: existing === null }
+    return owned(made, server.stop, lock)
   } catch (error) {
     lock.release()
     throw error
   }
 }
 
-function owned(connectionString: string, stopServer: () => Promise<void>, lock: DataDirLock): EmbeddedDatabase {
+function owned(
+  made: Pick<EmbeddedDatabase, 'connectionString' | 'isNew'>,
+  stopServer: () => Promise<void>,
+  lock: DataDirLock,
+): EmbeddedDatabase {
   async function stop(): Promise<void> {
     await stopServer()
     lock.release()
   }
-  return { connectionString, stop, [Symbol.asyncDispose]: stop }
+  return { ...made, stop, [Symbol.asyncDispose]: stop }
 }
 
 function guest(cluster: Cluster, port: number): EmbeddedDatabase {
   const stop = async () => undefined
-  return { connectionString: connectionStringOf(cluster, port), stop, [Symbol.asyncDispose]: stop }
+  return { connectionString: connectionStringOf(cluster, port), isNew: false, stop, [Symbol.asyncDispose]: stop }
 }
 
 function noDatabase(dataDir: string): OperatorError {

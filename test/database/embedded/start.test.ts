@@ -12,12 +12,15 @@ import { scratchDirectory } from '../../support/scratch.ts'
 let parent: string
 /** One directory for the tests that do not need a fresh one, with a space in its name. */
 let dataDir: string
+/** What its first start said of it. */
+let wasNew: boolean
 const owners: ChildProcess[] = []
 
 beforeAll(async () => {
   parent = await mkdtemp(join(scratchDirectory(), 'postern-embedded-'))
   dataDir = join(parent, 'data directory')
   await using database = await startEmbeddedDatabase({ dataDir })
+  wasNew = database.isNew
   await query(database.connectionString, 'CREATE TABLE kept (word text)')
 })
 
@@ -74,6 +77,11 @@ async function hasServer(directory: string): Promise<boolean> {
 }
 
 describe('the embedded database', () => {
+  test('is new at its first start alone', async () => {
+    await using later = await startEmbeddedDatabase({ dataDir })
+    expect([wasNew, later.isNew]).toEqual([true, false])
+  })
+
   test('keeps what was committed when it is stopped and started again', async () => {
     await using first = await startEmbeddedDatabase({ dataDir })
     await query(first.connectionString, `INSERT INTO kept VALUES ('stopped')`)
