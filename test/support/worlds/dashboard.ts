@@ -2,15 +2,15 @@ import type { BrowserOptions } from '../../../scripts/support/browser.ts'
 import { startBrowser } from '../browser.ts'
 import { type DashboardOptions, openDashboard, shown } from '../dashboard.ts'
 import { signUp } from '../people.ts'
-import { startTestService } from '../service.ts'
+import { startTestService, type TestServiceOptions } from '../service.ts'
 
 export type DashboardWorld = Awaited<ReturnType<typeof createDashboardWorld>>
 export type OpenedDashboard = Awaited<ReturnType<DashboardWorld['open']>>
 
 /** A service with an owner, and a browser in which the owner is signed in to the dashboard. */
-export async function createDashboardWorld(ofBrowser: BrowserOptions = {}) {
+export async function createDashboardWorld(ofBrowser: BrowserOptions = {}, ofService: TestServiceOptions = {}) {
   await using starting = new AsyncDisposableStack()
-  const service = starting.use(await startTestService())
+  const service = starting.use(await startTestService(ofService))
   const { browser } = starting.use(await startBrowser(ofBrowser))
   const person = await signUp(service)
   const root = `/app/${service.accountId}/live`

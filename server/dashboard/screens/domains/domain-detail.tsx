@@ -7,6 +7,7 @@ import { useChange, useGet } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { type Column, PlainTable } from '../../components/data-table.tsx'
 import { DeleteByName } from '../../components/delete-by-name.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Facts, Section } from '../../components/facts.tsx'
@@ -92,7 +93,30 @@ function Details({ domain }: { domain: Domain }) {
           <DnsRecord key={`${record.purpose} ${record.name} ${record.key}`} record={record} />
         ))}
       </Section>
+      {domain.retiredRecords.length > 0 && <RetiredRecords records={domain.retiredRecords} />}
     </>
+  )
+}
+
+type RetiredRecord = Domain['retiredRecords'][number]
+
+const retiredColumns: Column<RetiredRecord>[] = [
+  {
+    header: 'TXT record',
+    cell: ({ name }) => <Copyable label="Copy the name of an earlier record" value={name} />,
+  },
+  { header: 'Keep until', width: '200px', align: 'right', cell: ({ removableAt }) => <ExactTime at={removableAt} /> },
+]
+
+function RetiredRecords({ records }: { records: Domain['retiredRecords'] }) {
+  return (
+    <Section title="Records of earlier keys">
+      <p className="dimmed">
+        These keys sign nothing any more. Receivers still check mail with them that was signed before: keep each record
+        until the time shown, then remove it from the DNS.
+      </p>
+      <PlainTable label="Records of earlier keys" rows={records} columns={retiredColumns} keyOf={({ name }) => name} />
+    </Section>
   )
 }
 
