@@ -20,18 +20,25 @@ const statusOptions = Object.keys(statuses).map((value) => ({ value, label: word
 
 type Props = { webhookId: string }
 
-/** The deliveries of a webhook, newest first. */
+/** Milliseconds between two looks for new deliveries. */
+const pollMs = 3_000
+
+/** The deliveries of a webhook, newest first. New ones come in by themselves. */
 export function Deliveries({ webhookId }: Props) {
   const filters = useFilters(['status', 'eventType'])
   const { status, eventType } = filters.values
   const { data: webhook } = useGet('GET /v1/webhooks/:id', { params: { id: webhookId } })
-  const list = useList('GET /v1/webhooks/:id/deliveries', {
-    params: { id: webhookId },
-    query: given({
-      status: status as Delivery['status'] | undefined,
-      eventType: eventType as Delivery['eventType'] | undefined,
-    }),
-  })
+  const list = useList(
+    'GET /v1/webhooks/:id/deliveries',
+    {
+      params: { id: webhookId },
+      query: given({
+        status: status as Delivery['status'] | undefined,
+        eventType: eventType as Delivery['eventType'] | undefined,
+      }),
+    },
+    { pollMs },
+  )
   const columns: Column<Delivery>[] = [
     {
       header: 'Event',

@@ -5,6 +5,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { localTime } from '../../components/time.tsx'
 import { useApiForm } from '../../components/use-api-form.ts'
+import { countOf } from '../overview/format.ts'
 import type { Webhook } from './webhook.ts'
 
 const dayMs = 86_400_000
@@ -49,6 +50,11 @@ export function Recover({ webhook, onClose }: { webhook: Webhook; onClose: () =>
   )
 }
 
+function completedText(count: number): string {
+  if (count === 0) return 'It has missed nothing since then.'
+  return count === 1 ? 'The event that it missed is on its way.' : `All ${countOf(count)} are on their way.`
+}
+
 type ProgressProps = { webhookId: string; recoveryId: string; onClose: () => void }
 
 const pollMs = 1_000
@@ -70,8 +76,8 @@ function RecoveryProgress({ webhookId, recoveryId, onClose }: ProgressProps) {
       />
       <Text aria-live="polite">
         {status === 'completed'
-          ? `All ${count} are on their way.`
-          : `${done} of ${countIsExact ? '' : 'at least '}${count} are on their way.`}
+          ? completedText(count)
+          : `${countOf(done)} of ${countIsExact ? '' : 'at least '}${countOf(count)} are on their way.`}
       </Text>
       <Group justify="flex-end">
         <Button onClick={onClose}>Close</Button>

@@ -1,7 +1,8 @@
 import { Button } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
-import { type RowOf, useList } from '../../api/hooks.ts'
+import type { Result } from '../../api/client.ts'
+import { type RowOf, useGet, useList } from '../../api/hooks.ts'
 import { useScope } from '../../api/scope.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -9,12 +10,22 @@ import { Screen } from '../../components/screen.tsx'
 import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { Time } from '../../components/time.tsx'
+import { countOf, percentOf } from '../overview/format.ts'
+import { daysAgo } from '../overview/period.ts'
 import { CreateWebhook } from './create-webhook.tsx'
 import { disabledReasons } from './disabled-reasons.ts'
 
 type Webhook = RowOf<'GET /v1/webhooks'>
 
-const columns: readonly Column<Webhook>[] = [
+type Ranking = Result<'GET /v1/statistics/ranking'>['data']
+
+/** Webhooks whose figures are read: the busiest. */
+const maxFigures = 100
+/** Milliseconds between two looks at the figures. */
+const pollMs = 30_000
+
+/** The columns of the list. `figures`: the busiest webhooks since yesterday, null where they are not to be seen. */
+const columnsWith = (figures: Ranking | undefined | null): readonly Column<Webhook>[] => [
   {
     header: 'URL',
     cell: ({ id, url, description }) => (
@@ -36,6 +47,17 @@ const columns: readonly Column<Webhook>[] = [
       </>
     ),
   },
+  ...(figures === null
+    ? []
+    : [
+        {
+          header: 'Since yesterday',
+          width: '150px',
+          align: 'right' as const,
+          isMinor: true,
+          cell: ({ id }: Webhook) => figures && <Attempts webhookId={id} figures={figures} />,
+        },
+      ]),
   {
     header: 'Events',
     width: '90px',
@@ -52,9 +74,32 @@ const columns: readonly Column<Webhook>[] = [
   },
 ]
 
+/** What was tried, and how much of it failed. */
+function Attempts({ webhookId, figures }: { webhookId: string; figures: Ranking }) {
+  const totals = figures.find(({ key }) => key === webhookId)?.webhooks
+  if (totals == null || totals.attempts === 0) {
+    return <span className="dimmed">{figures.length < maxFigures ? 'No attempts' : '–'}</span>
+  }
+  const { attempts, failedAttempts, rates } = totals
+  return (
+    <>
+      <span className="number">
+        {countOf(attempts)} {attempts === 1 ? 'attempt' : 'attempts'}
+      </span>
+      <span className="second-line">{failedAttempts === 0 ? 'None failed' : `${percentOf(rates.failure)} failed`}</span>
+    </>
+  )
+}
+
 export function WebhookList() {
   const { mode, can, portal } = useScope()
   const list = useList('GET /v1/webhooks', {})
+  const seesFigures = portal === null && can('statistics:read')
+  const { data: ranking } = useGet(
+    'GET /v1/statistics/ranking',
+    { query: { by: 'webhook', since: daysAgo(1), limit: maxFigures } },
+    { enabled: seesFigures, pollMs: () => pollMs },
+  )
   const [isCreating, setCreating] = useState(false)
   const add = (variant: 'filled' | 'default') =>
     can('webhooks:write') && (
@@ -81,7 +126,7 @@ export function WebhookList() {
       <DataTable
         label="Webhooks"
         list={list}
-        columns={columns}
+        columns={columnsWith(seesFigures ? ranking?.data : null)}
         keyOf={({ id }) => id}
         empty={
           <Empty

@@ -1,0 +1,155 @@
+import { createHmac } from 'node:crypto'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { contract } from '../../contract/index.ts'
+import { describeInBrowser } from '../support/browser.ts'
+import { screenFaults } from '../support/dashboard.ts'
+import { answer, type Received, type Receiver, startReceiver } from '../support/receiver.ts'
+import { createDashboardWorld, type DashboardWorld, type OpenedDashboard } from '../support/worlds/dashboard.ts'
+
+/* Each step builds on the one before: one webhook, from its test to what it has missed. */
+describeInBrowser('a webhook in the dashboard', { timeout: 90_000 }, () => {
+  let world: DashboardWorld
+  let receiver: Receiver
+  let opened: OpenedDashboard
+  let page: Page
+  let main: Locator
+  let dialog: Locator
+  let webhook: { id: string; secret: string }
+  let persons = 0
+
+  beforeAll(async () => {
+    ;[world, receiver] = await Promise.all([createDashboardWorld(), startReceiver()])
+    webhook = await world.service.client.succeed(contract.webhooks.create, {
+      body: { url: receiver.url, events: ['subscriber.added', 'domain.created'] },
+    })
+    opened = await world.openScreen(`webhooks/${webhook.id}`)
+    ;({ page, main, dialog } = opened)
+  })
+  afterAll(async () => {
+    await world?.[Symbol.asyncDispose]()
+    await receiver?.stop()
+  })
+
+  /** Chooses something that can be done with the webhook. */
+  async function choose(item: string): Promise<void> {
+    await main.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: item, exact: true }).click()
+  }
+
+  /** Has one more event happen, and returns whom it is about. */
+  async function addSubscriber(): Promise<string> {
+    const email = `person-${++persons}@example.com`
+    await world.service.client.succeed(contract.subscribers.create, { body: { email } })
+    return email
+  }
+
+  /** Whether the signature of a request was made with the secret. */
+  const isSigned = ({ headers, body }: Received, secret: string) =>
+    headers['x-service-signature'] === createHmac('sha256', secret).update(body).digest('hex')
+
+  const eventIn = ({ body }: Received) => JSON.parse(body.toString())
+
+  /** Waits for request number `count`, and returns it. */
+  async function arrived(count: number): Promise<Received> {
+    const request = (await receiver.received(count))[count - 1]
+    if (request === undefined) throw new Error('no request arrived')
+    return request
+  }
+
+  const deliveryLinks = () => main.getByRole('table').getByRole('link')
+
+  test('a test sends the event that was chosen, and says how it was taken', async () => {
+    await main.getByRole('button', { name: 'Send a test' }).click()
+    await dialog.getByLabel('Event').selectOption('domain.created')
+    await dialog.getByRole('button', { name: 'Send it' }).click()
+    await dialog.getByText('The endpoint accepted it').waitFor()
+    const request = await arrived(1)
+    expect(eventIn(request).type).toBe('domain.created')
+    expect(isSigned(request, webhook.secret)).toBe(true)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+  })
+
+  test('a rotated secret is shown once, and signs the next event', async () => {
+    await choose('Rotate the secret')
+    await dialog.getByRole('button', { name: 'Rotate the secret' }).click()
+    const secret = (await dialog.getByRole('button', { name: /^Copy the secret/ }).innerText()).trim()
+    await dialog.getByRole('button', { name: 'I have copied it' }).click()
+    const email = await addSubscriber()
+    const request = await arrived(2)
+    expect(eventIn(request).data.email).toBe(email)
+    expect(isSigned(request, secret)).toBe(true)
+    expect(isSigned(request, webhook.secret)).toBe(false)
+    expect(await page.content()).not.toContain(secret)
+  })
+
+  test('an edited webhook gets the event types and the path that were saved', async () => {
+    await choose('Edit')
+    await dialog.getByLabel('URL').fill(`${receiver.url}/people`)
+    await dialog.getByRole('checkbox', { name: 'domain.created' }).uncheck()
+    await dialog.getByLabel('Description').fill('People of the shop')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { level: 1, name: `${receiver.url}/people` }).waitFor()
+    await main.getByText('People of the shop').waitFor()
+    await world.service.client.succeed(contract.domains.create, { body: { name: 'shop.test' } })
+    await addSubscriber()
+    expect((await arrived(3)).url).toBe('/hooks/people')
+    expect(eventIn(await arrived(3)).type).toBe('subscriber.added')
+  })
+
+  test('a failed delivery is found by its state, tells why it waits, and arrives when it is sent again', async () => {
+    receiver.respondOnce(answer(503, { body: 'database is down' }))
+    await addSubscriber()
+    const failed = eventIn(await arrived(4))
+    await main.getByLabel('State').selectOption('pending')
+    await expect.poll(() => deliveryLinks().allInnerTexts()).toEqual(['subscriber.added'])
+    await page.reload()
+    await main.getByLabel('Event').selectOption('subscriber.added')
+    await expect.poll(() => deliveryLinks().allInnerTexts()).toEqual(['subscriber.added'])
+    expect(new URL(page.url()).search).toBe('?status=pending&eventType=subscriber.added')
+    await deliveryLinks().first().click()
+    await main.getByText('the time of its next attempt').waitFor()
+    await main.getByText('Answered 503').waitFor()
+    await main.getByText('database is down').waitFor()
+    expect(await screenFaults(page)).toEqual([])
+    await main.getByRole('button', { name: 'Send again' }).click()
+    expect(eventIn(await arrived(5))).toEqual(failed)
+    await main.locator('.subtitle', { hasText: 'Succeeded' }).waitFor()
+    expect(await main.locator('.timeline .state').allInnerTexts()).toEqual(['Succeeded', 'Failed'])
+  })
+
+  test('what came while it was disabled is sent by a recovery, whose progress is shown', async () => {
+    await page.goto(`${world.root}/webhooks/${webhook.id}`)
+    await choose('Disable')
+    await dialog.getByRole('button', { name: 'Disable it' }).click()
+    await main.getByText('It receives nothing').waitFor()
+    const missed = [await addSubscriber(), await addSubscriber()]
+    await choose('Enable')
+    await dialog.getByRole('button', { name: 'Enable it' }).click()
+    await main.getByText('It receives nothing').waitFor({ state: 'detached' })
+    expect(receiver.requests).toHaveLength(5)
+
+    await choose('Send again what it missed')
+    await dialog.getByRole('button', { name: 'Send them' }).click()
+    await dialog.getByText(`All ${missed.length} are on their way.`).waitFor()
+    const progress = dialog.getByRole('progressbar', { name: 'Deliveries put on their way' })
+    expect(await progress.getAttribute('aria-valuenow')).toBe('100')
+    const resent = (await receiver.received(7)).slice(5).map((request) => eventIn(request).data.email)
+    expect(resent.toSorted()).toEqual(missed)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await expect.poll(() => deliveryLinks().count()).toBe(6)
+    expect(await screenFaults(page)).toEqual([])
+  })
+
+  test('the list tells how much was tried since yesterday, and how much of it failed', async () => {
+    await main.getByRole('link', { name: 'Webhooks', exact: true }).click()
+    const row = main.getByRole('row', { name: /People of the shop/ })
+    await row.getByText('6 attempts').waitFor()
+    await row.getByText('16.7 % failed').waitFor()
+    expect(await screenFaults(page)).toEqual([])
+  })
+
+  test('broke no rule of the Content-Security-Policy', () => {
+    expect(opened.complaints).toEqual([])
+  })
+})
