@@ -103,9 +103,12 @@ test(`an import is gone on with when the service is killed ${kills} times, each 
   const { id: audienceId } = identified.parse(JSON.parse(list))
   const numbers = Array.from({ length: rows }, (_, index) => index + 1)
   const text = `email,name,status\n${numbers.map(lineOf).join('\n')}\n`
-  const { id } = identified.parse(
-    JSON.parse(await call('POST', `/v1/imports?audienceId=${audienceId}`, { type: 'text/csv', text })),
-  )
+  const topic = await call('POST', '/v1/topics', {
+    type: 'application/json',
+    text: '{"name":"News","default":"opt_in"}',
+  })
+  const query = `audienceId=${audienceId}&topics=${identified.parse(JSON.parse(topic)).id}`
+  const { id } = identified.parse(JSON.parse(await call('POST', `/v1/imports?${query}`, { type: 'text/csv', text })))
 
   expect((await killUntilDone(random)).length).toBeGreaterThan(0)
 
@@ -121,13 +124,14 @@ test(`an import is gone on with when the service is killed ${kills} times, each 
   })
   // Each person is there, each suppression, and each event once.
   const { db } = database
-  const count = (table: 'contacts' | 'subscribers' | 'suppressions') =>
+  const count = (table: 'contacts' | 'subscribers' | 'topic_choices' | 'suppressions') =>
     db
       .selectFrom(table)
       .select(({ fn }) => fn.countAll<string>().as('count'))
       .executeTakeFirstOrThrow()
   expect(await count('contacts')).toEqual({ count: String(of('created').length) })
   expect(await count('subscribers')).toEqual({ count: String(of('created').length) })
+  expect(await count('topic_choices')).toEqual({ count: String(of('created').length) })
   expect(await count('suppressions')).toEqual({ count: String(of('suppressed').length) })
   const events = await sql<{ type: string; count: string; people: string }>`
     SELECT type, count(*), count(DISTINCT body::jsonb #>> '{data,email}') AS people FROM events GROUP BY type ORDER BY type
