@@ -177,12 +177,14 @@ export async function countActive(trx: Trx, accountId: string): Promise<number> 
   return rows[0]?.count ?? 0
 }
 
-/** Returns whether emails of a campaign wait for an attempt. */
+/** Returns whether emails of a campaign wait for an attempt. Reads emails of this campaign alone. */
 export async function hasWaitingEmails(handle: Handle, { accountId, id }: CampaignKey): Promise<boolean> {
+  // A subquery, so that the planner uses emails_by_campaign: by the status it would read what waits in all accounts.
   const { rows } = await sql<{ found: boolean }>`
     SELECT EXISTS (
-      SELECT FROM emails
-      WHERE account_id = ${accountId} AND campaign_id = ${id} AND status IN ('queued', 'sending')
+      SELECT FROM (
+        SELECT status FROM emails WHERE account_id = ${accountId} AND campaign_id = ${id} OFFSET 0
+      ) AS e WHERE status IN ('queued', 'sending')
     ) AS found
   `.execute(handle)
   return rows[0]?.found === true

@@ -164,6 +164,7 @@ export async function hasUnsubscribed(
   const row = await trx
     .selectFrom('contacts')
     .select('audience_id')
+    .where('account_id', '=', person.account_id)
     .where('subscriber_id', '=', person.id)
     .where('status', '=', 'unsubscribed')
     .limit(1)

@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { claimCampaigns } from '../../server/campaigns/engine-queries.ts'
+import { hasWaitingEmails } from '../../server/campaigns/queries.ts'
 import { createRenderer } from '../../server/rendering/renderer.ts'
 import { type CampaignWorld, createCampaignWorld } from '../support/worlds/campaigns.ts'
 
@@ -71,4 +73,29 @@ test('a draft is deleted with the request', async () => {
   await world.campaigns.delete(world.db, world.live, id)
   expect(await world.db.selectFrom('campaigns').select('id').execute()).toEqual([])
   expect(await world.turn()).toBe(0)
+})
+
+test('whether emails of a campaign wait is read of its own emails, however many of others do, without statistics', async () => {
+  const { db, account } = world
+  await sql`
+    INSERT INTO emails (id, account_id, mode, status, sender, subject, message_id, created_at, updated_at, campaign_id)
+    SELECT 'email_' || n, ${account}, 'live', CASE WHEN n <= 10 THEN 'delivered' ELSE 'queued' END, 'a@b.test', 'Hi',
+      n, now(), now(), CASE WHEN n <= 10 THEN 'cmp_ours' ELSE 'cmp_other' END
+    FROM generate_series(1, 2000) AS n
+  `.execute(db)
+  const plans: string[] = []
+  const explained = db.withPlugin({
+    transformQuery: ({ node }) =>
+      node.kind === 'RawNode'
+        ? { ...node, sqlFragments: [`EXPLAIN ANALYZE ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
+        : node,
+    async transformResult({ result }) {
+      plans.push(...result.rows.map((row) => String(row['QUERY PLAN'])))
+      return { ...result, rows: [] }
+    },
+  })
+  const waits = (id: string) => hasWaitingEmails(db, { accountId: account, id })
+  expect([await waits('cmp_ours'), await waits('cmp_other')]).toEqual([false, true])
+  await hasWaitingEmails(explained, { accountId: account, id: 'cmp_ours' })
+  expect(plans.join('\n')).toMatch(/Index Scan using emails_by_campaign .*actual.* rows=10[. ]/)
 })
