@@ -138,10 +138,15 @@ export const audiences = c.router({
     path: '/v1/audiences/:id',
     summary: 'Delete an audience',
     description:
-      'The people stay. Emits `contact.deleted` for each contact. Where a contact is `unsubscribed`, that needs a live key.',
+      'The people stay. Emits `contact.deleted` for each contact. Where a contact is `unsubscribed`, that needs a live key. 409 while campaigns to it are scheduled, sending or paused: cancel them first. Drafts stay, and can be sent to another audience.',
     pathParams: idParam,
     ...outcome(
-      { operationId: 'deleteAudience', tag: 'Audiences', permission: 'audiences:write', errors: ['not_found'] },
+      {
+        operationId: 'deleteAudience',
+        tag: 'Audiences',
+        permission: 'audiences:write',
+        errors: ['not_found', 'conflict'],
+      },
       { 204: c.noBody() },
     ),
   },

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Audience, CreateAudience, UpdateAudience } from '../../contract/audiences.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
-import { type Handle, inTransaction } from '../database/connection.ts'
+import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { DoubleOptIn } from '../database/tables/people.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Outbox } from '../outbox/append.ts'
@@ -39,14 +39,21 @@ export type AudienceService = {
   update(handle: Handle, scope: Scope, id: string, patch: UpdateAudience): Promise<Audience>
   /**
    * Deletes an audience and its contacts, but not the people. Emits `contact.deleted` for each contact. Throws
-   * `authentication_error` with a test key when a contact has unsubscribed.
+   * `authentication_error` with a test key when a contact has unsubscribed, and `conflict` while campaigns to it are
+   * scheduled, sending or paused.
    */
   delete(handle: Handle, scope: Scope, id: string): Promise<void>
 }
 
-type Dependencies = { clock: Clock; outbox: Outbox; confirmations: Pick<ConfirmationMailer, 'judge'> }
+type Dependencies = {
+  clock: Clock
+  outbox: Outbox
+  confirmations: Pick<ConfirmationMailer, 'judge'>
+  /** Throws when something else needs an audience that is locked to be deleted. */
+  guardUsed: (trx: Trx, scope: Scope, audienceId: string) => Promise<void>
+}
 
-export function createAudienceService({ clock, outbox, confirmations }: Dependencies): AudienceService {
+export function createAudienceService({ clock, outbox, confirmations, guardUsed }: Dependencies): AudienceService {
   async function judge(handle: Handle, scope: Scope, doubleOptIn: DoubleOptIn | null): Promise<void> {
     const refusal = doubleOptIn === null ? null : await confirmations.judge(handle, scope, doubleOptIn)
     if (refusal !== null) throw refusal
@@ -92,6 +99,7 @@ export function createAudienceService({ clock, outbox, confirmations }: Dependen
         // From here on no contact can be added.
         const audience = await lockAudience(trx, scope.accountId, id, 'delete')
         if (audience === undefined) throw notFound('audience', id)
+        await guardUsed(trx, scope, id)
         let chunk: Awaited<ReturnType<typeof deleteContacts>>
         let after = ''
         do {

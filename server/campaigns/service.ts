@@ -13,7 +13,7 @@ import type { CampaignStatistics } from '../../contract/campaign-statistics.ts'
 import type { TestCampaign } from '../../contract/campaigns.ts'
 import type { Page, PageQuery } from '../../contract/pagination.ts'
 import type { TemplatePreview } from '../../contract/templates.ts'
-import { isAudience } from '../audiences/presence.ts'
+import { holdAudience, isAudience } from '../audiences/presence.ts'
 import { lockAccount } from '../database/account-lock.ts'
 import { type Handle, inTransaction, type Trx } from '../database/connection.ts'
 import type { EmailService } from '../emails/service.ts'
@@ -268,6 +268,8 @@ export function createCampaignService(options: CampaignServiceOptions): Campaign
         }
         const start = await startOf(trx, scope.accountId, { when, now })
         const content = await check(trx, scope.accountId, { fields: row, faults: [] })
+        // From here on it cannot be deleted: see guardUsedAudience.
+        if (!(await holdAudience(trx, scope.accountId, row.audience_id))) throw noAudience(row.audience_id)
         await mustBeSendable(trx, scope, { ...row, ...content })
         if ((await countActive(trx, scope.accountId)) >= campaignLimits.active) {
           const message = `The account has ${campaignLimits.active} campaigns that are scheduled, sending or paused, the most there may be. Wait for one to end, or cancel one.`

@@ -9,6 +9,7 @@ import { createContactService } from '../audiences/contact-service.ts'
 import { createAudienceService } from '../audiences/service.ts'
 import { unsubscribedFrom } from '../audiences/unsubscribed.ts'
 import { createAuditLogService } from '../audit-log/service.ts'
+import { guardUsedAudience } from '../campaigns/audience-use.ts'
 import { type CampaignServiceOptions, createCampaignService } from '../campaigns/service.ts'
 import { type ConfirmationMailerOptions, createConfirmationMailer } from '../confirmations/mailer.ts'
 import { createDeliveryService, type DeliveryServiceOptions } from '../deliveries/service.ts'
@@ -126,7 +127,7 @@ export function createServices({
     findBrand,
   })
   const ofContacts = { ...shared, confirmations: confirmationMailer }
-  const audiences = createAudienceService(ofContacts)
+  const audiences = createAudienceService({ ...ofContacts, guardUsed: guardUsedAudience })
   return {
     webhooks: webhookService,
     deliveries: deliveryService,

@@ -1,6 +1,9 @@
 import type { CampaignStatus } from '../../contract/campaign-resource.ts'
 import { exampleId } from '../../contract/ids.ts'
 import type { Db } from '../../server/database/connection.ts'
+import type { Answer, TestClient } from '../support/client.ts'
+import type { Fixtures } from '../support/fixtures.ts'
+import { operationById } from '../support/published-spec.ts'
 
 /** An email to an audience that is not there. */
 export const toNobody = {
@@ -29,4 +32,19 @@ export function campaignCases(db: () => Db) {
     renderCampaign: { json: { subscriberId: exampleId('subscriber') } },
     testCampaign: { json: { to: ['ada@example.127'] } },
   }
+}
+
+/** Tries to delete the audience of a campaign that has not ended. */
+export async function deleteUsedAudience(
+  client: TestClient,
+  { fixtures, db }: { fixtures: Fixtures; db: Db },
+): Promise<Answer> {
+  const { id = '' } = await fixtures.parametersFor(operationById('getCampaign'))
+  const { audience_id: audienceId } = await db
+    .updateTable('campaigns')
+    .set({ status: 'paused' })
+    .where('id', '=', id)
+    .returning('audience_id')
+    .executeTakeFirstOrThrow()
+  return client.send('DELETE', `/v1/audiences/${audienceId}`)
 }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createContactService } from '../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../server/audiences/service.ts'
+import { guardUsedAudience } from '../../server/campaigns/audience-use.ts'
 import { createOutbox } from '../../server/outbox/append.ts'
 import { createSubscriberService } from '../../server/subscribers/service.ts'
 import { createSubscriberTopicService } from '../../server/subscribers/topics.ts'
@@ -22,7 +23,7 @@ async function start() {
   })
   const { db, clock, accountId } = engine
   const means = { clock, outbox: createOutbox({ clock, wake: () => undefined }), confirmations: noConfirmations }
-  const audiences = createAudienceService(means)
+  const audiences = createAudienceService({ ...means, guardUsed: guardUsedAudience })
   const contacts = createContactService(means)
   const subscribers = createSubscriberService(means)
 

@@ -1,5 +1,6 @@
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
+import { guardUsedAudience } from '../../../server/campaigns/audience-use.ts'
 import { createEventService } from '../../../server/events/service.ts'
 import type { Clock } from '../../../server/lib/clock.ts'
 import { createOutbox } from '../../../server/outbox/append.ts'
@@ -37,7 +38,12 @@ export async function createWorld() {
     account: await addAccount('Ours'),
     stranger: await addAccount('Theirs'),
     subscribers: createSubscriberService({ clock, outbox }),
-    audiences: createAudienceService({ clock, outbox, confirmations: noConfirmations }),
+    audiences: createAudienceService({
+      clock,
+      outbox,
+      confirmations: noConfirmations,
+      guardUsed: guardUsedAudience,
+    }),
     contacts: createContactService({ clock, outbox, confirmations: noConfirmations }),
     properties: createContactPropertyService({ clock }),
     events: createEventService(),

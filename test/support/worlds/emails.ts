@@ -3,6 +3,7 @@ import { findBrand } from '../../../server/accounts/brand.ts'
 import { createContactService } from '../../../server/audiences/contact-service.ts'
 import { createAudienceService } from '../../../server/audiences/service.ts'
 import { unsubscribedFrom } from '../../../server/audiences/unsubscribed.ts'
+import { guardUsedAudience } from '../../../server/campaigns/audience-use.ts'
 import { createConfirmationMailer } from '../../../server/confirmations/mailer.ts'
 import { createDomainService, findSendingDomain } from '../../../server/domains/service.ts'
 import { countBounces } from '../../../server/emails/bounce-counts.ts'
@@ -109,7 +110,7 @@ export async function createEmailWorld({
     confirmationTokens,
     confirmations,
     domains,
-    audiences: createAudienceService({ clock, outbox, confirmations }),
+    audiences: createAudienceService({ clock, outbox, confirmations, guardUsed: guardUsedAudience }),
     subscribers: createSubscriberService({ clock, outbox }),
     /** How often a commit has woken the sending. */
     wakes: () => wakes,
