@@ -33,6 +33,7 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     const { client } = service
     audienceId = (await client.succeed(contract.audiences.create, { body: { name: 'Readers' } })).id
     await client.succeed(contract.contactProperties.create, { body: { key: 'plan', type: 'string' } })
+    await client.succeed(contract.topics.create, { body: { name: script, default: 'opt_in' } })
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
@@ -160,6 +161,7 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     ]
     await choose(page, 'export.zip', zipOf(files))
     await main.getByRole('note').getByText('Of an export of Mailchimp').waitFor()
+    await main.getByRole('group', { name: 'Topics' }).getByLabel(script).check()
     expect(await accessibilityFaults(page)).toEqual([])
     await main.getByRole('button', { name: 'Begin the import' }).click()
     await main.locator('.subtitle', { hasText: 'Completed' }).waitFor()
@@ -170,6 +172,13 @@ describeInBrowser('imports in the dashboard', { timeout: 90_000 }, () => {
     const tiles = await main.locator('.tiles').innerText()
     expect(tiles.replaceAll(/\s+/g, ' ')).toMatch(/Rows read 3 Created 1 Updated 0 Skipped 0 Suppressed 2 Failed 0/)
     await main.getByRole('table', { name: `Columns of ${script}.csv` }).waitFor()
+    await main.locator('dd', { hasText: script }).waitFor()
+    const { data: people } = await service.client.succeed(contract.subscribers.list, {
+      query: { email: 'zip-here@example.com' },
+    })
+    const params = { id: people[0]?.id ?? '' }
+    const chosen = await service.client.succeed(contract.topics.listOfSubscriber, { params })
+    expect(chosen.data).toMatchObject([{ name: script, subscribed: true }])
     expect(await accessibilityFaults(page)).toEqual([])
     expect(complaints.filter((complaint) => !complaint.includes('422'))).toEqual([])
     await context.close()

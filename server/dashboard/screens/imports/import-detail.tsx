@@ -19,6 +19,7 @@ import { ScreenLink } from '../../components/screen-link.tsx'
 import { State, wordOf } from '../../components/state.tsx'
 import { ExactTime } from '../../components/time.tsx'
 import { countOf, hasEnded, type Import, nameOfImport, pollMs } from './import.ts'
+import { TopicNames } from './topics-field.tsx'
 
 /** One import: how far it is, and what became of its rows. */
 export function ImportDetail() {
@@ -165,6 +166,7 @@ function factsOf(of: Import): readonly (readonly [string, React.ReactNode])[] {
     ['Audience', <AudienceName key="audience" id={of.audienceId} />],
     ['People who were there', of.conflict === 'update' ? 'Updated' : 'Left as they are'],
     ['Status of new contacts', wordOf(of.contactStatus)],
+    ...(of.topics.length === 0 ? [] : ([['Topics', <TopicNames key="topics" ids={of.topics} />]] as const)),
     ['Events', of.events ? 'Caused for each person' : 'None'],
     ['Separator, encoding', `${wordOf(of.delimiter)}, ${of.encoding}`],
     ['Begun', <ExactTime key="at" at={of.createdAt} />],

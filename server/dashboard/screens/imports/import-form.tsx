@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react'
 import {
   type DelimiterName,
   type ImportEncoding,
+  importLimits,
   mapColumns,
   suppressionOf,
 } from '../../../../contract/import-files.ts'
@@ -18,6 +19,7 @@ import { Loading } from '../../components/loaded.tsx'
 import { contactStatusOptions } from '../people/person.ts'
 import { ColumnTable } from './column-table.tsx'
 import type { CsvBeginning } from './read-file.ts'
+import { TopicsField } from './topics-field.tsx'
 
 type Props = {
   file: File
@@ -38,6 +40,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
   const [mapping, setMapping] = useState<Readonly<Record<string, string>>>({})
   const [conflict, setConflict] = useState<'skip' | 'update'>('skip')
   const [status, setStatus] = useState('active')
+  const [topics, setTopics] = useState<readonly string[]>([])
   const [hasEvents, setEvents] = useState(true)
   const [isAsked, setAsked] = useState(false)
   const sending = useUpload()
@@ -45,7 +48,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
   if (properties === undefined) return <Loading />
   const propertyKeys = properties.data.map(({ key }) => key)
   const columns = mapColumns(names, { mapping, propertyKeys })
-  const faults = faultsOf(beginning === null ? null : columns, audienceId)
+  const faults = faultsOf({ columns: beginning === null ? null : columns, audienceId, topics })
   const kind = suppressionOf(names)
 
   function start(): void {
@@ -55,6 +58,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
       audienceId,
       conflict,
       status,
+      ...(topics.length > 0 && { topics: topics.join(',') }),
       events: String(hasEvents),
       ...(file.name !== '' && { fileName: [...file.name].slice(0, 200).join('') }),
       ...(delimiter !== null && { delimiter }),
@@ -110,6 +114,7 @@ export function ImportForm({ file, beginning, audienceId, encoding, delimiter }:
             onChange={(event) => setStatus(event.currentTarget.value)}
             data={contactStatusOptions}
           />
+          <TopicsField value={topics} onChange={setTopics} />
           <Switch
             label="Cause events"
             description="subscriber.added, contact.created and contact.updated for each person, which webhooks receive."
@@ -167,13 +172,23 @@ function ZipNote() {
   )
 }
 
-/** @param columns Null: of a ZIP, which the service judges. */
-function faultsOf(columns: readonly { field: string }[] | null, audienceId: string): string[] {
-  if (columns === null) return audienceId === '' ? [noAudience] : []
+type Chosen = {
+  /** Null: of a ZIP, which the service judges. */
+  columns: readonly { field: string }[] | null
+  audienceId: string
+  topics: readonly string[]
+}
+
+function faultsOf({ columns, audienceId, topics }: Chosen): string[] {
+  const faults = [
+    ...(audienceId === '' ? [noAudience] : []),
+    ...(topics.length > importLimits.topics ? [`Choose at most ${importLimits.topics} topics.`] : []),
+  ]
+  if (columns === null) return faults
   const used = columns.map(({ field }) => field).filter((field) => field !== 'ignore')
   const twice = used.find((field, index) => used.indexOf(field) !== index)
   return [
-    ...(audienceId === '' ? [noAudience] : []),
+    ...faults,
     ...(used.includes('email') ? [] : ['Say which column has the email addresses.']),
     ...(twice === undefined ? [] : [`Two columns are “${twice}”: only one can be.`]),
   ]
