@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { campaignVerdict } from './support/campaign-evidence.ts'
 import { cancel, goOn, meddle, pauseAndResume } from './support/campaign-meddler.ts'
-import { type CampaignStage, type CampaignTrial, setCampaignStage } from './support/campaign-stage.ts'
+import { type CampaignStage, type CampaignTrial, hoursOfDay, setCampaignStage } from './support/campaign-stage.ts'
 import { rounds, within } from './support/rounds.ts'
 import { createRandom, type Random } from './support/seeded-random.ts'
 
@@ -118,6 +118,48 @@ test(
       await goOn(stage, trial)
       // The first, and some after it, are canceled at last.
       if (kill % 4 === 1) await cancel(stage, trial)
+    }
+    stage.mail.server.at('message', () => undefined)
+    expect(await campaignVerdict(stage, trials)).toEqual([])
+  },
+)
+
+const days = rounds({ short: 2, long: 40 })
+/** Between two changes of the hours, at most. Milliseconds. */
+const longestHoursMs = 300
+/** A local time is read in whole seconds, and must be in the future. Milliseconds. */
+const shortestLocalMs = 3_000
+
+test(
+  `people get a campaign once that waits for local times and its hours when the service is killed ${days} times`,
+  within(days),
+  async () => {
+    const random = createRandom(seed + 3)
+    const begin = () => {
+      const inMs = shortestLocalMs + random.int(longestLifeMs)
+      return stage.begin({ people, inMs, isLocal: true, fields: { sendWindow: hoursOfDay(true) } })
+    }
+    const trials = [await begin()]
+    for (let kill = 1; kill <= days; kill++) {
+      const last = trials.at(-1)
+      const trial = last === undefined || (await hasEnded(last)) ? await begin() : last
+      if (trial !== last) trials.push(trial)
+      await beside(
+        async (signal) => {
+          for (let areNow = false; !signal.aborted; areNow = !areNow) {
+            await stage.setHours(trial, areNow)
+            await delay(random.number(longestHoursMs))
+            await stage.lapseLeases()
+          }
+        },
+        async () => {
+          await killPoint(trial, random)
+          await stage.mail.kill()
+        },
+      )
+      await stage.setHours(trial, true)
+      await stage.lapse()
+      await stage.mail.restart()
     }
     stage.mail.server.at('message', () => undefined)
     expect(await campaignVerdict(stage, trials)).toEqual([])

@@ -27,8 +27,16 @@ export type CampaignStage = AsyncDisposable & {
    * Adds an audience and sends a campaign to it. Some of its people had unsubscribed or are suppressed before.
    *
    * @param options.inMs When it is to start. Default: at once.
+   * @param options.isLocal Sends at a local time, which comes then for half of the people, and has come for the others.
    */
-  begin(options: { people: number; inMs?: number; fields?: Record<string, unknown> }): Promise<CampaignTrial>
+  begin(options: {
+    people: number
+    inMs?: number
+    isLocal?: boolean
+    fields?: Record<string, unknown>
+  }): Promise<CampaignTrial>
+  /** Has the hours in which a campaign sends end or begin, as time does. */
+  setHours(trial: CampaignTrial, areNow: boolean): Promise<void>
   statusOf(trial: CampaignTrial): Promise<string>
   /** Resolves as soon as something else is written down about a campaign, or after `ms`. */
   untilChanged(trial: CampaignTrial, ms: number): Promise<void>
@@ -42,7 +50,16 @@ const sender = 'hello@sender.test'
 /** One person of so many had unsubscribed, and one is suppressed, before the campaign starts. */
 const unsubscribedEvery = 16
 const suppressedEvery = 25
+/** Half of the people are in a zone that is ahead of the other, of a local time. */
+const zones = ['UTC', 'Europe/Berlin']
 const pollMs = 50
+
+/** Hours of the day that are now, or far from now. */
+export function hoursOfDay(areNow: boolean): { from: string; to: string; timezone: string } {
+  const from = new Date().getUTCHours() + (areNow ? 0 : 6)
+  const written = (hour: number) => `${String(hour % 24).padStart(2, '0')}:00`
+  return { from: written(from), to: written(from + 2), timezone: 'UTC' }
+}
 const created = z.object({ id: z.string() })
 
 export async function setCampaignStage(options: MailStageOptions): Promise<CampaignStage> {
@@ -88,11 +105,12 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     })
     await sql`
       WITH person AS (
-        INSERT INTO subscribers (id, account_id, email, email_key, first_name, created_at, updated_at)
-        SELECT id, ${accountId}, address, address, 'Ada', ${at}, ${at}
+        INSERT INTO subscribers (id, account_id, email, email_key, first_name, properties, created_at, updated_at)
+        SELECT id, ${accountId}, address, address, 'Ada', jsonb_build_object('timezone', zone), ${at}, ${at}
         FROM unnest(
-          ${people.map(({ subscriberId }) => subscriberId)}::text[], ${people.map(({ address }) => address)}::text[]
-        ) AS i (id, address)
+          ${people.map(({ subscriberId }) => subscriberId)}::text[], ${people.map(({ address }) => address)}::text[],
+          ${people.map((_, index) => zones[index % zones.length])}::text[]
+        ) AS i (id, address, zone)
         RETURNING id
       )
       INSERT INTO contacts (audience_id, subscriber_id, account_id, status, created_at, updated_at)
@@ -117,7 +135,7 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
     mail,
     call,
     ask,
-    async begin({ people: count, inMs, fields = {} }) {
+    async begin({ people: count, inMs, isLocal = false, fields = {} }) {
       const name = `trial ${audiences}`
       const audience = await ask({ method: 'POST', path: '/v1/audiences', body: { name }, statuses: [201] })
       const { id: audienceId } = created.parse(audience)
@@ -132,9 +150,19 @@ export async function setCampaignStage(options: MailStageOptions): Promise<Campa
         ...fields,
       }
       const { id } = created.parse(await ask({ method: 'POST', path: '/v1/campaigns', body, statuses: [201] }))
-      const when = inMs === undefined ? {} : { scheduledAt: new Date(Date.now() + inMs).toISOString() }
+      const property = { key: 'timezone', type: 'string' }
+      if (isLocal) await ask({ method: 'POST', path: '/v1/contact-properties', body: property, statuses: [201, 409] })
+      const at = new Date(Date.now() + (inMs ?? 0)).toISOString()
+      const scheduled = inMs === undefined ? {} : { scheduledAt: at }
+      const when = isLocal ? { localTime: at.slice(0, 'YYYY-MM-DDThh:mm:ss'.length) } : scheduled
       await ask({ method: 'POST', path: `/v1/campaigns/${id}/send`, body: when, statuses: [202] })
       return { id, audienceId, people }
+    },
+    async setHours({ id }, areNow) {
+      const hours = JSON.stringify(hoursOfDay(areNow))
+      await sql`
+        UPDATE campaigns SET send_window = (send_window::jsonb || ${hours}::jsonb)::json WHERE id = ${id}
+      `.execute(db)
     },
     statusOf,
     async untilChanged({ id }, ms) {
