@@ -1,7 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import { z } from 'zod'
 import { eventType, eventTypeName, eventTypes, unionByType } from './event-types.ts'
-import { exampleId, idSchema } from './ids.ts'
+import { exampleId, idSchema, idSchemaOf } from './ids.ts'
 import { mode } from './mode.ts'
 import { pageOf, pageQuery, timeFilters } from './pagination.ts'
 import { outcome } from './route.ts'
@@ -50,9 +50,19 @@ const eventTypeList = z
   .object({ data: z.array(eventTypeDescription) })
   .meta({ id: 'EventTypeList', description: 'Every type of event there is.' })
 
+/** What can be searched for by its id: the event itself, and what an event is about. */
+export const searchedKinds = ['event', 'email', 'subscriber', 'audience', 'domain', 'campaign'] as const
+
 const listQuery = z.strictObject({
   ...pageQuery,
   type: eventTypeName.optional().meta({ description: 'Only events of this type.' }),
+  search: idSchemaOf(
+    searchedKinds,
+    'Only the event with this id, or events about the email, subscriber, audience, domain or campaign with this id. The whole id: no part of it, and no other text.',
+  )
+    .optional()
+    // No example: in Swagger UI it would be sent, and leave out everything.
+    .meta({ example: undefined }),
   ...timeFilters,
   after: idSchema(
     'event',
@@ -77,7 +87,7 @@ export const events = c.router({
     path: '/v1/events',
     summary: 'List events',
     description:
-      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. Events stand in the order in which they became visible, which is the same in every answer: none appears later before one that was shown, so a poller misses none and gets each once. With `since` or `until` a page can have fewer events than `limit`, even none, and not be the last: go on while there is a `nextCursor`.',
+      'Newest first; or, to poll instead of being pushed to, oldest first: remember the id of the last event and give it as `after`. Events stand in the order in which they became visible, which is the same in every answer: none appears later before one that was shown, so a poller misses none and gets each once. With `since`, `until` or the `search` for what events are about, a page can have fewer events than `limit`, even none, and not be the last: go on while there is a `nextCursor`. Such a search begins when its object was made, so that with `order=asc` the first events about it come at once.',
     query: listQuery,
     ...outcome(
       { operationId: 'listEvents', tag: 'Events', permission: 'events:read', errors: ['event_not_found'] },

@@ -55,6 +55,17 @@ export function exampleId(kind: IdKind): string {
   return `${idPrefixes[kind]}_${exampleSuffix}`
 }
 
+/** A schema for identifiers of several kinds. The example is of the first. */
+export function idSchemaOf(kinds: readonly [IdKind, ...IdKind[]], description: string) {
+  const [first] = kinds
+  const prefixes = kinds.map((kind) => idPrefixes[kind])
+  const longest = Math.max(...kinds.map((kind) => exampleId(kind).length))
+  const fault = `must be a whole identifier that begins with ${prefixes.map((prefix) => `"${prefix}_"`).join(', ')}, such as "${exampleId(first)}"`
+  return boundedString(longest, { fault, isPublished: false })
+    .regex(new RegExp(`^(?:${prefixes.join('|')})_${suffixPattern}$`), fault)
+    .meta({ description, example: exampleId(first) })
+}
+
 /** A schema for one kind of identifier. */
 export function idSchema(kind: IdKind, description: string) {
   const fault = `must look like "${exampleId(kind)}"`

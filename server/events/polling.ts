@@ -5,6 +5,7 @@ import { DomainError } from '../shared/errors.ts'
 import { firstIdAt, idAboveThoseBefore } from '../shared/ids.ts'
 import type { Scope } from '../shared/scope.ts'
 import { type EventRow, selectPositioned, selectUnpositioned } from './queries.ts'
+import type { Searched } from './searched.ts'
 
 /** Maximum number of rounds in one request. Each gives positions to up to 1,000 events of the outbox. */
 const maxRounds = 10
@@ -15,6 +16,8 @@ export type PolledEvents = {
   type?: EventTypeName | undefined
   since?: Date | undefined
   until?: Date | undefined
+  /** Only events about this object, or this event alone. */
+  searched?: Searched | undefined
   /** The id of an event. Only later events are returned. */
   after?: string | undefined
   /** The id of the last event that the previous page looked at. */
@@ -35,7 +38,7 @@ export type PolledPage = {
  * 10,000 events of the account wait, or another session keeps the account's counter locked for a second, the last of
  * them follow in later calls.
  *
- * A page with `since` or `until` can have fewer events than `limit` without being the last. Newest first and without
+ * A page with `since`, `until` or `searched` can have fewer events than `limit` without being the last. Newest first and without
  * `after`, `until` leaves out events that became visible after events that are an hour younger.
  *
  * Throws `event_not_found` when there is no event with the id `after` or `cursor` in the scope.
@@ -53,16 +56,22 @@ export async function selectPolled(handle: Handle, scope: Scope, query: PolledEv
 async function selectSome(
   handle: Handle,
   scope: Scope,
-  { type, since, until, after, cursor, order, limit }: PolledEvents,
+  { type, since, until, searched, after, cursor, order, limit }: PolledEvents,
 ): Promise<PolledPage> {
   const { accountId } = scope
+  const found = searched?.types === 'all' ? await findPlace(handle, scope, searched.id) : undefined
+  if (found === null) return { rows: [], lookedTo: null }
+  /** The position of the one event that is searched for. */
+  const only = found?.position
   const afterPlace = after === undefined ? beginning : await placeOf(handle, scope, { after })
   const cursorPlace = cursor === undefined ? undefined : await placeOf(handle, scope, { cursor })
   const above = order === 'asc' && cursorPlace !== undefined ? later(afterPlace, cursorPlace) : afterPlace
   const below = order === 'desc' ? cursorPlace : undefined
   // The time in an id is never before that of the event itself.
-  const sinceId = since === undefined ? '' : firstIdAt('event', since)
-  const sincePosition = since === undefined ? 0 : await lastPositionBefore(handle, accountId, sinceId)
+  const sinceId = [since, searched?.since]
+    .map((time) => (time === undefined ? '' : firstIdAt('event', time)))
+    .reduce((a, b) => (a > b ? a : b))
+  const sincePosition = sinceId === '' ? 0 : await lastPositionBefore(handle, accountId, sinceId)
 
   /** Returns events from before positions existed. They come before all others. */
   async function unpositioned(count: number): Promise<EventRow[]> {
@@ -71,6 +80,7 @@ async function selectSome(
       type,
       since,
       until,
+      searched,
       above: above.id > sinceId ? above.id : sinceId,
       below: below?.position === 0 ? below.id : undefined,
       order,
@@ -84,8 +94,9 @@ async function selectSome(
       type,
       since,
       until,
-      above: Math.max(above.position, sincePosition),
-      below: upTo,
+      searched,
+      above: Math.max(above.position, sincePosition, (only ?? 1) - 1),
+      below: only === undefined ? upTo : Math.min(only + 1, upTo ?? Number.MAX_SAFE_INTEGER),
       order,
       limit: count,
     })

@@ -5,6 +5,7 @@ import type { Handle } from '../database/connection.ts'
 import type { EventsTable } from '../database/tables/events.ts'
 import { type EventsOfMode, lastUnpositioned, positionsOf } from '../outbox/positions.ts'
 import type { Scope } from '../shared/scope.ts'
+import type { Searched } from './searched.ts'
 
 export type EventRow = Pick<Selectable<EventsTable>, 'id' | 'mode' | 'body'>
 
@@ -15,6 +16,7 @@ export type EventFilter = {
   type?: EventTypeName | undefined
   since?: Date | undefined
   until?: Date | undefined
+  searched?: Searched | undefined
   order: 'asc' | 'desc'
   limit: number
 }
@@ -31,7 +33,7 @@ function reaches({ mode }: Scope) {
 export async function selectUnpositioned(
   handle: Handle,
   scope: Scope,
-  { type, since, until, order, limit, above, below }: EventFilter & IdRange,
+  { type, since, until, searched, order, limit, above, below }: EventFilter & IdRange,
 ): Promise<EventRow[]> {
   const { accountId } = scope
   const direction = sql.raw(order)
@@ -45,6 +47,7 @@ export async function selectUnpositioned(
       ${type === undefined ? sql`` : sql`AND type = ${type}`}
       ${since === undefined ? sql`` : sql`AND created_at >= ${since}`}
       ${until === undefined ? sql`` : sql`AND created_at < ${until}`}
+      ${searched === undefined ? sql`` : sql`AND ${isAbout(searched)}`}
       -- OFFSET 0 makes the planner look up each row by its key.
       AND NOT EXISTS (SELECT FROM outbox_rows WHERE event_id = events.id OFFSET 0)
       AND NOT EXISTS (SELECT FROM event_positions WHERE event_id = events.id OFFSET 0)
@@ -53,25 +56,43 @@ export async function selectUnpositioned(
   return rows
 }
 
-/** Maximum number of events with a position that one statement looks through for a time range. */
+function isAbout({ text }: Searched) {
+  return sql<boolean>`strpos(body, ${text}) > 0`
+}
+
+/** Maximum number of events with a position that one statement looks through for a time range or a search. */
 const lookedThrough = 5_000
+/** Maximum number of entries that a search reads of all the kinds of events that it looks through together. */
+const readForSearch = 10_000
 
 /**
- * Returns events with a position between `above` and `below`, in order of position. With `since` or `until` it looks
- * through at most 5,000 events. If it stops there, `lookedTo` is the last event it looked at, and there may be more.
+ * Returns events with a position between `above` and `below`, in order of position. With `since`, `until` or `searched`
+ * it looks through at most 5,000 events. If it stops there, `lookedTo` is the last event it looked at, and there may be
+ * more.
  */
 export async function selectPositioned(
   handle: Handle,
   scope: Scope,
-  { type, since, until, order, limit, above, below }: EventFilter & { above: number; below?: number | undefined },
+  {
+    type,
+    since,
+    until,
+    searched,
+    order,
+    limit,
+    above,
+    below,
+  }: EventFilter & { above: number; below?: number | undefined },
 ): Promise<{ rows: PositionedRow[]; lookedTo: string | null }> {
-  const isOfSpan = since !== undefined || until !== undefined
-  const looked = isOfSpan ? Math.max(limit, lookedThrough) : limit
+  const kinds = kindsSought(scope, type, searched)
+  const isLookedThrough = since !== undefined || until !== undefined || searched !== undefined
+  const most = searched === undefined ? lookedThrough : Math.min(lookedThrough, partOf(readForSearch, kinds))
+  const looked = isLookedThrough ? Math.max(limit, most) : limit
   const direction = sql.raw(order)
   // One statement, so that the events and `lookedTo` are of the same snapshot.
   const { rows } = await sql<(PositionedRow | { id: null }) & { looked_to: string | null }>`
     WITH looked AS MATERIALIZED (
-      ${positionsOf(scope.accountId, kindsSeen(scope, type), { above, below, order, limit: looked })}
+      ${positionsOf(scope.accountId, kinds, { above, below, order, limit: looked })}
     ), found AS (
       SELECT p.position, e.id, e.mode, e.body
       FROM (SELECT position, event_id FROM looked ORDER BY position ${direction}) p
@@ -80,6 +101,7 @@ export async function selectPositioned(
       WHERE true
         ${since === undefined ? sql`` : sql`AND e.created_at >= ${since}`}
         ${until === undefined ? sql`` : sql`AND e.created_at < ${until}`}
+        ${searched === undefined ? sql`` : sql`AND ${isAbout(searched)}`}
       ORDER BY p.position ${direction} LIMIT ${limit}
     )
     SELECT found.id, found.mode, found.body, found.position::float8 AS position, looked_to
@@ -89,16 +111,32 @@ export async function selectPositioned(
     ORDER BY found.position ${direction}
   `.execute(handle)
   const found = rows.filter((row) => row.id !== null)
-  return { rows: found, lookedTo: isOfSpan && found.length < limit ? (rows[0]?.looked_to ?? null) : null }
+  return { rows: found, lookedTo: isLookedThrough && found.length < limit ? (rows[0]?.looked_to ?? null) : null }
 }
 
-/** Returns the modes and types of the events that a key of a scope may see. */
-function kindsSeen({ mode }: Scope, type: EventTypeName | undefined): EventsOfMode[] {
-  const seen = modes.filter((from) => type === undefined || reachesMode(type, from, mode))
-  return seen.map((from) => {
-    if (type !== undefined) return { mode: from, types: [type] }
-    return { mode: from, types: from === mode ? 'all' : sharedEventTypes }
-  })
+/** Types of one mode, beyond which passing over the others costs less than a look for each type. */
+const fewTypes = 4
+
+/** Returns the modes and types of the events that a key of a scope may see and that can be about what is searched. */
+function kindsSought(scope: Scope, type: EventTypeName | undefined, searched: Searched | undefined): EventsOfMode[] {
+  const about = searched?.types ?? 'all'
+  if (type !== undefined) return kindsSeen(scope, about === 'all' || about.includes(type) ? [type] : [])
+  if (about === 'all' || about.length <= fewTypes || about.some((one) => sharedEventTypes.includes(one))) {
+    return kindsSeen(scope, about)
+  }
+  return [{ mode: scope.mode, types: 'all' }]
+}
+
+/** Returns the modes and types of the events that a key of a scope may see, of all types or of some. */
+function kindsSeen({ mode }: Scope, types: readonly EventTypeName[] | 'all'): EventsOfMode[] {
+  if (types === 'all') return modes.map((from) => ({ mode: from, types: from === mode ? 'all' : sharedEventTypes }))
+  return modes.map((from) => ({ mode: from, types: types.filter((type) => reachesMode(type, from, mode)) }))
+}
+
+/** Returns the part of `count` for each kind of events, where each is read by an index of its own. */
+function partOf(count: number, kinds: readonly EventsOfMode[]): number {
+  const parts = kinds.reduce((sum, { types }) => sum + (types === 'all' ? 1 : types.length), 0)
+  return Math.floor(count / Math.max(parts, 1))
 }
 
 /**

@@ -6,6 +6,7 @@ import { decodeCursor, encodeCursor } from '../shared/pagination.ts'
 import type { Scope } from '../shared/scope.ts'
 import { selectPolled } from './polling.ts'
 import { type EventRow, findEvent } from './queries.ts'
+import { searchedBy } from './searched.ts'
 import { describeEventTypes } from './type-catalog.ts'
 
 /** Use cases of events. All throw DomainErrors. Every call is limited to what one mode of one account may see. */
@@ -29,6 +30,7 @@ export function createEventService(): EventService {
         type: query.type,
         since: query.since === undefined ? undefined : new Date(query.since),
         until: query.until === undefined ? undefined : new Date(query.until),
+        searched: query.search === undefined ? undefined : searchedBy(query.search),
         after: query.after,
         cursor: decodeCursor('event', query.cursor),
         order: query.order ?? (query.after === undefined ? 'desc' : 'asc'),

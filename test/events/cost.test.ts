@@ -5,7 +5,7 @@ import type { EventListQuery } from '../../contract/events.ts'
 import type { Mode } from '../../contract/mode.ts'
 import { type Db, inTransaction } from '../../server/database/connection.ts'
 import { createEventService } from '../../server/events/service.ts'
-import { newId } from '../../server/shared/ids.ts'
+import { firstIdAt, newId } from '../../server/shared/ids.ts'
 import { lastPositionOf, nextEvents } from '../../server/webhook-delivery/recovery/recoverable.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -31,7 +31,7 @@ async function add(count: number, mode: Mode, type: EventTypeName, accountId = a
   await sql`
     WITH event AS (
       INSERT INTO events (id, account_id, mode, type, body, created_at)
-      SELECT id, ${accountId}, ${mode}, ${type}, json_build_object('id', id)::text, now() FROM unnest(${ids}::text[]) id
+      SELECT id, ${accountId}, ${mode}, ${type}, format('{"id":"%s"}', id), now() FROM unnest(${ids}::text[]) id
       RETURNING id, account_id, mode, type
     )
     INSERT INTO outbox (event_id, account_id, mode, type) SELECT id, account_id, mode, type FROM event
@@ -54,6 +54,9 @@ async function rowsRead(work: (handle: Db) => Promise<unknown>): Promise<number>
     return (await read()) - before
   })
 }
+
+/** An identifier that is made so many milliseconds from now. */
+const idAt = (kind: 'email' | 'audience', inMs: number) => firstIdAt(kind, new Date(Date.now() + inMs))
 
 let early: string[]
 let late: string[]
@@ -92,6 +95,10 @@ describe.each([
     ['of a type that never comes', 'live', () => ({ order: 'asc', type: 'email.bounced' }), () => []],
     ['of a shared type that never comes', 'live', () => ({ type: 'contact.created' }), () => []],
     ['newest first, of before all', 'live', () => ({ until: '2020-01-01T00:00:00Z' }), () => []],
+    ['for one event', 'test', () => ({ search: early[1] }), () => [early[1] ?? '']],
+    ['for an event of others', 'test', () => ({ search: newId('event', new Date()) }), () => []],
+    ['about an email made after all others', 'live', () => ({ search: idAt('email', 300_000) }), () => []],
+    ['about an audience, for which no type is there', 'live', () => ({ search: idAt('audience', -300_000) }), () => []],
   ])('a poll %s reads few rows', async (_, mode, query, expected) => {
     let shown: string[] = []
     const read = await rowsRead(async (handle) => {
@@ -102,8 +109,11 @@ describe.each([
     expect(read).toBeLessThan(bound)
   })
 
-  test('a span of time is looked through in parts, and found whole', async () => {
-    const query = { limit: 100, order: 'asc', until: '2020-01-01T00:00:00Z' } as const
+  test.each<[string, () => Partial<EventListQuery>]>([
+    ['a span of time', () => ({ until: '2020-01-01T00:00:00Z' })],
+    ['what came since an email was made', () => ({ search: idAt('email', -300_000) })],
+  ])('%s is looked through in parts, and found whole', async (_, rangeOf) => {
+    const query = { limit: 100, order: 'asc', ...rangeOf() } as const
     let cursor: string | undefined
     let pages = 0
     do {
