@@ -47,7 +47,7 @@ export function DataTable<Row>({ label, list, columns, keyOf, empty, isNew }: Da
       <PlainTable label={label} rows={rows} columns={columns} keyOf={keyOf} {...(isNew && { isNew })} />
       {rows?.length === 0 && (
         <Text c="dimmed" mt="md">
-          Nothing in the newest rows fits. Older ones have not been looked through yet.
+          Nothing fits so far. The other rows have not been looked through yet.
         </Text>
       )}
       {list.hasMore && !list.isLooking && (

@@ -24,7 +24,7 @@ export function EventDetail() {
 }
 
 function Details({ event }: { event: Readonly<Record<string, unknown>> }) {
-  const { id, at, about, emailId } = summaryOf(event)
+  const { id, at, about, objects } = summaryOf(event)
   // It is in a header of deliveries, and not in their body.
   const { mode: _mode, ...pushed } = event
   return (
@@ -33,16 +33,15 @@ function Details({ event }: { event: Readonly<Record<string, unknown>> }) {
         of={[
           ['When', <ExactTime key="at" at={at} />],
           ...(about === '' ? [] : ([['About', about]] as const)),
-          ...(emailId === null
-            ? []
-            : ([
-                [
-                  'Email',
-                  <ScreenLink key="email" to={`/emails/${emailId}`}>
-                    {emailId}
-                  </ScreenLink>,
-                ],
-              ] as const)),
+          ...objects.map(
+            (object) =>
+              [
+                object.label,
+                <ScreenLink key="object" to={object.path}>
+                  {object.id}
+                </ScreenLink>,
+              ] as const,
+          ),
           ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
         ]}
       />

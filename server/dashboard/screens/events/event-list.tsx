@@ -3,7 +3,7 @@ import { useGet, useList } from '../../api/hooks.ts'
 import type { Column } from '../../components/data-table.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
-import { DayFilter, SelectFilter } from '../../components/filter-inputs.tsx'
+import { DayFilter, SelectFilter, TextFilter } from '../../components/filter-inputs.tsx'
 import { FilteredList } from '../../components/filtered-list.tsx'
 import { given, useFilters } from '../../components/filters.ts'
 import { LinkButton } from '../../components/link-button.tsx'
@@ -23,7 +23,7 @@ const columns: readonly Column<EventSummary>[] = [
   { header: 'When', width: '140px', align: 'right', cell: ({ at }) => <Time at={at} /> },
 ]
 
-const filterNames = ['type', 'since', 'until', 'live'] as const
+const filterNames = ['search', 'type', 'since', 'until', 'live'] as const
 
 /** What happened, newest first; live, what happens comes in at the top. */
 export function EventList() {
@@ -31,13 +31,17 @@ export function EventList() {
   const { values, set } = filters
   const { data: types } = useGet('GET /v1/event-types', {})
   const type = types?.data.find((known) => known.type === values.type)?.type
-  const { since, until } = values
-  const isSet = [values.type, since, until].some((value) => value !== undefined)
-  // What happens now is in no span of time that has ended.
-  const canFollow = until === undefined
+  const { search, since, until } = values
+  const isSet = [search, values.type, since, until].some((value) => value !== undefined)
+  // What happens now is in no span of time that has ended, and a stream is not searched.
+  const canFollow = until === undefined && search === undefined
+  const isOldestFirst = search !== undefined && !search.startsWith('evt_')
   const isOn = values.live !== undefined && canFollow
   const list = useList('GET /v1/events', {
     query: given({
+      search,
+      // The events about an object begin when it was made: the other way round, all later ones are looked through first.
+      order: isOldestFirst ? 'asc' : undefined,
       type,
       since: startOfDay(since),
       until: startOfDay(until, 1),
@@ -68,6 +72,7 @@ export function EventList() {
         filters={{ ...filters, isSet }}
         inputs={
           <>
+            <TextFilter filters={filters} name="search" label="Search" isWide placeholder="ID of an event or object" />
             <SelectFilter
               filters={filters}
               name="type"
@@ -79,7 +84,16 @@ export function EventList() {
             <DayFilter filters={filters} name="until" label="To day" />
           </>
         }
-        notice={live.error !== null && <ErrorNotice error={live.error} />}
+        notice={
+          <>
+            {isOldestFirst && (
+              <Text c="dimmed" mb="sm">
+                What happened to it, oldest first.
+              </Text>
+            )}
+            {live.error !== null && <ErrorNotice error={live.error} />}
+          </>
+        }
         label="Events"
         list={{ ...list, rows, hasMore: list.hasMore && !isFull }}
         columns={columns}
@@ -87,7 +101,10 @@ export function EventList() {
         isNew={({ id }) => liveIds.has(id)}
         nothingFits={{
           title: 'No event fits these filters',
-          hint: 'It has not happened yet, or is not kept any more.',
+          hint:
+            search === undefined
+              ? 'It has not happened yet, or is not kept any more.'
+              : 'The search compares whole IDs: of an event, or of the email, subscriber, audience, domain or campaign that it is about. What happened may not be kept any more.',
         }}
         empty={
           <Empty

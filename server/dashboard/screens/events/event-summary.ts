@@ -5,11 +5,23 @@ export type EventSummary = {
   at: string
   /** What it is about, in one line. May be empty. */
   about: string
-  emailId: string | null
+  /** The screens of what it is about. */
+  objects: readonly EventObject[]
 }
+
+export type EventObject = { label: string; id: string; path: string }
 
 /** The fields that say the most about what an event is about, the best first. */
 const telling = ['to', 'email', 'domain', 'name', 'subscriberId', 'campaignId']
+
+/** The fields with the id of something that has a screen. */
+const objectFields = [
+  ['emailId', 'Email', '/emails'],
+  ['subscriberId', 'Subscriber', '/subscribers'],
+  ['audienceId', 'Audience', '/audiences'],
+  ['domainId', 'Domain', '/domains'],
+  ['campaignId', 'Campaign', '/campaigns'],
+] as const
 
 /** Reads what all events have. Email events have another name for their time than all others. */
 export function summaryOf(event: Readonly<Record<string, unknown>>): EventSummary {
@@ -20,7 +32,10 @@ export function summaryOf(event: Readonly<Record<string, unknown>>): EventSummar
     type: textOf(event.type),
     at: textOf(event.timestamp ?? event.created),
     about: about.filter((part) => part !== undefined && part !== '').join(' · '),
-    emailId: textOf(data.emailId) || null,
+    objects: objectFields.flatMap(([field, label, path]) => {
+      const id = textOf(data[field])
+      return id === '' ? [] : [{ label, id, path: `${path}/${id}` }]
+    }),
   }
 }
 

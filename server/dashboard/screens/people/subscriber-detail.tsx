@@ -8,6 +8,7 @@ import { Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Screen } from '../../components/screen.tsx'
+import { ScreenLink } from '../../components/screen-link.tsx'
 import { State } from '../../components/state.tsx'
 import { ExactTime } from '../../components/time.tsx'
 import { nameOf, type Subscriber } from './person.ts'
@@ -50,6 +51,16 @@ function Details({ subscriber }: { subscriber: Subscriber }) {
           ['Name', nameOf(subscriber)],
           ['Added', <ExactTime key="at" at={createdAt} />],
           ...(updatedAt === createdAt ? [] : ([['Changed', <ExactTime key="at" at={updatedAt} />]] as const)),
+          ...(can('events:read')
+            ? ([
+                [
+                  'History',
+                  <ScreenLink key="history" to="/events" search={{ search: id }}>
+                    What happened to this person
+                  </ScreenLink>,
+                ],
+              ] as const)
+            : []),
           ['ID', <Copyable key="id" label="Copy the ID" value={id} />],
         ]}
       />
