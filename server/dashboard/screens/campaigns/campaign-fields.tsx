@@ -7,6 +7,7 @@ import type { TemplatePreview } from '../templates/template.ts'
 import type { CampaignValues } from './campaign-values.ts'
 import { ContentFields } from './content-fields.tsx'
 import { SegmentsField } from './segments-field.tsx'
+import { SendWindowFields } from './send-window-fields.tsx'
 import { TopicField } from './topic-field.tsx'
 
 /** As many audiences as one page of the API has. */
@@ -115,6 +116,7 @@ function DeliveryFields({ form }: Props) {
           inputMode="numeric"
           {...form.getInputProps('throttle')}
         />
+        <SendWindowFields form={form} />
         <NativeSelect
           label="If the service was down at the scheduled time"
           data={[

@@ -2,6 +2,7 @@ import type { Input } from '../../api/client.ts'
 import { readValues } from '../../components/json-values.ts'
 import { bodyOfMarkup, type Markup, markupWritten } from '../../components/markup-field.tsx'
 import type { CampaignDetails } from './campaign.ts'
+import { noSendWindow, type SendWindowValues, sendWindowBodyOf, sendWindowValuesOf } from './send-window-values.ts'
 
 /** A campaign as it is written: lists are lines, and what may be empty is empty text. */
 export type CampaignValues = Markup & {
@@ -24,6 +25,7 @@ export type CampaignValues = Markup & {
   trackClicks: boolean
   tags: string
   throttle: string
+  sendWindow: SendWindowValues
   lateStart: 'send' | 'skip'
   isPublic: boolean
 }
@@ -65,6 +67,7 @@ export const emptyValues: CampaignValues = {
   trackClicks: false,
   tags: '',
   throttle: '',
+  sendWindow: noSendWindow,
   lateStart: 'send',
   isPublic: false,
 }
@@ -89,6 +92,7 @@ export function valuesOf(campaign: CampaignDetails): CampaignValues {
     trackClicks,
     tags: campaign.tags.join('\n'),
     throttle: throttle === null ? '' : String(throttle),
+    sendWindow: sendWindowValuesOf(campaign.sendWindow),
     lateStart,
     isPublic: campaign.archive === 'public',
   }
@@ -112,6 +116,7 @@ export function bodyOf(values: CampaignValues): Body {
     trackClicks,
     tags: linesOf(values.tags),
     throttle: throttle.trim() === '' ? null : Number(throttle),
+    sendWindow: sendWindowBodyOf(values.sendWindow),
     lateStart,
     archive: values.isPublic ? ('public' as const) : ('none' as const),
   }
